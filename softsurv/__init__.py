@@ -1,0 +1,37 @@
+"""Survival trees that people can read: soft trees and provably optimal trees.
+
+Public names load on first use, so that ``import softsurv`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softsurv.data.datasets import load_dataset as load_dataset
+    from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
+    from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
+    from softsurv.persistence import load_model as load_model
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "SoftSurvivalTree": "softsurv.estimators.soft",
+    "OptimalSurvivalTree": "softsurv.estimators.optimal",
+    "SurvivalData": "softsurv.data.survival_data",
+    "load_dataset": "softsurv.data.datasets",
+    "load_model": "softsurv.persistence",
+}
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'softsurv' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

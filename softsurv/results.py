@@ -1,0 +1,56 @@
+"""How a fit ended, as a value: shared by the soft and the exact solvers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    """Why a solver stopped."""
+
+    OPTIMAL = "optimal"
+    """Proven optimal for the stated objective (exact solver)."""
+    CONDITIONALLY_OPTIMAL = "conditionally_optimal"
+    """Optimal only under a stated assumption, such as a reference model's bound."""
+    CONVERGED = "converged"
+    """A stopping tolerance was met (soft solver)."""
+    ITERATION_LIMIT = "iteration_limit"
+    TIME_LIMIT = "time_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """What a solver did.
+
+    Attributes
+    ----------
+    status : Status
+        Why it stopped.
+    objective : float
+        Objective of the returned tree, on the training data.
+    lower_bound : float
+        Proven lower bound of the objective; ``-inf`` where the solver proves none.
+    seconds : float
+        Wall-clock time of the fit.
+    trace : tuple of float
+        Best objective after each sweep or improvement, never rising.
+    details : dict
+        What else the solver has to tell, JSON-serialisable.
+    """
+
+    status: Status
+    objective: float
+    lower_bound: float = -math.inf
+    seconds: float = 0.0
+    trace: tuple[float, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound (>= 0), ``inf`` without a bound."""
+        return max(self.objective - self.lower_bound, 0.0)
