@@ -1,0 +1,51 @@
+"""What the exact engine asks of an objective: the contract of a task.
+
+A *task* is the objective of an optimal tree, written as a declaration. The engine (`softsurv.exact.search`)
+knows nothing about survival or classes; it minimises, over trees with limits on depth, leaves and rows per leaf,
+
+    sum over leaves of  leaf_cost(sum over the rows of the leaf of their statistics)  +  complexity * leaves.
+
+The statistics are a float vector per row (K columns) and must be *additive*: the vector of a leaf is the sum of
+the vectors of its rows, whatever their order. The leaf cost is a compiled function of that sum alone.
+
+How a task reaches compiled speed
+---------------------------------
+Numba caches a kernel on disk only when the functions it calls are globals of its module: a closure, or a function
+passed as an argument, would be compiled again in every process. So `softsurv.exact.compile.specialise(task)`
+executes the template modules (`depth_two.py`, `recursion.py`) once more under a name of their own,
+``<template>_<task name>_<digest of the leaf cost>``, with the global ``leaf_costs`` set to the task's function.
+Numba keys its disk cache by that name: each task, a user's own included, is compiled once per machine, is inlined
+into the search loops, and is compiled again only when its bytecode (or the engine's) changes.
+
+The leaf cost works on a *batch* of leaves, ``leaf_costs(sums, n, out)``: ``sums`` is (K, >= n), one leaf per
+column, and ``out`` (>= n,) takes the costs. One plain loop over ``n`` without branches lets the compiler use the
+vector unit, which is worth a factor of ten; `per_leaf` turns a function of one leaf into a batch function.
+
+    @njit(fastmath=FAST)
+    def squared_error(sums, n, out):          # statistics: weight, weight * y, weight * y^2
+        for i in range(n):
+            weight = max(sums[0, i], 1e-300)
+            out[i] = sums[2, i] - sums[1, i] * sums[1, i] / weight
+
+    task = Task("squared_error", 3, squared_error, superadditive=True)
+
+What the engine guarantees to the leaf cost
+-------------------------------------------
+- Sums are exact: before the search every column is rounded to a power-of-two grid fine enough that all sums of rows
+  are exact in float64 (`softsurv.exact.problem.round_to_grid`, relative step about 2**-52 of the column's total).
+  So sums taken by adding or by subtracting rows agree to the last bit, and a column that should be 0 is 0.
+- An empty leaf may be asked for (all sums 0): the cost must then be 0 (not NaN).
+- Columns may be as many as the task needs, but the base case stores (splits x splits x K) floats.
+
+What the task promises
+----------------------
+- ``superadditive``: cost(A u B) >= cost(A) + cost(B) for disjoint sets of rows. It holds whenever the cost is the
+  minimum over leaf labels of a loss that adds over rows. It switches on the equivalent-points bound and the
+  interval bound (`bounds.py` has the proofs). Without it the search stays exact and only slower.
+- Costs are >= 0 after adding ``constant`` (the part of the objective that no split changes), or the task sets
+  ``lower_bound`` to what it can prove for a set of rows.
+
+A task whose leaf cost is not a function of a few sums (the Kaplan-Meier leaf of the integrated Brier score needs the
+whole time axis) brings its own base case: ``Task.base_case`` names the template module to use in the place of
+``depth_two.py``; the functions that the recursion calls there are listed at the top of `depth_two.py`.
+"""
