@@ -96,7 +96,7 @@ def at_risk_table(
     InvalidSurvivalDataError
         If a column has the wrong shape or holds an impossible value.
     """
-    time_, event_, weight_, entry_ = _columns(time, event, weight, entry)
+    time_, event_, weight_, entry_ = checked_columns(time, event, weight, entry)
     times, index = np.unique(time_, return_inverse=True)
 
     def total(values: FloatArray) -> FloatArray:
@@ -176,7 +176,7 @@ def ipcw_weights(time: ArrayLike, event: ArrayLike, censoring: StepFunction) -> 
     InvalidTimesError
         If G is 0 at the time of an event: the weight would be infinite.
     """
-    time_, event_, _, _ = _columns(time, event, None, None)
+    time_, event_, _, _ = checked_columns(time, event, None, None)
     survival = censoring(time_)
     bad = event_ & (survival <= 0.0)
     if bad.any():
@@ -281,20 +281,10 @@ def restricted_mean(survival: StepFunction, horizon: float) -> float:
     return float(np.sum(survival(edges[:-1]) * np.diff(edges)))
 
 
-def _product_limit(hazard: FloatArray) -> FloatArray:
-    """prod over steps up to k of (1 - hazard), (K,)."""
-    return np.asarray(np.cumprod(1.0 - hazard), dtype=float)
-
-
-def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """numerator / denominator, 0 where the denominator is 0; both (K,)."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0.0)
-
-
-def _columns(
-    time: ArrayLike, event: ArrayLike, weight: ArrayLike | None, entry: ArrayLike | None
+def checked_columns(
+    time: ArrayLike, event: ArrayLike, weight: ArrayLike | None = None, entry: ArrayLike | None = None
 ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray | None]:
-    """The columns as checked arrays, each (N,)."""
+    """Checked arrays (N,): time, event, weight (ones if absent), entry; errors as `at_risk_table`."""
     time_ = _column("time", time, None)
     event_ = np.asarray(event)
     if event_.shape != time_.shape:
@@ -316,6 +306,16 @@ def _columns(
             "such a subject was never at risk: drop it"
         )
     return time_, event_.astype(bool), weight_, entry_
+
+
+def _product_limit(hazard: FloatArray) -> FloatArray:
+    """prod over steps up to k of (1 - hazard), (K,)."""
+    return np.asarray(np.cumprod(1.0 - hazard), dtype=float)
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """numerator / denominator, 0 where the denominator is 0; both (K,)."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0.0)
 
 
 def _column(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> FloatArray:
