@@ -1,0 +1,1 @@
+"""From a table to validated tensors: `SurvivalData`, readers, data sets, preprocessing, partitions."""

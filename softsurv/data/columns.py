@@ -1,0 +1,137 @@
+"""One column in, one checked numpy array out: times, event indicators, weights, groups.
+
+Rows are counted from 0 in every message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from softsurv.errors import InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+
+def series(values: Any, argument: str) -> pd.Series:
+    """Any one-dimensional column (list, numpy, torch, pandas, polars) as a pandas Series."""
+    import pandas as pd
+
+    if isinstance(values, pd.Series):
+        return values
+    if is_polars(values):
+        return values.to_pandas()
+    if type(values).__module__.split(".")[0] == "torch":
+        values = values.detach().cpu().numpy()
+    if isinstance(values, str) or not np.iterable(values):
+        raise InvalidSurvivalDataError(f"{argument} must be one value per row, got {values!r}")
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidSurvivalDataError(
+            f"{argument} must be one-dimensional, got shape {array.shape}; pass one column, such as a[:, 0]"
+        )
+    return pd.Series(array)
+
+
+def is_polars(values: object) -> bool:
+    """Whether a value is a polars object, without importing polars."""
+    return type(values).__module__.split(".")[0] == "polars"
+
+
+def float_column(values: Any, argument: str) -> Floats:
+    """A numeric column as float64, missing values as NaN; text, bool and dates are refused."""
+    import pandas as pd
+
+    column = series(values, argument)
+    dtype = column.dtype
+    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+        raise InvalidSurvivalDataError(
+            f"{argument} must be numbers, got {dtype}; convert to a unit first, such as .dt.days"
+        )
+    if pd.api.types.is_bool_dtype(dtype):
+        raise InvalidSurvivalDataError(
+            f"{argument} must be numbers, got true/false values; is {argument} swapped with event?"
+        )
+    if pd.api.types.is_object_dtype(dtype):
+        _refuse_non_numbers(column, argument)
+        column = column.astype(float)
+    try:
+        return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        raise InvalidSurvivalDataError(f"{argument} must be numbers, got dtype {column.dtype}") from None
+
+
+def _refuse_non_numbers(column: pd.Series, argument: str) -> None:
+    """Name the first row of an object column that holds neither a number nor nothing."""
+    for row, value in enumerate(column):
+        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        if not is_number and value is not None:
+            raise InvalidSurvivalDataError(
+                f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
+            )
+
+
+def event_column(values: Any) -> NDArray[np.bool_]:
+    """An event indicator (bool or exactly 0/1) as a bool array, True = event observed."""
+    column = series(values, "event")
+    missing = column.isna().to_numpy()
+    require(~missing, values=column, argument="event", rule="known", remedy="drop the row or fill it in")
+    found = column.unique()
+    if not is_binary(column):
+        shown = ", ".join(repr(_plain(v)) for v in found[:4]) + (", ..." if len(found) > 4 else "")
+        code = _plain(max(found) if np.issubdtype(np.asarray(found).dtype, np.number) else found[0])
+        raise InvalidSurvivalDataError(
+            f"event must be bool or 0/1 (1 = event observed), got {shown}; "
+            f"pass a comparison, such as event == {code!r} if {code!r} marks an observed event"
+        )
+    return np.array(column.to_numpy(dtype=bool))
+
+
+def is_binary(column: pd.Series) -> bool:
+    """Whether a column holds only bools or numbers equal to 0 or 1, none missing."""
+    values = column.unique()
+    numbers = all(isinstance(v, (bool, int, float, np.bool_, np.number)) for v in values)
+    return numbers and all(v in (0, 1) for v in values)
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar as the Python value, for messages."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def group_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Group labels as codes (N,) and their names, in sorted or categorical order; none may be missing.
+
+    With ``names`` given, the values are codes into them already.
+    """
+    import pandas as pd
+
+    column = series(values, "group")
+    if names:
+        known = column.isin(range(len(names))).to_numpy()
+        require(
+            known, column, "group", f"a code in 0..{len(names) - 1}", "fix the code or leave out the names"
+        )
+        return column.to_numpy(dtype=np.int64), tuple(names)
+    require(~column.isna().to_numpy(), column, "group", "known", "drop the row or name a group 'unknown'")
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.map(lambda value: str(_plain(value)))
+    coded = column.astype("category").cat.remove_unused_categories()
+    codes: NDArray[np.int64] = coded.cat.codes.to_numpy().astype(np.int64)
+    return codes, tuple(str(name) for name in coded.cat.categories)
+
+
+def require(ok: NDArray[np.bool_], values: ArrayLike, argument: str, rule: str, remedy: str) -> None:
+    """Raise one sentence naming the first row where ``ok`` is False, and how many there are."""
+    if ok.all():
+        return
+    row, bad = int(np.argmin(ok)), int((~ok).sum())
+    value = _plain(np.asarray(values, dtype=object)[row])
+    shown = f"{value:g}" if isinstance(value, float) else repr(value)
+    others = f" and {bad - 1} more" if bad > 1 else ""
+    raise InvalidSurvivalDataError(f"{argument} must be {rule}, got {shown} at row {row}{others}; {remedy}")

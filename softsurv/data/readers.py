@@ -1,0 +1,161 @@
+"""Frames, arrays, files and structured outcomes in, one validated `SurvivalData` out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softsurv.data.columns import is_binary, series
+from softsurv.data.frames import as_frame
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OUTCOME_HELP = (
+    "pass a structured array with a bool and a number field, a pair (event, time), or time= and event= "
+    "as arrays or column names"
+)
+
+
+def survival_data(
+    X: Any,
+    y: Any = None,
+    *,
+    time: Any = None,
+    event: Any = None,
+    entry: Any = None,
+    weight: Any = None,
+    group: Any = None,
+    upper: Any = None,
+    name: str | None = None,
+) -> SurvivalData:
+    """Read features and outcome from any common form.
+
+    Parameters
+    ----------
+    X : table (N, P), path or SurvivalData
+        pandas, polars, numpy, torch, a list of rows, a dict of columns, or a path to a csv or parquet
+        file. `SurvivalData` is passed through. Unnamed columns are called x0, x1, ...
+    y : structured array, frame or pair, optional
+        A structured array or a two-column frame, of which the bool column is the event, in any order and
+        under any names; or a pair (event, time) of arrays or of column names of ``X``.
+    time, event : column name or array, optional
+        The outcome, instead of ``y``. Columns named here are removed from the features.
+    entry, weight, group, upper : column name or array, optional
+        Late entry, sample weight, sensitive group and interval end: see `SurvivalData`. Columns named
+        here are removed from the features.
+    name : str, optional
+        Name for reports; a file's stem by default.
+
+    Returns
+    -------
+    SurvivalData
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        One sentence with the argument, the row and the remedy; also where ``event`` and ``time`` look
+        swapped, and where ``X`` and an outcome hold the same index in different order.
+
+    Examples
+    --------
+    >>> table = {"age": [61, 47, 70], "T": [5.0, 3.0, 8.0], "E": [True, False, True]}
+    >>> survival_data(table, time="T", event="E")
+    SurvivalData(n=3, p=1, events=2)
+    """
+    given = {"time": time, "event": event, "entry": entry, "weight": weight, "group": group, "upper": upper}
+    if isinstance(X, SurvivalData):
+        extra = [key for key, value in {"y": y, **given}.items() if value is not None]
+        if extra:
+            raise InvalidSurvivalDataError(
+                f"{extra[0]} must be left out where X is SurvivalData, which holds its own outcome; drop it"
+            )
+        return X
+    if name is None and isinstance(X, (str, Path)):
+        name = Path(X).stem
+    frame = as_frame(X)
+    if y is not None:
+        if time is not None or event is not None:
+            raise InvalidSurvivalDataError("y must be left out where time= and event= are given; drop one")
+        given["event"], given["time"] = _event_and_time(y)
+    for key in ("time", "event"):
+        if given[key] is None:
+            raise InvalidSurvivalDataError(f"{key} must be given; {_OUTCOME_HELP}")
+    columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
+    _refuse_swap(columns["event"], columns["time"])
+    used = [value for value in given.values() if isinstance(value, str)]
+    return SurvivalData(frame.drop(columns=used), name=name, **columns)
+
+
+def _event_and_time(y: Any) -> tuple[Any, Any]:
+    """The two halves of an outcome: arrays or column names."""
+    if getattr(getattr(y, "dtype", None), "names", None):
+        return _bool_and_number({field: y[field] for field in y.dtype.names})
+    if hasattr(y, "columns"):
+        frame = as_frame(y)
+        return _bool_and_number({field: frame[field] for field in frame.columns})
+    if isinstance(y, (tuple, list)) and len(y) == 2:
+        return y[0], y[1]
+    raise InvalidSurvivalDataError(f"y must hold event and time, got {type(y).__name__}; {_OUTCOME_HELP}")
+
+
+def _bool_and_number(fields: dict[Any, Any]) -> tuple[Any, Any]:
+    """Event and time among two named columns: the one that is bool is the event."""
+    if len(fields) != 2:
+        raise InvalidSurvivalDataError(
+            f"y must have two fields, event and time, got {list(fields)}; pass time= and event= apart"
+        )
+    flags = [name for name, values in fields.items() if series(values, "y").dtype in ("bool", "boolean")]
+    if len(flags) != 1:
+        raise InvalidSurvivalDataError(
+            f"y must have exactly one bool field, the event, got {len(flags)} among {list(fields)}; "
+            "convert the event with astype(bool), or pass time= and event= apart"
+        )
+    (clock,) = (name for name in fields if name != flags[0])
+    return fields[flags[0]], fields[clock]
+
+
+def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
+    """An array as it is, a column name looked up in the table; indexes must not disagree in order."""
+    if isinstance(value, str):
+        if value not in frame.columns:
+            shown = ", ".join(repr(str(c)) for c in frame.columns[:12]) + (
+                ", ..." if frame.shape[1] > 12 else ""
+            )
+            raise InvalidSurvivalDataError(
+                f"{argument} must name a column of X, got {value!r}; X has the columns {shown}"
+            )
+        column = frame[value]
+        if getattr(column, "ndim", 1) == 2:
+            raise InvalidSurvivalDataError(
+                f"{argument} must name one column, got {value!r} twice; rename one"
+            )
+        return column
+    _refuse_reordered(frame, value, argument)
+    return value
+
+
+def _refuse_reordered(frame: pd.DataFrame, value: Any, argument: str) -> None:
+    """Columns are matched by position: refuse a Series that has the table's index in another order."""
+    import pandas as pd
+
+    if not isinstance(value, pd.Series) or value.index.equals(frame.index):
+        return
+    unique = value.index.is_unique and frame.index.is_unique
+    if unique and len(value) == len(frame) and frame.index.isin(value.index).all():
+        raise InvalidSurvivalDataError(
+            f"{argument} must be in the row order of X, got the same index in another order; "
+            f"use {argument}.loc[X.index], or reset both indexes if the rows match by position"
+        )
+
+
+def _refuse_swap(event: Any, time: Any) -> None:
+    """Name the likely mistake where time is an indicator and event is not."""
+    flags, clock = series(event, "event"), series(time, "time")
+    if not is_binary(flags) and is_binary(clock) and len(clock) > 1:
+        raise InvalidSurvivalDataError(
+            f"event must be bool or 0/1, got {flags.iloc[0]!s} at row 0, while time holds only 0 and 1; "
+            "they look swapped: the order is (event, time)"
+        )

@@ -1,0 +1,301 @@
+"""SurvivalData: features, times and events, checked once at the door."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.columns import event_column, float_column, group_column, require
+from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
+from softsurv.data.partition import stratified_split
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+    from torch import Tensor
+
+_ROW_FIELDS = ("time", "event", "entry", "weight", "group", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class SurvivalData:
+    """A validated table of subjects: features, observed time, event indicator and what else is known.
+
+    Columns may be given as arrays, lists, Series or tensors; they are stored as tensors. Nothing is
+    dropped, clamped or imputed: a value that cannot be used is an error naming its row (from 0).
+
+    Parameters
+    ----------
+    X : DataFrame of shape (N, P)
+        Raw features; may hold categoricals and missing values, but no infinity. Copied. Column names
+        become text and must be unique.
+    time : (N,) float64
+        Observed time, finite and >= 0, in any unit. Zero is allowed with a `DataWarning`: models floor
+        it at half the smallest positive time.
+    event : (N,) bool
+        True where the event was observed at ``time``. Given as bool or 0/1.
+    entry : (N,) float64, optional
+        Left truncation: time at which the subject came under observation; 0 means from the start.
+        Must be below ``time``.
+    weight : (N,) float64, optional
+        Sample weights, >= 0, not all zero.
+    group : (N,) int64, optional
+        Sensitive group, given as any labels, stored as codes into ``group_names``. Never a feature.
+    upper : (N,) float64, optional
+        Interval censoring: a row with ``event`` False and finite ``upper`` had its event in
+        (time, upper]; ``inf`` is right censoring; time 0 with finite ``upper`` is left censoring. In
+        rows with ``event`` True it must be ``inf`` or equal to ``time``.
+    name : str, optional
+        Shown in reports.
+    group_names : tuple of str, optional
+        Names of integer ``group`` codes; leave empty to have them read off the labels.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        With the column, the row and the remedy.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> data = SurvivalData(pd.DataFrame({"age": [61, 47, 70]}), time=[5.0, 3.0, 8.0], event=[1, 0, 1])
+    >>> data.n, data.n_events, data.take([0, 2]).time.tolist()
+    (3, 2, [5.0, 8.0])
+    """
+
+    X: pd.DataFrame
+    time: Tensor
+    event: Tensor
+    entry: Tensor | None = None
+    weight: Tensor | None = None
+    group: Tensor | None = None
+    upper: Tensor | None = None
+    name: str | None = None
+    group_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        import torch
+
+        columns: dict[str, Any] = {"X": checked_features(self.X), "event": event_column(self.event)}
+        for field in ("time", "entry", "weight", "upper"):
+            values = getattr(self, field)
+            columns[field] = None if values is None else float_column(values, field)
+        columns["group"], columns["group_names"] = (
+            (None, ()) if self.group is None else group_column(self.group, self.group_names)
+        )
+        _check_lengths(columns)
+        _check_values(columns)
+        for field in _ROW_FIELDS:
+            if columns[field] is not None:
+                columns[field] = torch.from_numpy(columns[field])
+        for field, value in columns.items():
+            object.__setattr__(self, field, value)
+        _warn_of_zero_times(self)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        label = "" if self.name is None else f"{self.name!r}, "
+        return f"SurvivalData({label}n={self.n}, p={self.X.shape[1]}, events={self.n_events})"
+
+    @property
+    def n(self) -> int:
+        """Number of rows N."""
+        return len(self.X)
+
+    @property
+    def n_events(self) -> int:
+        """Number of events observed at a known time."""
+        return int(self.event.sum())
+
+    @property
+    def n_zero_times(self) -> int:
+        """Rows with time 0 that are not left censored: models floor them."""
+        return int(_zero_times(self).sum())
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Column names of ``X``."""
+        return list(self.X.columns)
+
+    @cached_property
+    def x(self) -> Tensor:
+        """Features as a float64 tensor (N, P), where ``X`` is numeric and complete."""
+        import torch
+
+        return torch.from_numpy(numeric_matrix(self.X)).to(self.time.device)
+
+    @cached_property
+    def y(self) -> NDArray[np.void]:
+        """Structured array (N,) with fields ``event`` and ``time``, as scikit-survival takes it."""
+        y = np.empty(self.n, dtype=[("event", bool), ("time", np.float64)])
+        y["event"], y["time"] = self.event.cpu().numpy(), self.time.cpu().numpy()
+        return y
+
+    def to(self, device: str | torch.device) -> SurvivalData:
+        """The same data with its tensors on ``device``; ``X`` stays a frame in main memory."""
+        return self._derive({f: v.to(device) for f in _ROW_FIELDS if (v := getattr(self, f)) is not None})
+
+    def take(self, rows: Any) -> SurvivalData:
+        """The given rows, in the given order.
+
+        Parameters
+        ----------
+        rows : array of int, bool mask (N,), slice or tensor
+            Rows to keep; at least one.
+        """
+        import torch
+
+        index = np.arange(self.n)[rows.cpu().numpy() if isinstance(rows, torch.Tensor) else rows]
+        if index.size == 0:
+            raise InvalidSurvivalDataError("rows must select at least one row, got none")
+        kept: dict[str, Any] = {"X": self.X.iloc[index]}
+        for field in _ROW_FIELDS:
+            if (values := getattr(self, field)) is not None:
+                kept[field] = values[torch.as_tensor(index, device=values.device)]
+        return self._derive(kept)
+
+    def split(self, test_size: float = 0.2, seed: int = 0) -> tuple[SurvivalData, SurvivalData]:
+        """Train and test part, the share of events equal in both; rows keep their order.
+
+        Parameters
+        ----------
+        test_size : float
+            Share of the rows in the test part, in (0, 1).
+        seed : int
+            Same seed, same split.
+        """
+        train, test = stratified_split(self._failed(), test_size=test_size, seed=seed)
+        return self.take(train), self.take(test)
+
+    def with_features(self, X: pd.DataFrame) -> SurvivalData:
+        """The same subjects with other features, such as those that `Preprocessor` returns."""
+        if len(X) != self.n:
+            raise InvalidSurvivalDataError(f"X must have {self.n} rows like the data, got {len(X)}")
+        return self._derive({"X": checked_features(X)})
+
+    def require_events(self) -> SurvivalData:
+        """Return self, or raise where no row had its event: nothing can be fitted on such data."""
+        if not self._failed().any():
+            raise InvalidSurvivalDataError(
+                f"event must be True in at least one row, got none in {self.n} rows; "
+                "check which code marks an observed event"
+            )
+        return self
+
+    def fingerprint(self) -> str:
+        """sha256 of the content (all columns and values, not the name), the same on every machine."""
+        digest = hashlib.sha256()
+        for column in self.X.columns:
+            _update(digest, column, content_bytes(self.X[column]))
+        for field in _ROW_FIELDS:
+            if (values := getattr(self, field)) is not None:
+                _update(digest, field, np.ascontiguousarray(values.cpu().numpy(), dtype="<f8").tobytes())
+        _update(digest, "group_names", "\x1f".join(self.group_names).encode())
+        return digest.hexdigest()
+
+    def summary(self) -> dict[str, Any]:
+        """Counts that a report shows, JSON-serialisable."""
+        time = self.time.cpu().numpy()
+        numeric = self.X.select_dtypes(["number", "bool"]).columns
+        return {
+            "name": self.name,
+            "n": self.n,
+            "p": self.X.shape[1],
+            "events": self.n_events,
+            "censoring_percent": round(100 * (1 - self.n_events / self.n), 1),
+            "time_min": float(time.min()),
+            "time_median": float(np.median(time)),
+            "time_max": float(time.max()),
+            "zero_times": self.n_zero_times,
+            "categorical": [name for name in self.X.columns if name not in numeric],
+            "missing_cells": int(self.X.isna().to_numpy().sum()),
+            "duplicate_rows": int(self.X.assign(**{"": time, " ": self.y["event"]}).duplicated().sum()),
+            "late_entries": 0 if self.entry is None else int((self.entry > 0).sum()),
+            "interval_censored": int(self._failed().sum()) - self.n_events,
+            "weighted": self.weight is not None,
+            "groups": list(self.group_names),
+        }
+
+    def _failed(self) -> NDArray[np.bool_]:
+        """Rows (N,) known to have had their event, at a known time or within an interval."""
+        failed = self.event if self.upper is None else self.event | self.upper.isfinite()
+        return failed.cpu().numpy()
+
+    def _derive(self, changes: dict[str, Any]) -> SurvivalData:
+        """A copy with some fields replaced by values that are already checked."""
+        derived = object.__new__(SurvivalData)
+        for field in self.__dataclass_fields__:
+            object.__setattr__(derived, field, changes.get(field, getattr(self, field)))
+        return derived
+
+
+def _check_lengths(columns: dict[str, Any]) -> None:
+    n = len(columns["X"])
+    for field in _ROW_FIELDS:
+        if columns[field] is not None and len(columns[field]) != n:
+            raise InvalidSurvivalDataError(
+                f"{field} must have one value per row of X, {n}, got {len(columns[field])}"
+            )
+
+
+def _check_values(columns: dict[str, Any]) -> None:
+    """Every rule about times, entries, upper bounds and weights."""
+    time, event, entry = columns["time"], columns["event"], columns["entry"]
+    upper, weight = columns["upper"], columns["weight"]
+    good = np.isfinite(time) & (time >= 0)
+    require(good, time, "time", "finite and >= 0", "drop the row or shift the time origin")
+    if entry is not None:
+        require(
+            np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation"
+        )
+        early = (entry < time) | (entry == 0)
+        require(
+            early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row"
+        )
+    if weight is not None:
+        require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")
+        if not weight.any():
+            raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
+    if upper is not None:
+        require(~np.isnan(upper), upper, "upper", "known", "use inf for right censoring")
+        require(
+            event | (upper > time), upper, "upper", "above time where event is False", "swap or drop the row"
+        )
+        exact = ~event | np.isinf(upper) | (upper == time)
+        require(
+            exact,
+            upper,
+            "upper",
+            "inf or equal to time where event is True",
+            "set event False for an interval",
+        )
+
+
+def _zero_times(data: SurvivalData) -> Tensor:
+    """Mask (N,) of zero times, left-censored rows excepted."""
+    zero = data.time == 0
+    return zero if data.upper is None else zero & (data.event | data.upper.isinf())
+
+
+def _warn_of_zero_times(data: SurvivalData) -> None:
+    if zeros := data.n_zero_times:
+        warnings.warn(
+            f"time is 0 in {zeros} of {data.n} rows; models floor it at half the smallest positive time",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _update(digest: Any, label: str, content: bytes) -> None:
+    """Feed one labelled block, with its length so that blocks cannot run together."""
+    digest.update(f"{label}\x1e{len(content)}\x1e".encode())
+    digest.update(content)
