@@ -1,0 +1,50 @@
+"""Leaf families by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from softsurv.errors import InvalidParameterError
+from softsurv.hazards.base import LeafFamily
+from softsurv.hazards.parametric import Exponential, Gompertz, LogLogistic, LogNormal, Weibull
+from softsurv.hazards.royston_parmar import SplineHazards, SplineOdds
+
+_REGISTRY: dict[str, Callable[..., LeafFamily]] = {
+    family.name: family
+    for family in (Exponential, Weibull, LogLogistic, LogNormal, Gompertz, SplineHazards, SplineOdds)
+}
+
+__all__ = ["LeafFamily", "family_names", "get_family", "register_family"]
+
+
+def family_names() -> list[str]:
+    """Names that ``leaf=`` accepts."""
+    return list(_REGISTRY)
+
+
+def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
+    """Leaf family by name, or the given instance itself.
+
+    Parameters
+    ----------
+    name : str or LeafFamily
+    **settings
+        Constructor arguments, such as ``n_knots`` of the spline families.
+    """
+    if isinstance(name, LeafFamily):
+        return name
+    if name not in _REGISTRY:
+        raise InvalidParameterError(f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}")
+    return _REGISTRY[name](**settings)
+
+
+def register_family(factory: Callable[..., LeafFamily]) -> Callable[..., LeafFamily]:
+    """Make a :class:`LeafFamily` class selectable by its ``name``; usable as a decorator.
+
+    Saved models name their family, so register it before ``load_model`` too.
+    """
+    name = getattr(factory, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InvalidParameterError("a leaf family needs a class attribute name, such as name = 'my_family'")
+    _REGISTRY[name] = factory
+    return factory

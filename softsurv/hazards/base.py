@@ -1,0 +1,130 @@
+"""The contract of a leaf family: one link, one baseline; everything else is derived here.
+
+In a leaf, with standardised log time y = (log t - m) / s,
+
+    z = a0 + a.x + baseline(y; shape),    log H = link(z),    log h = log H'(z) + log dz/dy - log s - log t.
+
+A family of one's own is one class with ``n_shape``, ``time_features`` and ``baseline``; gradients come from
+autograd unless ``baseline_pullback`` is given. Register an instance with :func:`softsurv.hazards.register_family`.
+
+Sizes: ``...`` any leading axes (stack M), L leaves, N samples, Q = P + 1 features with intercept, K shape
+parameters, F time features. Samples are the last axis, so that each leaf's row is contiguous.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor
+
+from softsurv.hazards.links import Link
+from softsurv.numerics import LOG_SHAPE_LIMIT
+
+MIN_INTERVAL_HAZARD = 1e-12
+"""Least increase of H that an interval-censored row is credited with, so that its logarithm stays finite."""
+
+
+class LeafFamily(ABC):
+    """Survival model of a leaf: a link and a baseline in log time with K shape parameters."""
+
+    name: str
+    link: Link
+    n_shape: int
+    """K, the number of shape (ancillary) parameters of a leaf."""
+    n_clock: int = 2
+    """Length of the clock: mean and scale of log time, then what the family adds (knots)."""
+
+    def fit_clock(
+        self,
+        log_time: Tensor,  # (N,)
+        event: Tensor,  # (N,) bool
+    ) -> Tensor:  # (n_clock,)
+        """Constants of the time axis, from the uncensored log times (all of them if none is uncensored)."""
+        reference = log_time[event] if bool(event.any()) else log_time
+        scale = reference.std(correction=0)
+        # one distinct time has no spread: its own unit is as good as any
+        scale = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
+        return torch.cat([torch.stack([reference.mean(), scale]), self._extra_clock(reference)])
+
+    def _extra_clock(self, reference: Tensor) -> Tensor:
+        return reference.new_empty(0)
+
+    @abstractmethod
+    def time_features(
+        self,
+        log_time: Tensor,  # (..., N)
+        clock: Tensor,  # (..., n_clock)
+    ) -> Tensor:  # (..., F, N)
+        """What the baseline needs of the times, computed once for a data set."""
+
+    @abstractmethod
+    def baseline(
+        self,
+        shape: Tensor,  # (..., L, K)
+        features: Tensor,  # (..., F, N)
+    ) -> tuple[Tensor, Tensor]:
+        """Baseline and the logarithm of its slope in standardised log time, both (..., L, N)."""
+
+    def baseline_pullback(
+        self,
+        shape: Tensor,  # (..., L, K)
+        features: Tensor,  # (..., F, N)
+        grad_value: Tensor,  # (..., L, N)
+        grad_log_slope: Tensor,  # (..., L, N)
+    ) -> Tensor:  # (..., L, K)
+        """Gradient of a scalar with respect to ``shape``; by autograd unless a family knows better."""
+        if self.n_shape == 0:
+            return torch.zeros_like(shape)
+        with torch.enable_grad():
+            leaf = shape.detach().requires_grad_(True)
+            value, log_slope = self.baseline(leaf, features)
+            (grad,) = torch.autograd.grad(
+                (value, log_slope), leaf, (grad_value, grad_log_slope), allow_unused=True
+            )
+        return torch.zeros_like(shape) if grad is None else grad
+
+    def initial_shape(self, clock: Tensor) -> Tensor:  # (K,)
+        """Shape parameters to start from: zeros, which is a slope of about one in standardised log time."""
+        return clock.new_zeros(self.n_shape)
+
+    def settings(self) -> dict[str, int]:
+        """Constructor arguments that rebuild the family, for saved models."""
+        return {}
+
+
+class LinearBaseline(LeafFamily):
+    """Baseline ``sum_k exp(shape_k) I_k(y)`` of increasing functions I_k: the slope is positive by construction.
+
+    ``time_features`` are the K rows I_k(y) followed by the K rows of their slopes.
+    """
+
+    def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        weight = _shape_weight(shape)
+        value = weight @ features[..., : self.n_shape, :]
+        slope = weight @ features[..., self.n_shape :, :]
+        return value, slope.log()
+
+    def baseline_pullback(
+        self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor
+    ) -> Tensor:
+        weight = _shape_weight(shape)
+        rise, slopes = features[..., : self.n_shape, :], features[..., self.n_shape :, :]
+        pulled = grad_value @ rise.mT
+        if self.n_shape == 1:  # log slope = shape + log I': no division needed
+            pulled = pulled * weight + grad_log_slope.sum(-1, keepdim=True)
+        else:
+            pulled = (pulled + (grad_log_slope / (weight @ slopes)) @ slopes.mT) * weight
+        return torch.where(shape.abs() < LOG_SHAPE_LIMIT, pulled, torch.zeros_like(pulled))
+
+
+def _shape_weight(shape: Tensor) -> Tensor:
+    return shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT).exp()
+
+
+def standardise(
+    log_time: Tensor,  # (..., N)
+    clock: Tensor,  # (..., n_clock)
+) -> Tensor:  # (..., N)
+    """Log time in units of the clock: (log t - m) / s."""
+    return (log_time - clock[..., 0:1]) / clock[..., 1:2]

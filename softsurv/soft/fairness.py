@@ -1,0 +1,116 @@
+"""Group fairness as a penalty on the distance of the groups' survival functions (paper `sst`, eq. 3-4).
+
+    rho sum_{i in A} sum_{j in B} int (S_i(t) - S_j(t))^2 dt
+
+in O(N T) by ``sum_ij (a_i - b_j)^2 = |B| sum a^2 + |A| sum b^2 - 2 sum a sum b``. The paper sums over the
+training times; here the integral is the trapezoid rule on a grid in units of the grid's length. S_i is the
+probability-weighted mixture of the leaves, so that the penalty has a slope over the routing as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from softsurv.trees.routing import (
+    harden,
+    linear,
+    linear_pullback,
+    reach_probability,
+    routing_slopes,
+    subtree_costs,
+)
+
+if TYPE_CHECKING:
+    from softsurv.soft.objective import Objective
+
+
+def trapezoid_weights(times: Tensor) -> Tensor:
+    """Weights of the trapezoid rule on an increasing grid, (T,)."""
+    steps = times.diff()
+    zero = steps.new_zeros(1)
+    return 0.5 * (torch.cat([steps, zero]) + torch.cat([zero, steps]))
+
+
+def pairwise_distance(
+    survival: Tensor,  # (M, N, T)
+    in_group: Tensor,  # (M, N) or (1, N): 1 in the group, 0 outside
+    present: Tensor,  # (M, N) or (1, N): 1 where the row counts
+    step: Tensor,  # (T,) weights of the integral
+) -> tuple[Tensor, Tensor]:
+    """Sum over pairs of the integrated squared difference (M,), and its slope over each survival (M, N, T)."""
+    inside, outside = (in_group * present)[..., None], ((1 - in_group) * present)[..., None]
+    n_in, n_out = inside.sum(1), outside.sum(1)  # (M, 1)
+    a, b = (inside * survival).sum(1), (outside * survival).sum(1)  # (M, T)
+    squares_in = (inside * survival.square()).sum(1)
+    squares_out = (outside * survival.square()).sum(1)
+    value = ((n_out * squares_in + n_in * squares_out - 2 * a * b) * step).sum(-1)
+    slope = inside * (n_out[:, None] * survival - b[:, None]) + outside * (n_in[:, None] * survival - a[:, None])
+    return value, 2 * step * slope
+
+
+@dataclass(frozen=True)
+class GroupFairness:
+    """Penalty of a stack of trees.
+
+    Attributes
+    ----------
+    rho : Tensor (M,)
+        Strength, times the number of pairs: 1 weighs the mean squared distance of a pair like one nat of loss.
+    in_group : Tensor (G, N)
+        1.0 for rows of the sensitive group.
+    grid_features : Tensor (G, F, T)
+        The family's time features on the grid.
+    step : Tensor (T,)
+        Weights of the trapezoid rule, summing to one.
+    """
+
+    rho: Tensor
+    in_group: Tensor
+    grid_features: Tensor
+    step: Tensor
+
+    def take(self, trees: Tensor) -> GroupFairness:
+        """The penalty of some trees; trees of several groups must come as whole groups."""
+        if self.in_group.shape[0] == 1:
+            return replace(self, rho=self.rho[trees])
+        groups = torch.unique(trees // (self.rho.shape[0] // self.in_group.shape[0]))
+        return replace(
+            self,
+            rho=self.rho[trees],
+            in_group=self.in_group[groups],
+            grid_features=self.grid_features[groups],
+        )
+
+    def value_and_gradient(
+        self, objective: Objective, routing: Tensor, leaves: Tensor, hard_levels: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Penalty (M,) and its gradients over routing (M, B, Q) and leaves (M, L, Q + K)."""
+        problem, depth, columns = objective.problem, objective.depth, objective.columns
+        link = problem.family.link
+        go_left = harden(torch.sigmoid(objective.splits(routing)), hard_levels)
+        probability = reach_probability(go_left, depth, torch.ones_like(problem.weight))
+        shape = leaves[..., columns:]
+        grid = problem.per_tree(self.grid_features)
+        baseline, _ = problem.family.baseline(shape, grid)  # (M, L, T)
+        offset = linear(leaves[..., :columns], problem.design)  # (M, L, N)
+        hazard, slope, _ = link.cumulative_hazard(offset[..., None] + baseline[:, :, None])
+        survival = torch.exp(-hazard)  # (M, L, N, T)
+        mixture = (probability[-1][..., None] * survival).sum(1)
+        present = (problem.weight[:, 0] > 0).to(survival)
+        in_group = problem.per_tree(self.in_group)
+        value, by_survival = pairwise_distance(mixture, in_group, present, self.step)
+        n_in = (in_group * present).sum(1)
+        n_out = ((1 - in_group) * present).sum(1)
+        scale = self.rho / (n_in * n_out).clamp(min=1)
+        by_survival = by_survival * scale[:, None, None]
+        leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
+        costs = subtree_costs(go_left, leaf_cost, depth)
+        slopes = routing_slopes(go_left, probability, costs, depth, hard_levels)
+        by_z = -probability[-1][..., None] * survival * slope * by_survival[:, None]  # (M, L, N, T)
+        d_shape = problem.family.baseline_pullback(shape, grid, by_z.sum(2), torch.zeros_like(baseline))
+        d_leaves = torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
+        return value * scale, linear_pullback(slopes, problem.design), d_leaves

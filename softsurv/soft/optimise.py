@@ -1,0 +1,193 @@
+"""Batched limited-memory BFGS: every tree of a stack has its own direction, step and memory.
+
+Each round evaluates all moving trees once. A tree whose trial fails the sufficient-decrease test shortens its
+step and waits; the others go on (Nocedal & Wright 2006, algorithms 3.1 and 7.4). Trees that have stopped
+leave the stack, so a round costs what the trees still moving cost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Function = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]
+"""Maps parameters (m, D) of the trees ``rows`` (None: all) to values (m,) and gradients (m, D)."""
+
+SUFFICIENT_DECREASE = 1e-4
+"""Armijo's constant, the usual value for quasi-Newton steps."""
+
+MAX_BACKTRACKS = 25
+"""A step 1e-7 of the first trial: rounding, not the model, is what it meets there."""
+
+SYNC_EVERY = 4
+"""Rounds between looks at which trees have stopped: on a GPU each look waits for the device."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """When the optimiser stops.
+
+    ``ftol`` is relative to max(1, |f|); ``gtol`` is the largest entry of the gradient.
+    """
+
+    max_iterations: int = 200
+    ftol: float = 1e-8
+    gtol: float = 1e-6
+    memory: int = 8
+
+
+@dataclass
+class _State:
+    x: Tensor  # (m, D)
+    f: Tensor  # (m,)
+    g: Tensor  # (m, D)
+    direction: Tensor  # (m, D)
+    step: Tensor  # (m,)
+    tries: Tensor  # (m,) failed trials of this direction
+    taken: Tensor  # (m,) accepted steps
+    moving: Tensor  # (m,) bool
+    s: Tensor  # (memory, m, D)
+    y: Tensor  # (memory, m, D)
+    rho: Tensor  # (memory, m), 0 where a pair is empty
+
+    def take(self, keep: Tensor) -> _State:
+        rows = {k: v[keep] for k, v in vars(self).items() if k not in ("s", "y", "rho")}
+        return _State(**rows, s=self.s[:, keep], y=self.y[:, keep], rho=self.rho[:, keep])
+
+
+def minimise(
+    function: Function,
+    start: Tensor,  # (M, D)
+    settings: Settings,
+    widen: Callable[[Tensor], Tensor] | None = None,
+    deadline: float | None = None,
+    on_round: Callable[[Tensor, Tensor], None] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Minimise every row's function; returns the points (M, D) and their values (M,), none above its start.
+
+    Parameters
+    ----------
+    function : Function
+    start : Tensor (M, D)
+    settings : Settings
+    widen : callable, optional
+        Widens the mask of trees to keep, where the function can only drop whole groups of trees.
+    deadline : float, optional
+        ``time.monotonic()`` after which the best points so far are returned.
+    on_round : callable, optional
+        Called with the points and values of the whole stack whenever trees are dropped or progress is looked at.
+    """
+    best_x = start.clone()
+    state = _begin(function, start, settings)
+    best_f = state.f.clone()
+    rows: Tensor | None = None
+    for round_number in range(1, 4 * settings.max_iterations + 1):
+        _advance(function, state, rows, settings)
+        if round_number % SYNC_EVERY and round_number < 4 * settings.max_iterations:
+            continue
+        where = slice(None) if rows is None else rows
+        best_x[where], best_f[where] = state.x, state.f
+        if on_round is not None:
+            on_round(best_x, best_f)
+        if not bool(state.moving.any()) or (deadline is not None and time.monotonic() > deadline):
+            break
+        keep = _still_moving(state.moving, rows, len(start), widen)
+        if 4 * int(keep.sum()) <= 3 * len(keep):  # narrowing copies the data: only when it pays
+            rows = torch.nonzero(keep)[:, 0] if rows is None else rows[keep]
+            state = state.take(keep)
+    return best_x, best_f
+
+
+def _still_moving(
+    moving: Tensor, rows: Tensor | None, total: int, widen: Callable[[Tensor], Tensor] | None
+) -> Tensor:
+    if widen is None:
+        return moving
+    mask = torch.zeros(total, dtype=torch.bool, device=moving.device)
+    where = slice(None) if rows is None else rows
+    mask[where] = moving
+    return widen(mask)[where]
+
+
+def _begin(function: Function, start: Tensor, settings: Settings) -> _State:
+    f, g = function(start, None)
+    m, d = start.shape
+    memory = start.new_zeros(settings.memory, m, d)
+    first = 1 / g.abs().sum(1).clamp(min=1.0)  # a first step of at most unit length
+    zeros = torch.zeros(m, dtype=torch.int64, device=start.device)
+    return _State(
+        x=start.clone(),
+        f=f,
+        g=g,
+        direction=-g,
+        step=first,
+        tries=zeros,
+        taken=zeros.clone(),
+        moving=torch.isfinite(f) & (g.abs().amax(1) > settings.gtol),
+        s=memory,
+        y=memory.clone(),
+        rho=start.new_zeros(settings.memory, m),
+    )
+
+
+def _advance(function: Function, state: _State, rows: Tensor | None, settings: Settings) -> None:
+    """One trial of every tree, in place."""
+    trial = state.x + state.step[:, None] * state.direction
+    f, g = function(trial, rows)
+    descent = (state.g * state.direction).sum(1)
+    enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * descent)
+    accepted = enough & state.moving
+    _remember(state, trial, g, accepted)
+    gained = state.f - f
+    flat = gained <= settings.ftol * state.f.abs().clamp(min=1.0)
+    # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
+    curved = torch.nan_to_num(f - state.f - state.step * descent, nan=0.0, posinf=0.0)
+    shrink = (-0.5 * state.step * descent / curved.clamp(min=1e-300)).clamp(0.1, 0.5)
+    pick = accepted[:, None]
+    state.x = torch.where(pick, trial, state.x)
+    state.g = torch.where(pick, g, state.g)
+    state.f = torch.where(accepted, f, state.f)
+    state.taken = state.taken + accepted
+    state.tries = torch.where(accepted, 0, state.tries + 1)
+    direction = _two_loop(state)
+    downhill = (direction * state.g).sum(1) < 0
+    direction = torch.where(downhill[:, None], direction, -state.g)
+    state.direction = torch.where(pick, direction, state.direction)
+    state.step = torch.where(accepted, torch.ones_like(state.step), state.step * shrink)
+    stuck = state.tries > MAX_BACKTRACKS
+    small = state.g.abs().amax(1) <= settings.gtol
+    done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | stuck
+    state.moving = state.moving & ~done
+
+
+def _remember(state: _State, trial: Tensor, g: Tensor, accepted: Tensor) -> None:
+    """Push the accepted trees' (s, y) pairs; a pair without positive curvature is not kept."""
+    s, y = trial - state.x, g - state.g
+    curvature = (s * y).sum(1)
+    fit = accepted & (curvature > 1e-10 * y.square().sum(1)) & torch.isfinite(curvature)
+    push = fit[:, None]
+    inverse = torch.where(fit, 1 / torch.where(fit, curvature, 1.0), 0.0)
+    state.s = torch.where(push, torch.cat([state.s[1:], s[None]]), state.s)
+    state.y = torch.where(push, torch.cat([state.y[1:], y[None]]), state.y)
+    state.rho = torch.where(fit, torch.cat([state.rho[1:], inverse[None]]), state.rho)
+
+
+def _two_loop(state: _State) -> Tensor:
+    """Quasi-Newton direction -H g of every tree; empty pairs have rho = 0 and change nothing."""
+    q = state.g
+    alphas = []
+    for s, y, rho in zip(state.s.flip(0), state.y.flip(0), state.rho.flip(0), strict=True):
+        alpha = rho * (s * q).sum(1)
+        q = q - alpha[:, None] * y
+        alphas.append(alpha)
+    last_y, last_rho = state.y[-1], state.rho[-1]
+    scale = torch.where(last_rho > 0, 1 / (last_rho * last_y.square().sum(1)).clamp(min=1e-300), 1.0)
+    r = scale[:, None] * q
+    for s, y, rho, alpha in zip(state.s, state.y, state.rho, reversed(alphas), strict=True):
+        beta = rho * (y * r).sum(1)
+        r = r + s * (alpha - beta)[:, None]
+    return -r

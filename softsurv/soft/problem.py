@@ -1,0 +1,170 @@
+"""The data of a stack of trees, laid out for training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.trees.soft_tree import with_intercept
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What M trees are trained on, in G groups that share features and times (folds, say).
+
+    Attributes
+    ----------
+    family : LeafFamily
+    design : Tensor (G, N, Q)
+        Features with a leading column of ones; M is a multiple of G.
+    event : Tensor (G, 1, N)
+        1.0 where the event was observed.
+    features : Tensor (G, F, N)
+        The family's time features at the observed times.
+    weight : Tensor (M, 1, N)
+        Sample weights, each tree's summing to one; zero leaves a row out (folds, padding).
+    clock : Tensor (G, n_clock)
+    entry_features, upper_features : Tensor (G, F, N), optional
+        Time features at entry and at the upper end of an interval.
+    truncated, interval, started : Tensor (G, 1, N) bool, optional
+        Which rows have an entry time, an interval, and a time above zero.
+    """
+
+    family: LeafFamily
+    design: Tensor
+    event: Tensor
+    features: Tensor
+    weight: Tensor
+    clock: Tensor
+    entry_features: Tensor | None = None
+    truncated: Tensor | None = None
+    upper_features: Tensor | None = None
+    interval: Tensor | None = None
+    started: Tensor | None = None
+
+    @property
+    def n_trees(self) -> int:
+        """M."""
+        return self.weight.shape[0]
+
+    @property
+    def n_groups(self) -> int:
+        """G."""
+        return self.design.shape[0]
+
+    def per_tree(self, value: Tensor) -> Tensor:
+        """A group's tensor (G, ...) repeated for each of its trees, as a view where G is 1: (M, ...)."""
+        if self.n_groups == 1:
+            return value
+        return value.repeat_interleave(self.n_trees // self.n_groups, 0)
+
+    def take(self, trees: Tensor) -> Problem:
+        """The problem of some trees: any of them in one group; whole groups, in order, otherwise."""
+        if self.n_groups == 1:
+            return replace(self, weight=self.weight[trees])
+        groups = torch.unique(trees // (self.n_trees // self.n_groups))
+        chosen = {name: getattr(self, name)[groups] for name in _GROUPED if getattr(self, name) is not None}
+        return replace(self, weight=self.weight[trees], **chosen)
+
+    def whole_groups(self, trees: Tensor) -> Tensor:
+        """The mask (M,) of trees widened so that :meth:`take` accepts it."""
+        if self.n_groups == 1:
+            return trees
+        groups = trees.view(self.n_groups, -1)
+        return groups.any(1, keepdim=True).expand_as(groups).reshape(-1)
+
+
+_GROUPED = (
+    "design", "event", "features", "clock", "entry_features", "truncated", "upper_features", "interval", "started",
+)  # fmt: skip
+
+
+def floor_times(time: Tensor) -> Tensor:
+    """Times with zeros raised to half the smallest positive time, as log time needs."""
+    positive = time[time > 0]
+    if positive.numel() == 0:
+        return torch.ones_like(time)
+    return torch.where(time > 0, time, positive.min() / 2)
+
+
+def make_problem(
+    data: SurvivalData,
+    family: LeafFamily,
+    *,
+    weight: Tensor | None = None,  # (M, N), multiplied with the data's own weights
+    n_trees: int = 1,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+) -> Problem:
+    """Problem of M trees that share one data set (G = 1).
+
+    Parameters
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    family : LeafFamily
+    weight : Tensor (M, N), optional
+        Weight of each row for each tree, zero for held-out rows; equal weights otherwise.
+    n_trees : int
+        M, where ``weight`` is not given.
+    """
+    time = floor_times(data.time)
+    clock = family.fit_clock(time.log(), data.event)
+    row_weight = torch.ones_like(time) if data.weight is None else data.weight
+    table = row_weight.expand(n_trees, -1) if weight is None else weight.to(row_weight) * row_weight
+    table = table / table.sum(1, keepdim=True)
+
+    def place(value: Tensor) -> Tensor:
+        return value.to(device=device, dtype=dtype)
+
+    def features_at(at: Tensor) -> Tensor:
+        return place(family.time_features(at.log()[None], clock[None]))
+
+    extra: dict[str, Tensor] = {}
+    if data.entry is not None:
+        truncated = data.entry > 0
+        extra["entry_features"] = features_at(torch.where(truncated, data.entry, time))
+        extra["truncated"] = truncated[None, None].to(device)
+    if data.upper is not None:
+        interval = ~data.event & torch.isfinite(data.upper)
+        extra["upper_features"] = features_at(torch.where(interval, data.upper, time))
+        extra["interval"] = interval[None, None].to(device)
+        extra["started"] = (data.time > 0)[None, None].to(device)
+    return Problem(
+        family=family,
+        design=place(with_intercept(data.x)[None]),
+        event=place(data.event[None, None]),
+        features=features_at(time),
+        weight=place(table)[:, None],
+        clock=place(clock[None]),
+        **extra,
+    )
+
+
+def join_problems(problems: list[Problem]) -> Problem:
+    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero."""
+    longest = max(p.design.shape[1] for p in problems)
+
+    def pad(value: Tensor, axis: int) -> Tensor:
+        missing = longest - value.shape[axis]
+        if missing == 0:
+            return value
+        filler = value.narrow(axis, value.shape[axis] - 1, 1)
+        sizes = [missing if k == axis % value.dim() else -1 for k in range(value.dim())]
+        return torch.cat([value, filler.expand(sizes)], axis)
+
+    def join(name: str, axis: int) -> Tensor | None:
+        parts = [getattr(p, name) for p in problems]
+        return None if any(v is None for v in parts) else torch.cat([pad(v, axis) for v in parts])
+
+    weights = []
+    for p in problems:
+        w = pad(p.weight, -1).clone()
+        w[..., p.design.shape[1] :] = 0
+        weights.append(w)
+    joined = {name: join(name, 1 if name == "design" else -1) for name in _GROUPED if name != "clock"}
+    return replace(problems[0], weight=torch.cat(weights), clock=torch.cat([p.clock for p in problems]), **joined)  # type: ignore[arg-type]

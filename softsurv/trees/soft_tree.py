@@ -1,0 +1,137 @@
+"""Soft survival trees as one torch module with a leading stack axis: M trees are one tensor program."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from softsurv.hazards.base import LeafFamily
+from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
+from softsurv.trees.topology import check_depth, n_branches, n_leaves
+
+
+def with_intercept(x: Tensor) -> Tensor:  # (..., N, P) -> (..., N, P + 1)
+    """Features with a leading column of ones."""
+    return torch.cat([torch.ones_like(x[..., :1]) if x.shape[-1] else x.new_ones(*x.shape[:-1], 1), x], -1)
+
+
+class SoftTree(nn.Module):
+    """M complete soft survival trees of one depth and one leaf family (paper `sst`, section 3.1).
+
+    Parameters
+    ----------
+    depth : int
+        Depth D from 0 (a single leaf) up; B = 2^D - 1 branch nodes, L = 2^D leaves.
+    n_features : int
+        P.
+    family : LeafFamily
+        Survival model of the leaves.
+    n_trees : int
+        M, the size of the stack.
+    dtype : torch.dtype
+        float64 or float32.
+
+    Attributes
+    ----------
+    routing : Parameter (M, B, P + 1)
+        Intercept and weights of each branch node; a row goes left with probability ``sigmoid(w0 + w.x)``.
+    leaves : Parameter (M, L, P + 1 + K)
+        Intercept a0, coefficients a and K shape parameters of each leaf; larger a0 + a.x, earlier event.
+    clock : Tensor (M, n_clock)
+        Mean and scale of log time, and the family's knots.
+    """
+
+    clock: Tensor
+
+    def __init__(
+        self,
+        depth: int,
+        n_features: int,
+        family: LeafFamily,
+        n_trees: int = 1,
+        dtype: torch.dtype = torch.float64,
+    ) -> None:
+        super().__init__()
+        self.depth = check_depth(depth)
+        self.n_features = n_features
+        self.family = family
+        columns = n_features + 1
+        self.routing = nn.Parameter(torch.zeros(n_trees, n_branches(depth), columns, dtype=dtype))
+        self.leaves = nn.Parameter(torch.zeros(n_trees, n_leaves(depth), columns + family.n_shape, dtype=dtype))
+        self.register_buffer("clock", torch.zeros(n_trees, family.n_clock, dtype=dtype))
+
+    @property
+    def n_trees(self) -> int:
+        """M."""
+        return self.leaves.shape[0]
+
+    def select(self, index: int) -> SoftTree:
+        """One tree of the stack, as a stack of one."""
+        one = SoftTree(self.depth, self.n_features, self.family, 1, self.leaves.dtype)
+        one.load_state_dict({k: v[index : index + 1] for k, v in self.state_dict().items()})
+        return one.to(self.leaves.device)
+
+    def routing_probability(self, x: Tensor) -> Tensor:
+        """Probability of going left at each branch node; x (N, P) or (M, N, P), result (M, N, B)."""
+        return torch.sigmoid(self._split(x)).mT
+
+    def leaf_probability(self, x: Tensor) -> Tensor:
+        """Probability of each leaf; x (N, P) or (M, N, P), result (M, N, L), rows sum to one."""
+        return leaf_probability(torch.sigmoid(self._split(x)), self.depth).expand(-1, -1, x.shape[-2]).mT
+
+    def apply_leaf(self, x: Tensor) -> Tensor:
+        """Leaf at the end of the highest-branch-probability path, (M, N)."""
+        return hbp_leaf(self._split(x), self.depth)
+
+    def predictor(
+        self,
+        x: Tensor,  # (N, P) or (M, N, P)
+        times: Tensor,  # (T,) > 0
+        leaf: Tensor | None = None,  # (M, N); None: the HBP leaf
+    ) -> tuple[Tensor, Tensor]:
+        """Linear predictor z and log dz/dy in the given leaf of each row, both (M, N, T)."""
+        at = self.apply_leaf(x) if leaf is None else leaf
+        columns = self.n_features + 1
+        offsets = linear(self.leaves[..., :columns], self._design(x)).gather(1, at[:, None])[:, 0]
+        value, log_slope = self._baseline(times)
+        rows = at[..., None].expand(-1, -1, times.shape[0])
+        return offsets[..., None] + value.gather(1, rows), log_slope.gather(1, rows)
+
+    def log_cumulative_hazard(self, x: Tensor, times: Tensor) -> Tensor:
+        """Log H in the HBP leaf, (M, N, T); times (T,) > 0."""
+        return self.family.link.log_cumulative_hazard(self.predictor(x, times)[0])
+
+    def log_hazard(self, x: Tensor, times: Tensor) -> Tensor:
+        """Log h per unit of time in the HBP leaf, (M, N, T); times (T,) > 0."""
+        z, log_slope = self.predictor(x, times)
+        density, _, _ = self.family.link.log_density(z)
+        return density + log_slope - self.clock[:, 1, None, None].log() - times.log()
+
+    def survival_function(self, x: Tensor, times: Tensor, path: str = "hbp") -> Tensor:
+        """S(t | x), (M, N, T): of the HBP leaf, or with ``path="soft"`` the probability-weighted mixture."""
+        if path == "hbp":
+            hazard, _, _ = self.family.link.cumulative_hazard(self.predictor(x, times)[0])
+            return torch.exp(-hazard)
+        probability = self.leaf_probability(x)  # (M, N, L)
+        total = probability.new_zeros(*probability.shape[:2], times.shape[0])
+        for number in range(n_leaves(self.depth)):
+            at = torch.full(probability.shape[:2], number, dtype=torch.int64, device=x.device)
+            hazard, _, _ = self.family.link.cumulative_hazard(self.predictor(x, times, at)[0])
+            total = total + probability[..., number : number + 1] * torch.exp(-hazard)
+        return total
+
+    def forward(self, x: Tensor, times: Tensor) -> Tensor:
+        """The mixture's survival function (M, N, T), differentiable in every parameter."""
+        return self.survival_function(x, times, path="soft")
+
+    def _design(self, x: Tensor) -> Tensor:
+        design = with_intercept(x.to(self.leaves.dtype))
+        return design[None] if design.dim() == 2 else design
+
+    def _split(self, x: Tensor) -> Tensor:  # (M, B, N)
+        return linear(self.routing, self._design(x))
+
+    def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
+        log_time = times.to(self.leaves.dtype).log().expand(self.n_trees, -1)
+        features = self.family.time_features(log_time, self.clock)
+        return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)
