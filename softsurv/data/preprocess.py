@@ -1,0 +1,288 @@
+"""Impute, one-hot encode and scale: learned on the training part, applied anywhere."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.data.encoding import (
+    OutputColumn,
+    Source,
+    is_number,
+    labels,
+    numbers,
+    observed_levels,
+    raw_values,
+)
+from softsurv.data.frames import as_frame, checked_features
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
+
+FORMAT = 1  # version of the state that to_dict writes
+
+
+class Preprocessor(TransformerMixin, BaseEstimator):
+    """Turn raw features into complete numbers in [0, 1].
+
+    Numbers are imputed by the mean and scaled by the training range; later values outside that range
+    are not clipped. Categories (text, pandas categories) are imputed by the most frequent level, the
+    first of the level order in a tie, and one-hot encoded; levels are matched by their text, so that
+    1, 1.0 and "1" are one level. Booleans are numbers. A column that is constant or entirely missing
+    in training is left out and recorded in ``dropped_``. A level not seen in training is encoded as
+    zero in every column of its source, with a `DataWarning`.
+
+    Parameters
+    ----------
+    impute : bool
+        Fill in missing values; otherwise they stay missing in every column of their source.
+    encode : {"onehot", None}
+        None refuses categories with a sentence.
+    scale : bool
+        Scale numbers to [0, 1]; otherwise they keep their units.
+    drop_first : {"binary"}, True or False
+        Leave out the first level of two-level categories only (the default), of all, or of none.
+    add_indicator : bool
+        Add a 0/1 column for every source with missing values in training.
+
+    Attributes
+    ----------
+    columns_ : list of OutputColumn
+        One for each column of the result.
+    dropped_ : dict of str to str
+        Raw columns left out, with the reason.
+    feature_names_in_ : ndarray of str
+        Names of the raw columns; only where fitted on a table with names.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> raw = pd.DataFrame({"age": [40, None, 60], "sex": ["F", "M", "M"]})
+    >>> Preprocessor().fit_transform(raw)
+       age  sex=M
+    0  0.0    0.0
+    1  0.5    1.0
+    2  1.0    1.0
+    """
+
+    def __init__(
+        self,
+        impute: bool = True,
+        encode: Literal["onehot"] | None = "onehot",
+        scale: bool = True,
+        drop_first: Literal["binary"] | bool = "binary",
+        add_indicator: bool = False,
+    ) -> None:
+        self.impute = impute
+        self.encode = encode
+        self.scale = scale
+        self.drop_first = drop_first
+        self.add_indicator = add_indicator
+
+    def fit(self, X: Any, y: Any = None) -> Preprocessor:
+        """Learn means, modes, levels and ranges from the training table (N, P).
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            A column holds dates, infinities or (with ``encode=None``) categories.
+        """
+        self._check_parameters()
+        frame = checked_features(as_frame(X))
+        self.input_names_ = [str(name) for name in frame.columns]
+        self.n_features_in_ = len(self.input_names_)
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.array(self.input_names_, dtype=object)
+        self.sources_: list[Source] = []
+        self.columns_: list[OutputColumn] = []
+        self.dropped_: dict[str, str] = {}
+        for name in self.input_names_:
+            self._fit_column(frame[name], name)
+        names = pd.Index([column.name for column in self.columns_])
+        if not names.is_unique:
+            twice = names[names.duplicated()][0]
+            raise InvalidSurvivalDataError(f"X would give two encoded columns {twice!r}; rename one")
+        return self
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        """Encode a table with the columns seen in training, as float64 (N, number of ``columns_``).
+
+        Columns are found by name: their order does not matter and others are ignored. A table without
+        names is taken by position.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            A column is missing, or holds text where training had numbers.
+        """
+        check_is_fitted(self, "columns_")
+        frame = self._aligned(X)
+        raw = {source.name: raw_values(frame[source.name], source) for source in self.sources_}
+        missing = {name: pd.isna(values) for name, values in raw.items()}
+        encoded: dict[str, NDArray[np.float64]] = {}
+        for source in self.sources_:
+            if source.fill is not None:
+                raw[source.name] = np.where(missing[source.name], source.fill, raw[source.name])
+            self._warn_of_unseen(raw[source.name], source)
+        for column in self.columns_:
+            values = raw[column.source]
+            if column.kind == "missing":
+                encoded[column.name] = missing[column.source].astype(np.float64)
+            elif column.kind == "number":
+                encoded[column.name] = (values.astype(np.float64) - column.offset) / column.scale
+            else:
+                encoded[column.name] = np.where(pd.isna(values), np.nan, values == column.level)
+        return pd.DataFrame(
+            encoded, index=frame.index, columns=self.get_feature_names_out(), dtype=np.float64
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the encoded columns."""
+        check_is_fitted(self, "columns_")
+        return np.array([column.name for column in self.columns_], dtype=object)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters and fitted state as JSON values; numbers survive `from_dict` exactly."""
+        check_is_fitted(self, "columns_")
+        return {
+            "format": FORMAT,
+            "parameters": self.get_params(),
+            "named": hasattr(self, "feature_names_in_"),
+            "input_names": list(self.input_names_),
+            "sources": [
+                {"name": s.name, "levels": None if s.levels is None else list(s.levels), "fill": s.fill}
+                for s in self.sources_
+            ],
+            "columns": [asdict(column) for column in self.columns_],
+            "dropped": dict(self.dropped_),
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Preprocessor:
+        """Rebuild a fitted preprocessor from `to_dict`.
+
+        Raises
+        ------
+        ModelFileError
+            The state is incomplete or of another format.
+        """
+        if state.get("format") != FORMAT:
+            raise ModelFileError(f"preprocessor state must have format {FORMAT}, got {state.get('format')!r}")
+        try:
+            fitted = cls(**state["parameters"])
+            fitted.input_names_ = list(state["input_names"])
+            fitted.n_features_in_ = len(fitted.input_names_)
+            if state["named"]:
+                fitted.feature_names_in_ = np.array(fitted.input_names_, dtype=object)
+            fitted.sources_ = [
+                Source(s["name"], None if s["levels"] is None else tuple(s["levels"]), s["fill"])
+                for s in state["sources"]
+            ]
+            fitted.columns_ = [OutputColumn(**column) for column in state["columns"]]
+            fitted.dropped_ = dict(state["dropped"])
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"preprocessor state is incomplete or damaged: {error}") from error
+        return fitted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        for name in ("impute", "scale", "add_indicator"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidParameterError(f"{name} must be True or False, got {getattr(self, name)!r}")
+        if self.encode not in ("onehot", None):
+            raise InvalidParameterError(f"encode must be 'onehot' or None, got {self.encode!r}")
+        if not isinstance(self.drop_first, bool) and self.drop_first != "binary":
+            raise InvalidParameterError(
+                f"drop_first must be 'binary', True or False, got {self.drop_first!r}"
+            )
+
+    def _fit_column(self, column: pd.Series, name: str) -> None:
+        """Learn one raw column: its source and its encoded columns, or why it is left out."""
+        missing = column.isna().to_numpy()
+        if missing.all():
+            self.dropped_[name] = "all missing"
+            return
+        source, encoded = (
+            self._fit_number(column, name) if is_number(column) else self._fitlevels(column, name)
+        )
+        if not encoded:
+            self.dropped_[name] = "constant"
+        if self.add_indicator and missing.any():
+            encoded.append(OutputColumn(f"{name} is missing", name, "missing"))
+        if encoded:
+            self.sources_.append(source)
+            self.columns_ += encoded
+
+    def _fit_number(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
+        values = numbers(column, name)
+        values = values[~np.isnan(values)]
+        low, high = float(values.min()), float(values.max())
+        with np.errstate(over="ignore"):  # an overflow shows as infinity and is refused below
+            mean, span = float(values.mean()), high - low
+        if not np.isfinite(mean) or not np.isfinite(span):
+            raise InvalidSurvivalDataError(
+                f"column {name!r} must have a finite range, got {low:g} to {high:g}; rescale it"
+            )
+        offset, scale = (low, span) if self.scale else (0.0, 1.0)
+        encoded = [OutputColumn(name, name, "number", None, offset, scale)] if span > 0 else []
+        return Source(name, None, mean if self.impute else None), encoded
+
+    def _fitlevels(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
+        if self.encode is None:
+            raise InvalidSurvivalDataError(
+                f"X must be numeric where encode=None, got categories in column {name!r}; use encode='onehot'"
+            )
+        values = labels(column, name)
+        levels = observed_levels(column, values)
+        counts = [np.count_nonzero(values == level) for level in levels]
+        kept = levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else levels
+        encoded = [OutputColumn(f"{name}={level}", name, "level", level) for level in kept]
+        return Source(name, levels, levels[int(np.argmax(counts))] if self.impute else None), encoded
+
+    def _drops_first(self, n_levels: int) -> bool:
+        return n_levels == 2 if self.drop_first == "binary" else bool(self.drop_first)
+
+    def _aligned(self, X: Any) -> pd.DataFrame:
+        """The table with the training columns, in training order."""
+        frame = checked_features(as_frame(X))
+        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+            absent = [name for name in self.input_names_ if name not in frame.columns]
+            if absent:
+                shown = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
+                raise InvalidSurvivalDataError(
+                    f"X must have every column seen in training, got none named {shown}; "
+                    "add or rename columns"
+                )
+            return frame[self.input_names_]
+        if frame.shape[1] != self.n_features_in_:
+            raise InvalidSurvivalDataError(
+                f"X must have {self.n_features_in_} features as in training, got {frame.shape[1]}"
+            )
+        return frame.set_axis(self.input_names_, axis="columns")
+
+    def _warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
+        if source.levels is None:
+            return
+        unseen = ~np.isin(labels.astype(str), source.levels) & ~pd.isna(labels)
+        if not unseen.any():
+            return
+        new = sorted(set(labels[unseen]))
+        shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
+        like = f", like level {source.levels[0]!r}" if self._drops_first(len(source.levels)) else ""
+        warnings.warn(
+            f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
+            f"row(s): {shown}; encoded as all zeros{like}",
+            DataWarning,
+            stacklevel=3,
+        )
