@@ -1,0 +1,50 @@
+"""Measures of survival predictions: numpy arrays in, floats out, censoring curve from the training fold."""
+
+from softsurv.metrics.auc import cumulative_dynamic_auc
+from softsurv.metrics.brier import brier_score, integrated_brier_score, relative_integrated_brier_score
+from softsurv.metrics.calibration import (
+    CalibrationCurve,
+    CalibrationErrors,
+    DCalibration,
+    calibration_curve,
+    calibration_errors,
+    d_calibration,
+    smoothed_observed_survival,
+)
+from softsurv.metrics.concordance import PairCounts, count_pairs, harrell_c, uno_c
+from softsurv.metrics.evaluate import evaluate
+from softsurv.metrics.fairness import CurveGap, LeafGini, curve_gap, fairness_penalty, leaf_gini
+from softsurv.metrics.ranges import (
+    EvaluationRange,
+    evaluation_range,
+    support_end,
+    survival_from_log_cumulative_hazard,
+)
+
+__all__ = [
+    "CalibrationCurve",
+    "CalibrationErrors",
+    "CurveGap",
+    "DCalibration",
+    "EvaluationRange",
+    "LeafGini",
+    "PairCounts",
+    "brier_score",
+    "calibration_curve",
+    "calibration_errors",
+    "count_pairs",
+    "cumulative_dynamic_auc",
+    "curve_gap",
+    "d_calibration",
+    "evaluate",
+    "evaluation_range",
+    "fairness_penalty",
+    "harrell_c",
+    "integrated_brier_score",
+    "leaf_gini",
+    "relative_integrated_brier_score",
+    "smoothed_observed_survival",
+    "support_end",
+    "survival_from_log_cumulative_hazard",
+    "uno_c",
+]

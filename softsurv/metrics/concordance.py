@@ -7,7 +7,8 @@ Rankings use the log cumulative hazard, which keeps its order where S has long r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
-from softsurv.nonparametric import BoolArray, FloatArray, StepFunction, checked_columns
+from softsurv.nonparametric import FloatArray, StepFunction, checked_columns
 
 IntArray = NDArray[np.int64]
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
@@ -25,14 +26,53 @@ CHUNK_ELEMENTS = 2**21
 """Evaluations of log H held at once: 16 MiB, small enough for the model's own temporaries to fit beside."""
 
 
-class _Pairs(NamedTuple):
-    """Comparable pairs by the event that comes first, all (E,), and the pairs of two events at one time."""
+@dataclass(frozen=True)
+class PairCounts:
+    """Comparable pairs, counted by the event that comes first; all arrays (E,).
 
-    rows: IntArray  # row of the event, events in order of time
-    lower_risk: IntArray  # later subjects with lower risk: concordant
-    equal_risk: IntArray
+    Attributes
+    ----------
+    rows : ndarray of int
+        Row of each event in the fold, in order of time.
+    time : ndarray
+        Times of these events.
+    comparable : ndarray of int
+        Subjects known to have their event later.
+    lower_risk, equal_risk : ndarray of int
+        How many of them have lower risk at the event's time (concordant), and how many the same.
+    tied_events : ndarray
+        Pairs of two events at this event's time, shared equally among these events; 0 unless counted.
+    """
+
+    rows: IntArray
+    time: FloatArray
     comparable: IntArray
-    tied_events: FloatArray  # pairs of two events at this event's time, shared among them
+    lower_risk: IntArray
+    equal_risk: IntArray
+    tied_events: FloatArray
+
+    def concordance(self, weight: ArrayLike = 1.0) -> float:
+        """Share of concordant pairs, each weighing as its event does; weight scalar or (E,)."""
+        weights = np.broadcast_to(np.asarray(weight, dtype=float), self.rows.shape)
+        comparable = float(weights @ (self.comparable + self.tied_events))
+        if comparable <= 0.0:
+            raise NoComparablePairsError(
+                "no pair of subjects can be ordered: concordance needs an event before the observed time of "
+                "another subject; use a fold with events"
+            )
+        concordant = self.lower_risk + 0.5 * (self.equal_risk + self.tied_events)
+        return float(weights @ concordant) / comparable
+
+    def uno_weight(self, censoring: StepFunction, tau: float | None = None) -> FloatArray:
+        """G(t)^-2 of each event before tau that opens a pair, else 0, (E,).
+
+        Raises InvalidTimesError where such an event needs G at a time where it is unknown or 0.
+        """
+        counted = (self.comparable + self.tied_events > 0) & (tau is None or self.time < tau)
+        refuse_unknown_censoring(censoring, self.time[counted])
+        weight = np.zeros(self.time.shape)
+        weight[counted] = censoring(self.time[counted]) ** -2.0
+        return weight
 
 
 def harrell_c(
@@ -96,9 +136,8 @@ def harrell_c(
     >>> harrell_c([1.0, 2.0, 3.0], [True, True, False], [3.0, 1.0, 2.0])
     0.6666666666666666
     """
-    time_, event_, _, _ = checked_columns(time, event)
-    pairs = _count_pairs(time_, _counted(time_, event_, tau), risk, times, tied_event_times, tied_censoring)
-    return _concordance(pairs, np.ones(pairs.rows.size))
+    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring)
+    return pairs.concordance(1.0 if tau is None else pairs.time < tau)
 
 
 def uno_c(
@@ -137,58 +176,40 @@ def uno_c(
     ----------
     Paper `sst`, appendix B.0.1. Uno, Cai, Pencina, D'Agostino, Wei, Statistics in Medicine 30 (2011).
     """
-    time_, event_, _, _ = checked_columns(time, event)
-    counted = _counted(time_, event_, tau)
-    refuse_unknown_censoring(censoring, time_[counted])
-    pairs = _count_pairs(time_, counted, risk, times, tied_event_times, tied_censoring)
-    return _concordance(pairs, censoring(time_[pairs.rows]) ** -2.0)
+    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring)
+    return pairs.concordance(pairs.uno_weight(censoring, tau))
 
 
-def _counted(time: FloatArray, event: BoolArray, tau: float | None) -> BoolArray:
-    """Which subjects open pairs: events before tau, (N,)."""
-    return event if tau is None else event & (time < tau)
-
-
-def _concordance(pairs: _Pairs, weight: FloatArray) -> float:
-    """Weighted share of concordant pairs; weight (E,)."""
-    comparable = float(weight @ (pairs.comparable + pairs.tied_events))
-    if comparable <= 0.0:
-        raise NoComparablePairsError(
-            "no pair of subjects can be ordered: concordance needs an event before the observed time of "
-            "another subject; use a fold with events"
-        )
-    concordant = pairs.lower_risk + 0.5 * (pairs.equal_risk + pairs.tied_events)
-    return float(weight @ concordant) / comparable
-
-
-def _count_pairs(
-    time: FloatArray,
-    counted: BoolArray,
+def count_pairs(
+    time: ArrayLike,
+    event: ArrayLike,
     risk: Risk,
-    times: ArrayLike | None,
-    tied_event_times: TiedTimes,
-    tied_censoring: TiedTimes,
-) -> _Pairs:
-    """Count, for every event, the later subjects by how their risk compares."""
+    times: ArrayLike | None = None,
+    tied_event_times: TiedTimes = "ignore",
+    tied_censoring: TiedTimes = "ignore",
+) -> PairCounts:
+    """Count, for every event, the later subjects by how their risk compares; arguments as in `harrell_c`.
+
+    One count serves several weightings, so that a model is evaluated once for Harrell's and Uno's C.
+    """
+    time_, event_, _, _ = checked_columns(time, event)
     for name, value in (("tied_event_times", tied_event_times), ("tied_censoring", tied_censoring)):
         if value not in ("ignore", "count"):
             raise InvalidParameterError(f"{name} must be 'ignore' or 'count', got {value!r}")
-    _, rank = np.unique(time, return_inverse=True)
-    position = (
-        2 * rank + ~counted if tied_censoring == "count" else 2 * rank
-    )  # (N,), j follows i where larger
-    rows = np.flatnonzero(counted)
-    rows = rows[np.argsort(time[rows], kind="stable")]
-    comparable = time.size - np.searchsorted(np.sort(position), position[rows], side="right")
+    _, rank = np.unique(time_, return_inverse=True)
+    position = 2 * rank + ~event_ if tied_censoring == "count" else 2 * rank  # (N,), j follows i where larger
+    rows = np.flatnonzero(event_)
+    rows = rows[np.argsort(time_[rows], kind="stable")]
+    comparable = time_.size - np.searchsorted(np.sort(position), position[rows], side="right")
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
-        _, group, size = np.unique(time[rows], return_inverse=True, return_counts=True)
+        _, group, size = np.unique(time_[rows], return_inverse=True, return_counts=True)
         tied_events = (size[group] - 1) / 2.0
     if callable(risk) or np.ndim(risk) == 2:
-        lower, equal = _count_varying(time, position, rows, _chunks(time, rows, risk, times))
+        lower, equal = _count_varying(position, rows, _chunks(time_, rows, risk, times))
     else:
-        lower, equal = _count_constant(position, rows, _checked_scores(risk, time.size))
-    return _Pairs(rows, lower, equal, comparable, tied_events)
+        lower, equal = _count_constant(position, rows, _checked_scores(risk, time_.size))
+    return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
 
 
 def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
@@ -211,7 +232,6 @@ def _count_constant(position: IntArray, rows: IntArray, scores: FloatArray) -> t
 
 
 def _count_varying(
-    time: FloatArray,
     position: IntArray,
     rows: IntArray,
     chunks: Iterator[tuple[int, FloatArray, IntArray]],

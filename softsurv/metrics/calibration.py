@@ -1,0 +1,285 @@
+"""Do predicted probabilities agree with what happened?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc
+
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.metrics.ranges import checked_probabilities
+from softsurv.nonparametric import (
+    BoolArray,
+    FloatArray,
+    StepFunction,
+    checked_columns,
+    kaplan_meier,
+    survival_interval,
+)
+
+SMALLEST_PROBABILITY = 1e-7
+"""log(-log S) is infinite at S = 0 and 1; predictions nearer than this enter the smoother as this near."""
+
+KNOT_LEVELS = (0.05, 0.35, 0.65, 0.95)
+"""Harrell's quantiles for a restricted cubic spline with four knots."""
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Predicted against observed survival at a horizon, by groups of similar prediction; all (B,).
+
+    Attributes
+    ----------
+    horizon : float
+        In the unit of time.
+    predicted : ndarray
+        Mean predicted survival probability in the group.
+    observed, lower, upper : ndarray
+        Kaplan-Meier estimate of the group at the horizon with its log-log interval; NaN where the
+        group was not followed that long.
+    n : ndarray of int
+        Subjects in the group.
+    """
+
+    horizon: float
+    predicted: FloatArray
+    observed: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    n: np.ndarray
+
+
+class DCalibration(NamedTuple):
+    """Result of `d_calibration`; ``shares`` (B,) from S = 0 to S = 1, each 1 / B if calibrated."""
+
+    statistic: float
+    p_value: float
+    shares: FloatArray
+
+
+class CalibrationErrors(NamedTuple):
+    """Absolute differences between predicted and smoothed observed survival over the subjects."""
+
+    mean: float
+    median: float
+    centile_90: float
+    largest: float
+
+
+def calibration_curve(
+    time: ArrayLike,
+    event: ArrayLike,
+    survival: ArrayLike,
+    horizon: float,
+    n_bins: int = 10,
+    level: float = 0.95,
+) -> CalibrationCurve:
+    """Group subjects by predicted survival at a horizon and compare with Kaplan-Meier.
+
+    Parameters
+    ----------
+    time, event : array_like, shape (N,)
+        Test fold.
+    survival : array_like, shape (N,)
+        Predicted survival probability at ``horizon``.
+    horizon : float
+        In the unit of time.
+    n_bins : int
+        Number of groups of equal size. Equal predictions are never parted, so a tree with few leaves
+        gives fewer groups.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    CalibrationCurve
+        Groups by rising prediction.
+
+    Raises
+    ------
+    InvalidTimesError
+        If nobody is observed up to the horizon.
+    """
+    time_, event_, predicted = _checked(time, event, survival, horizon)
+    if n_bins < 1:
+        raise InvalidParameterError(f"n_bins must be >= 1, got {n_bins!r}")
+    group = _equal_groups(predicted, n_bins)
+    labels, size = np.unique(group, return_counts=True)
+    rows = []
+    for label in labels:
+        chosen = group == label
+        curve = kaplan_meier(time_[chosen], event_[chosen])
+        lower, upper = survival_interval(time_[chosen], event_[chosen], level=level)
+        rows.append(
+            [predicted[chosen].mean(), *(_at_horizon(c, curve, horizon) for c in (curve, lower, upper))]
+        )
+    mean, observed, low, high = np.array(rows).T
+    return CalibrationCurve(float(horizon), mean, observed, low, high, size)
+
+
+def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10) -> DCalibration:
+    """Test whether the survival probabilities at the subjects' own times are uniform.
+
+    Parameters
+    ----------
+    time, event : array_like, shape (N,)
+        Test fold.
+    survival : array_like, shape (N,)
+        S_i(t_i), each subject's predicted survival probability at its own observed time.
+    n_bins : int
+        Number of equal bins of [0, 1], >= 2.
+
+    Returns
+    -------
+    DCalibration
+        Pearson's chi-squared statistic, its p-value with ``n_bins - 1`` degrees of freedom, and the
+        share of subjects in every bin.
+
+    Notes
+    -----
+    An event counts in the bin of its probability; a subject censored at S spreads evenly over [0, S],
+    where its event will fall. The spreading makes the test conservative under censoring.
+
+    References
+    ----------
+    Haider, Hoehn, Davis, Greiner, Journal of Machine Learning Research 21 (2020).
+    """
+    _, event_, own = _checked(time, event, survival, 0.0)
+    if n_bins < 2:
+        raise InvalidParameterError(f"n_bins must be >= 2, got {n_bins!r}")
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    bin_of = np.minimum((own * n_bins).astype(int), n_bins - 1)
+    spread = ~event_ & (own > 0.0)  # censored at S = 0 stays in the lowest bin
+    counts = np.bincount(bin_of[~spread], minlength=n_bins).astype(float)
+    ends = own[spread]
+    counts += [np.sum(np.clip(ends - low, 0.0, 1.0 / n_bins) / ends) for low in edges[:-1]]
+    expected = own.size / n_bins
+    statistic = float(np.sum((counts - expected) ** 2) / expected)
+    return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / own.size)
+
+
+def smoothed_observed_survival(
+    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
+) -> FloatArray:
+    """Observed survival at a horizon as a smooth function of the predicted one.
+
+    Parameters
+    ----------
+    time, event, survival, horizon
+        As in `calibration_curve`.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        For every subject, what is observed among subjects with its prediction.
+
+    Notes
+    -----
+    A Cox model on a restricted cubic spline, with four knots, of log(-log S(horizon)). With up to
+    ten different predictions, as from a tree with one curve per leaf, the Kaplan-Meier estimate of
+    each group instead, NaN where a group was not followed that long.
+
+    References
+    ----------
+    Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020).
+    """
+    time_, event_, predicted = _checked(time, event, survival, horizon)
+    values, group = np.unique(predicted, return_inverse=True)
+    if values.size <= 10:
+        return calibration_curve(time_, event_, predicted, horizon, n_bins=values.size).observed[group]
+    from sksurv.linear_model import CoxPHSurvivalAnalysis  # slow to import, needed here alone
+    from sksurv.util import Surv
+
+    basis = _spline_basis(_log_minus_log(predicted))
+    model = CoxPHSurvivalAnalysis(ties="efron").fit(basis, Surv.from_arrays(event_, time_))
+    baseline = float(model.cum_baseline_hazard_(horizon))
+    return np.asarray(np.exp(-baseline * np.exp(model.predict(basis))))
+
+
+def calibration_errors(
+    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
+) -> CalibrationErrors:
+    """Integrated calibration index (the mean) with E50, E90 and the largest error.
+
+    Parameters
+    ----------
+    time, event, survival, horizon
+        As in `calibration_curve`.
+
+    Raises
+    ------
+    InvalidTimesError
+        If a group of equal predictions was not followed up to the horizon.
+
+    References
+    ----------
+    Austin, Harrell, van Klaveren, Statistics in Medicine 39 (2020).
+    """
+    observed = smoothed_observed_survival(time, event, survival, horizon)
+    if np.isnan(observed).any():
+        raise InvalidTimesError(
+            f"some group of equal predictions has no follow-up at {horizon:g}; choose a smaller horizon"
+        )
+    error = np.abs(observed - np.asarray(survival, dtype=float))
+    return CalibrationErrors(
+        float(error.mean()), float(np.median(error)), float(np.quantile(error, 0.9)), float(error.max())
+    )
+
+
+def _checked(
+    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Checked time, event and probabilities, each (N,)."""
+    time_, event_, _, _ = checked_columns(time, event)
+    column = np.asarray(survival, dtype=float)
+    if column.shape != time_.shape:
+        raise InvalidParameterError(
+            f"survival must hold one probability per subject, shape {time_.shape}, got {column.shape}"
+        )
+    checked_probabilities("survival", column[:, None], time_.size, 1)
+    if not 0.0 <= horizon <= time_.max():
+        raise InvalidTimesError(
+            f"horizon must lie between 0 and the largest observed time {time_.max():g}, got {horizon!r}"
+        )
+    return time_, event_, column
+
+
+def _equal_groups(predicted: FloatArray, n_bins: int) -> np.ndarray:
+    """Group labels (N,) by rising prediction: equal sizes, equal predictions together."""
+    values = np.unique(predicted)
+    if values.size <= n_bins:
+        return np.searchsorted(values, predicted)
+    edges = np.unique(np.quantile(predicted, np.linspace(0.0, 1.0, n_bins + 1)[1:-1]))
+    return np.searchsorted(edges, predicted, side="right")
+
+
+def _at_horizon(curve: StepFunction, survival: StepFunction, horizon: float) -> float:
+    """Value of the curve at the horizon, NaN where the Kaplan-Meier estimate is undefined there."""
+    known = horizon <= survival.times[-1] or survival.values[-1] == 0.0
+    return float(curve(horizon)) if known else float("nan")
+
+
+def _log_minus_log(survival: FloatArray) -> FloatArray:
+    inside = np.clip(survival, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
+    return np.asarray(np.log(-np.log(inside)))
+
+
+def _spline_basis(x: FloatArray) -> FloatArray:
+    """Restricted cubic spline, linear beyond its outer knots, columns of unit scale, (N, up to 3)."""
+    x = (x - x.mean()) / x.std()
+    knots = np.unique(np.quantile(x, KNOT_LEVELS))
+    if knots.size < 3:
+        return x[:, None]
+    first, before_last, last = knots[0], knots[-2], knots[-1]
+
+    def cube(knot: float) -> FloatArray:
+        return np.asarray(np.maximum(x - knot, 0.0) ** 3)
+
+    def column(knot: float) -> FloatArray:
+        share = (last - knot) / (last - before_last)
+        return (cube(knot) - share * cube(before_last) + (share - 1.0) * cube(last)) / (last - first) ** 2
+
+    return np.column_stack([x, *(column(knot) for knot in knots[:-2])])

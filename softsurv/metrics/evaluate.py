@@ -1,0 +1,97 @@
+"""The four measures of one model on one test fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softsurv.metrics.auc import cumulative_dynamic_auc
+from softsurv.metrics.brier import Scale, integrated_brier_score
+from softsurv.metrics.concordance import TiedTimes, count_pairs
+from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
+from softsurv.nonparametric import FloatArray, censoring_survival, checked_columns
+
+
+def evaluate(
+    train_time: ArrayLike,
+    train_event: ArrayLike,
+    test_time: ArrayLike,
+    test_event: ArrayLike,
+    log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
+    *,
+    times: ArrayLike | None = None,
+    n_times: int = 100,
+    scale: Scale = "time",
+    tied_event_times: TiedTimes = "ignore",
+    tied_censoring: TiedTimes = "ignore",
+    train_weight: ArrayLike | None = None,
+    train_entry: ArrayLike | None = None,
+) -> dict[str, Any]:
+    """Discrimination and calibration of predicted curves on a test fold.
+
+    Parameters
+    ----------
+    train_time, train_event : array_like, shape (K,)
+        Training fold: the censoring curve G is estimated on it alone.
+    test_time, test_event : array_like, shape (N,)
+        Test fold.
+    log_cumulative_hazard : callable
+        Takes times (T,), returns log H (N, T) of the test subjects; -inf and inf are allowed.
+    times, n_times
+        Grid for cd_auc and ibs, see `evaluation_range`: by default ``n_times`` equally spaced times
+        from the smallest test time to the largest below the maximum that G supports.
+    scale : {"time", "log"}
+        Scale of the Brier integral, see `integrated_brier_score`.
+    tied_event_times, tied_censoring : {"ignore", "count"}
+        See `harrell_c`.
+    train_weight, train_entry : array_like, shape (K,), optional
+        Case weights and left-truncation times for the estimate of G.
+
+    Returns
+    -------
+    dict
+        ``harrell_c`` (all events), ``uno_c`` (events up to the end of the range), ``cd_auc``, ``ibs``;
+        ``n`` and ``events`` of the test fold; and what they rest on: ``range`` (first and last grid
+        time), ``n_times``, ``n_beyond`` and ``events_beyond`` (test subjects and test events after the
+        range). Plain numbers throughout.
+
+    Raises
+    ------
+    NoComparablePairsError
+        If no pair of test subjects can be ordered.
+    InvalidTimesError
+        If the folds leave no span of time to evaluate on.
+
+    Warns
+    -----
+    EvaluationWarning
+        If some of the wanted ``times`` are not attainable.
+    """
+    time, event, _, _ = checked_columns(test_time, test_event)
+    censoring = censoring_survival(train_time, train_event, train_weight, train_entry)
+    pairs = count_pairs(
+        time, event, log_cumulative_hazard, tied_event_times=tied_event_times, tied_censoring=tied_censoring
+    )
+    harrell = pairs.concordance()
+    span = evaluation_range(time, event, censoring, times, n_times)
+    after = float(np.nextafter(span.upper, np.inf))  # tau is exclusive, the range inclusive
+    log_hazard = checked_matrix(
+        "log_cumulative_hazard", log_cumulative_hazard(span.times), time.size, span.times.size
+    )
+    survival = survival_from_log_cumulative_hazard(log_hazard)
+    _, cd_auc = cumulative_dynamic_auc(time, event, log_hazard, span.times, censoring)
+    return {
+        "harrell_c": harrell,
+        "uno_c": pairs.concordance(pairs.uno_weight(censoring, tau=after)),
+        "cd_auc": cd_auc,
+        "ibs": integrated_brier_score(time, event, survival, span.times, censoring, scale),
+        "n": int(time.size),
+        "events": int(event.sum()),
+        "range": (span.lower, span.upper),
+        "n_times": int(span.times.size),
+        "n_beyond": span.n_beyond,
+        "events_beyond": span.events_beyond,
+    }

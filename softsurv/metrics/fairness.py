@@ -1,0 +1,134 @@
+"""Group fairness of survival curves and of the leaves that give them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softsurv.errors import InvalidParameterError
+from softsurv.metrics.ranges import checked_probabilities, checked_times
+from softsurv.nonparametric import BoolArray, FloatArray
+
+
+class CurveGap(NamedTuple):
+    """Distance between the mean survival curves of a group and of the others."""
+
+    largest: float  # greatest absolute difference on the grid
+    mean: float  # absolute difference, averaged over time
+    signed: float  # group minus others, averaged over time
+
+
+class LeafGini(NamedTuple):
+    """How mixed the groups are in the leaves: 0 = one group only, 1 = all groups equally."""
+
+    by_leaf: FloatArray  # (number of leaves in use,), by rising leaf index
+    mean: float
+    weighted: float  # by the number of subjects in the leaf
+
+
+def fairness_penalty(
+    survival: ArrayLike, times: ArrayLike, group: ArrayLike, per_pair: bool = False
+) -> float:
+    """Sum of squared distances between the curves of a group and those of the others.
+
+    Parameters
+    ----------
+    survival : array_like, shape (N, T)
+        Predicted survival probabilities.
+    times : array_like, shape (T,)
+        Grid of the columns, strictly increasing; the paper's integral uses the training times.
+    group : array_like of bool, shape (N,)
+        True for members of the sensitive group.
+    per_pair : bool
+        Divide by the number of pairs |G| (N - |G|).
+
+    Returns
+    -------
+    float
+        In the unit of time.
+
+    Notes
+    -----
+    sum over i in G, j not in G of int (S_i(t) - S_j(t))^2 dt, the integral by the trapezoidal rule.
+    At each time the double sum is |A| |B| (var_A + var_B + (mean_A - mean_B)^2): O(N T), and free of
+    cancellation.
+
+    References
+    ----------
+    Paper `sst`, eq. 3.
+    """
+    curves, grid, member = _checked(survival, times, group)
+    inside, others = curves[member], curves[~member]
+    distance = inside.var(axis=0) + others.var(axis=0) + (inside.mean(axis=0) - others.mean(axis=0)) ** 2
+    n_pairs = 1 if per_pair else inside.shape[0] * others.shape[0]
+    return n_pairs * float(np.trapezoid(distance, grid))
+
+
+def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> CurveGap:
+    """Compare the mean survival curve of a group with that of the others; arguments as above.
+
+    Returns
+    -------
+    CurveGap
+        Probabilities; time averages by the trapezoidal rule over the grid.
+    """
+    curves, grid, member = _checked(survival, times, group)
+    gap = curves[member].mean(axis=0) - curves[~member].mean(axis=0)  # (T,)
+    span = grid[-1] - grid[0]
+    return CurveGap(
+        float(np.abs(gap).max()),
+        float(np.trapezoid(np.abs(gap), grid) / span),
+        float(np.trapezoid(gap, grid) / span),
+    )
+
+
+def leaf_gini(leaf: ArrayLike, group: ArrayLike) -> LeafGini:
+    """Normalised Gini impurity of the groups in every leaf.
+
+    Parameters
+    ----------
+    leaf : array_like of int, shape (N,)
+        Leaf of every subject.
+    group : array_like, shape (N,)
+        Group labels, at least two different ones.
+
+    Notes
+    -----
+    Per leaf K / (K - 1) (1 - sum_k p_k^2) for K groups: the scale of paper `sst`, section 5.4, where 1 is
+    an equal distribution and 0 the greatest imbalance.
+    """
+    leaves, groups = np.asarray(leaf), np.asarray(group)
+    if leaves.ndim != 1 or leaves.shape != groups.shape or leaves.size == 0:
+        raise InvalidParameterError(
+            f"leaf and group must hold one value per subject, got shapes {leaves.shape} and {groups.shape}"
+        )
+    leaf_labels, row = np.unique(leaves, return_inverse=True)
+    labels, column = np.unique(groups, return_inverse=True)
+    if labels.size < 2:
+        raise InvalidParameterError(f"group must hold at least two different labels, got only {labels[0]!r}")
+    counts = np.zeros((leaf_labels.size, labels.size))
+    np.add.at(counts, (row, column), 1.0)
+    size = counts.sum(axis=1)
+    shares = counts / size[:, None]
+    gini = labels.size / (labels.size - 1) * (1.0 - np.sum(shares**2, axis=1))
+    return LeafGini(gini, float(gini.mean()), float(gini @ size / size.sum()))
+
+
+def _checked(
+    survival: ArrayLike, times: ArrayLike, group: ArrayLike
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Curves (N, T), grid (T,), membership (N,) with members and others present."""
+    grid = checked_times(times)
+    member = np.asarray(group)
+    if member.ndim != 1 or (member.dtype != bool and not np.isin(member, (0, 1)).all()):
+        raise InvalidParameterError(
+            "group must be one column of True/False or 1/0; compare the labels with the sensitive one first"
+        )
+    member = member.astype(bool)
+    if member.all() or not member.any():
+        raise InvalidParameterError("group must mark some subjects and leave others, got all or none marked")
+    if grid.size < 2:
+        raise InvalidParameterError("times must hold at least two values to integrate over, got one")
+    return checked_probabilities("survival", survival, member.size, grid.size), grid, member
