@@ -79,9 +79,7 @@ class LeafFamily(ABC):
         with torch.enable_grad():
             leaf = shape.detach().requires_grad_(True)
             value, log_slope = self.baseline(leaf, features)
-            (grad,) = torch.autograd.grad(
-                (value, log_slope), leaf, (grad_value, grad_log_slope), allow_unused=True
-            )
+            (grad,) = torch.autograd.grad((value, log_slope), leaf, (grad_value, grad_log_slope), allow_unused=True)
         return torch.zeros_like(shape) if grad is None else grad
 
     def initial_shape(self, clock: Tensor) -> Tensor:  # (K,)
@@ -105,9 +103,7 @@ class LinearBaseline(LeafFamily):
         slope = weight @ features[..., self.n_shape :, :]
         return value, slope.log()
 
-    def baseline_pullback(
-        self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor
-    ) -> Tensor:
+    def baseline_pullback(self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor) -> Tensor:
         weight = _shape_weight(shape)
         rise, slopes = features[..., : self.n_shape, :], features[..., self.n_shape :, :]
         pulled = grad_value @ rise.mT

@@ -85,9 +85,7 @@ class Probit:
     def log_cumulative_hazard(self, z: Tensor) -> Tensor:
         middle = z.clamp(min=-EXP_LIMIT)
         # log H tends to log Phi(z) on the left, which special.log_ndtr holds to any depth
-        return torch.where(
-            z < -EXP_LIMIT, torch.special.log_ndtr(z), torch.log(-torch.special.log_ndtr(-middle))
-        )
+        return torch.where(z < -EXP_LIMIT, torch.special.log_ndtr(z), torch.log(-torch.special.log_ndtr(-middle)))
 
     def log_density(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mills = mills_ratio(z)

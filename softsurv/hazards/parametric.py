@@ -81,9 +81,7 @@ class Gompertz(LeafFamily):
         phi, _ = _log_mean_decay(x)
         return log_tau + x + phi, log_scale - phi
 
-    def baseline_pullback(
-        self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor
-    ) -> Tensor:
+    def baseline_pullback(self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor) -> Tensor:
         tau = features[..., 1:2, :]
         x = shape * tau
         inside = x.abs() < GOMPERTZ_LIMIT

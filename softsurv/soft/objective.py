@@ -128,9 +128,7 @@ class Objective:
         p = self.problem
         shape = leaves[..., self.columns :]
         total = at_time = reach * slopes.at_time
-        shape_grad = p.family.baseline_pullback(
-            shape, p.per_tree(p.features), at_time, reach * slopes.log_slope
-        )
+        shape_grad = p.family.baseline_pullback(shape, p.per_tree(p.features), at_time, reach * slopes.log_slope)
         others = ((slopes.at_entry, p.entry_features), (slopes.at_upper, p.upper_features))
         for slope, features in others:
             if slope is not None and features is not None:
@@ -216,9 +214,7 @@ class Objective:
         )
         return 0.5 * value, gradient
 
-    def _routing_value(
-        self, routing: Tensor, leaf_loss: Tensor, hard_levels: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _routing_value(self, routing: Tensor, leaf_loss: Tensor, hard_levels: int) -> tuple[Tensor, Tensor, Tensor]:
         """Expected loss (M,), its gradient over the routing (M, B, Q) and the leaves' reach (M, L, N)."""
         weight = self.problem.weight
         go_left = harden(torch.sigmoid(self.splits(routing)), hard_levels)

@@ -102,9 +102,7 @@ def minimise(
     return best_x, best_f
 
 
-def _still_moving(
-    moving: Tensor, rows: Tensor | None, total: int, widen: Callable[[Tensor], Tensor] | None
-) -> Tensor:
+def _still_moving(moving: Tensor, rows: Tensor | None, total: int, widen: Callable[[Tensor], Tensor] | None) -> Tensor:
     if widen is None:
         return moving
     mask = torch.zeros(total, dtype=torch.bool, device=moving.device)

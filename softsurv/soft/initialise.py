@@ -1,0 +1,168 @@
+"""Starts: random, k-means (paper `sst`, Appendix C.0.1), greedy log-rank tree, and given hard trees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.trees.topology import n_branches, n_leaves
+
+KMEANS_REPEATS = 5
+"""Clusterings tried for each start; the best by the Davies-Bouldin index is taken."""
+
+SHARPNESS = 8.0
+"""Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
+
+
+def random_routing(
+    x: NDArray[np.float64],  # (N, P)
+    depth: int,
+    seeds: Sequence[int],
+    spread: float = 1.0,
+) -> Tensor:  # (M, B, P + 1)
+    """Random directions through random rows, so that every node splits the data somewhere inside."""
+    n, p = x.shape
+    scale = x.std(0)
+    scale = np.where(scale > 0, scale, 1.0) * np.sqrt(max(p, 1))
+    tables = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        weights = spread * rng.standard_normal((n_branches(depth), p)) / scale
+        centre = 0.5 * (x.mean(0) + x[rng.integers(0, n, n_branches(depth))]) if p else np.zeros((len(weights), 0))
+        offset = -(weights * centre).sum(1, keepdims=True) if p else rng.standard_normal((len(weights), 1))
+        tables.append(np.hstack([offset, weights]))
+    return torch.as_tensor(np.stack(tables))
+
+
+def kmeans_routing(
+    x: NDArray[np.float64],  # (N, P)
+    depth: int,
+    seeds: Sequence[int],
+    repeats: int = KMEANS_REPEATS,
+) -> Tensor:  # (M, B, P + 1)
+    """Two-means clusterings from the root down, best of several by the Davies-Bouldin index of the leaves."""
+    from sklearn.metrics import davies_bouldin_score
+
+    tables = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        best, best_score = None, np.inf
+        for _ in range(repeats):
+            labels = _cluster(x, depth, rng)
+            used = np.unique(labels)
+            score = davies_bouldin_score(x, labels) if 1 < len(used) < len(x) else np.inf
+            if best is None or score < best_score:
+                best, best_score = labels, score
+        assert best is not None
+        tables.append(routing_from_labels(x, best, depth))
+    return torch.as_tensor(np.stack(tables))
+
+
+def routing_from_labels(
+    x: NDArray[np.float64],  # (N, P)
+    labels: NDArray[np.intp],  # (N,) leaf of each row
+    depth: int,
+) -> NDArray[np.float64]:  # (B, P + 1)
+    """Logistic regressions that route each row towards its leaf; a node without two classes stays level."""
+    from sklearn.linear_model import LogisticRegression
+
+    table = np.zeros((n_branches(depth), x.shape[1] + 1))
+    for node in range(n_branches(depth)):
+        level = (node + 1).bit_length() - 1
+        position = node - (2**level - 1)
+        here = labels >> (depth - level) == position
+        left = (labels >> (depth - level - 1)) % 2 == 0
+        if here.any() and len(np.unique(left[here])) == 2:
+            model = LogisticRegression(C=10.0, max_iter=200).fit(x[here], left[here])
+            table[node] = np.concatenate([model.intercept_, model.coef_[0]])
+    return table
+
+
+def logrank_routing(
+    x: NDArray[np.float64],  # (N, P)
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    depth: int,
+    weight: NDArray[np.float64] | None = None,  # (N,) rows of weight zero are left out
+) -> NDArray[np.float64]:  # (B, P + 1)
+    """Splits of scikit-survival's log-rank tree, made soft; nodes that it does not split stay level."""
+    from sksurv.tree import SurvivalTree
+    from sksurv.util import Surv
+
+    rows = np.ones(len(x), dtype=bool) if weight is None else weight > 0
+    table = np.zeros((n_branches(depth), x.shape[1] + 1))
+    if depth == 0 or not event[rows].any():
+        return table
+    smallest = max(5, int(0.05 * rows.sum()))
+    greedy = SurvivalTree(max_depth=depth, min_samples_leaf=smallest, low_memory=True, random_state=0)
+    greedy.fit(x[rows].astype(np.float32), Surv.from_arrays(event[rows], time[rows]))
+    tree = greedy.tree_
+    feature = np.full(n_branches(depth), -1)
+    threshold = np.zeros(n_branches(depth))
+    stack = [(0, 0)]
+    while stack:
+        source, node = stack.pop()
+        if node >= len(feature) or tree.children_left[source] < 0:
+            continue
+        feature[node], threshold[node] = tree.feature[source], tree.threshold[source]
+        stack += [(tree.children_left[source], 2 * node + 1), (tree.children_right[source], 2 * node + 2)]
+    return soft_splits(x[rows], feature, threshold)
+
+
+def soft_splits(
+    x: NDArray[np.float64],  # (N, P)
+    feature: NDArray[np.intp],  # (B,) -1 where the node does not split
+    threshold: NDArray[np.float64],  # (B,) x <= threshold goes left
+    sharpness: float = SHARPNESS,
+) -> NDArray[np.float64]:  # (B, P + 1)
+    """Routing weights that reproduce hard splits, midway between the two neighbouring values."""
+    table = np.zeros((len(feature), x.shape[1] + 1))
+    for node, (column, cut) in enumerate(zip(feature, threshold, strict=True)):
+        if column < 0:
+            table[node, 0] = sharpness  # everything goes left
+            continue
+        values = x[:, column]
+        below, above = values[values <= cut], values[values > cut]
+        middle = 0.5 * (below.max() + above.min()) if len(below) and len(above) else cut
+        slope = sharpness / max(values.std(), 1e-12)
+        table[node, column + 1], table[node, 0] = -slope, slope * middle
+    return table
+
+
+def initial_leaves(
+    single: Tensor,  # (M, 1, Q + K) single-leaf fit
+    depth: int,
+    seeds: Sequence[int],
+    spread: float = 0.1,
+) -> Tensor:  # (M, L, Q + K)
+    """Leaves about the single-leaf fit, their intercepts and coefficients moved at random."""
+    leaves = single.expand(-1, n_leaves(depth), -1).clone()
+    noise = [np.random.default_rng([s, 1]).standard_normal(leaves.shape[1:]) for s in seeds]
+    return leaves + spread * torch.as_tensor(np.stack(noise)).to(leaves)
+
+
+def _cluster(x: NDArray[np.float64], depth: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Leaf labels by recursive two-means clustering."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    labels = np.zeros(len(x), dtype=np.intp)
+    for level in range(depth):
+        for position in range(2**level):
+            rows = np.flatnonzero(labels == position)
+            side = np.zeros(len(rows), dtype=np.intp)
+            if len(rows) >= 2:
+                with warnings.catch_warnings():
+                    # fewer distinct rows than clusters: one child stays empty, as it must
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    seed = int(rng.integers(2**31 - 1))
+                    side = KMeans(2, n_init=1, random_state=seed).fit_predict(x[rows]).astype(np.intp)
+            labels[rows] = 2 * position + side
+            labels[rows] += 2**depth  # parked above this level's positions until the level is done
+        labels -= 2**depth
+    return labels
