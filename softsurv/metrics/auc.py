@@ -70,9 +70,7 @@ def cumulative_dynamic_auc(
     curve = kaplan_meier(time_, event_)(grid)
     drop = -np.diff(np.concatenate([[1.0], curve]))
     if drop.sum() <= 0.0:
-        raise NoComparablePairsError(
-            f"the AUC is undefined: no event up to the last time {grid[-1]:g}; extend times"
-        )
+        raise NoComparablePairsError(f"the AUC is undefined: no event up to the last time {grid[-1]:g}; extend times")
     seen = drop > 0.0
     return auc, float(auc[seen] @ drop[seen] / drop.sum())
 

@@ -113,9 +113,7 @@ def calibration_curve(
         chosen = group == label
         curve = kaplan_meier(time_[chosen], event_[chosen])
         lower, upper = survival_interval(time_[chosen], event_[chosen], level=level)
-        rows.append(
-            [predicted[chosen].mean(), *(_at_horizon(c, curve, horizon) for c in (curve, lower, upper))]
-        )
+        rows.append([predicted[chosen].mean(), *(_at_horizon(c, curve, horizon) for c in (curve, lower, upper))])
     mean, observed, low, high = np.array(rows).T
     return CalibrationCurve(float(horizon), mean, observed, low, high, size)
 
@@ -161,9 +159,7 @@ def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins
     return DCalibration(statistic, float(chdtrc(n_bins - 1, statistic)), counts / own.size)
 
 
-def smoothed_observed_survival(
-    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
-) -> FloatArray:
+def smoothed_observed_survival(time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float) -> FloatArray:
     """Observed survival at a horizon as a smooth function of the predicted one.
 
     Parameters
@@ -199,9 +195,7 @@ def smoothed_observed_survival(
     return np.asarray(np.exp(-baseline * np.exp(model.predict(basis))))
 
 
-def calibration_errors(
-    time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float
-) -> CalibrationErrors:
+def calibration_errors(time: ArrayLike, event: ArrayLike, survival: ArrayLike, horizon: float) -> CalibrationErrors:
     """Integrated calibration index (the mean) with E50, E90 and the largest error.
 
     Parameters

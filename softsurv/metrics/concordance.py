@@ -237,9 +237,7 @@ def _count_varying(
     chunks: Iterator[tuple[int, FloatArray, IntArray]],
 ) -> tuple[IntArray, IntArray]:
     """Later subjects with lower and with equal risk at every event's time, each (E,)."""
-    n_earlier = np.searchsorted(
-        position[rows], position, side="left"
-    )  # (N,) events that precede each subject
+    n_earlier = np.searchsorted(position[rows], position, side="left")  # (N,) events that precede each subject
     lower = np.zeros(rows.size, dtype=np.int64)
     equal = np.zeros(rows.size, dtype=np.int64)
     for start, block, column in chunks:
@@ -260,8 +258,7 @@ def _chunks(
         return
     if time[rows[0]] < grid[0]:
         raise InvalidTimesError(
-            f"times must begin at or before the first event at {time[rows[0]]:g}, got {grid[0]:g}; add an "
-            "earlier time"
+            f"times must begin at or before the first event at {time[rows[0]]:g}, got {grid[0]:g}; add an earlier time"
         )
     if not callable(risk):
         risk = checked_matrix("risk", risk, time.size, grid.size)

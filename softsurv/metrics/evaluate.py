@@ -78,9 +78,7 @@ def evaluate(
     harrell = pairs.concordance()
     span = evaluation_range(time, event, censoring, times, n_times)
     after = float(np.nextafter(span.upper, np.inf))  # tau is exclusive, the range inclusive
-    log_hazard = checked_matrix(
-        "log_cumulative_hazard", log_cumulative_hazard(span.times), time.size, span.times.size
-    )
+    log_hazard = checked_matrix("log_cumulative_hazard", log_cumulative_hazard(span.times), time.size, span.times.size)
     survival = survival_from_log_cumulative_hazard(log_hazard)
     _, cd_auc = cumulative_dynamic_auc(time, event, log_hazard, span.times, censoring)
     return {

@@ -28,9 +28,7 @@ class LeafGini(NamedTuple):
     weighted: float  # by the number of subjects in the leaf
 
 
-def fairness_penalty(
-    survival: ArrayLike, times: ArrayLike, group: ArrayLike, per_pair: bool = False
-) -> float:
+def fairness_penalty(survival: ArrayLike, times: ArrayLike, group: ArrayLike, per_pair: bool = False) -> float:
     """Sum of squared distances between the curves of a group and those of the others.
 
     Parameters
@@ -116,9 +114,7 @@ def leaf_gini(leaf: ArrayLike, group: ArrayLike) -> LeafGini:
     return LeafGini(gini, float(gini.mean()), float(gini @ size / size.sum()))
 
 
-def _checked(
-    survival: ArrayLike, times: ArrayLike, group: ArrayLike
-) -> tuple[FloatArray, FloatArray, BoolArray]:
+def _checked(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Curves (N, T), grid (T,), membership (N,) with members and others present."""
     grid = checked_times(times)
     member = np.asarray(group)

@@ -124,9 +124,7 @@ def evaluation_range(
                 stacklevel=2,
             )
     beyond = time_ > grid[-1]
-    return EvaluationRange(
-        grid, int((time_ < grid[0]).sum()), int(beyond.sum()), int((beyond & event_).sum()), end
-    )
+    return EvaluationRange(grid, int((time_ < grid[0]).sum()), int(beyond.sum()), int((beyond & event_).sum()), end)
 
 
 def checked_times(times: ArrayLike) -> FloatArray:
