@@ -1,0 +1,248 @@
+"""What soft and optimal survival trees share as estimators: reading data in, predictions out, scores.
+
+A subclass fits itself and answers four questions about prepared features: the leaf of each row
+(`_leaf`), log H at given times (`_log_cumulative_hazard`), the hazard (`_hazard`), and the time at
+which S falls to a level (`_quantile`). Method names follow scikit-survival.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.metrics.concordance import harrell_c
+from softsurv.metrics.evaluate import evaluate_with_censoring
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
+from softsurv.nonparametric import StepFunction, censoring_survival
+
+FloatArray = NDArray[np.float64]
+
+MAX_UNIQUE_TIMES = 500
+"""Longest default grid: more distinct event times than this are thinned to quantiles."""
+
+N_EXPECTATION = 2000
+"""Points of the trapezoid rule for a restricted mean."""
+
+
+class SurvivalTreeBase(BaseEstimator):
+    """Shared surface of the survival trees; see the subclasses."""
+
+    censoring_: StepFunction
+    unique_times_: FloatArray
+    horizon_: float
+    n_features_in_: int
+
+    # -- hooks ---------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def _prepare(self, X: Any) -> Any:
+        """Features as the fitted tree takes them."""
+
+    @abstractmethod
+    def _leaf(self, prepared: Any) -> NDArray[np.int64]:
+        """Leaf of each row, (n,)."""
+
+    @abstractmethod
+    def _log_cumulative_hazard(self, prepared: Any, times: FloatArray) -> FloatArray:
+        """Log H at times >= 0, (n, T); -inf where S is 1."""
+
+    @abstractmethod
+    def _hazard(self, prepared: Any, times: FloatArray) -> FloatArray:
+        """Hazard per unit of time, (n, T)."""
+
+    @abstractmethod
+    def _quantile(self, prepared: Any, level: float) -> FloatArray:
+        """Smallest time with S <= level, (n,); inf where S never falls to it."""
+
+    # -- reading -------------------------------------------------------------------------------------------------
+    def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
+        """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
+        data = survival_data(X, y, **columns)
+        data.require_events()
+        time, event = data.time.numpy(), data.event.numpy()
+        weight = None if data.weight is None else data.weight.numpy()
+        entry = None if data.entry is None else data.entry.numpy()
+        self.n_features_in_ = data.X.shape[1]
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
+            self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
+        self.censoring_ = censoring_survival(time, event, weight, entry)
+        self.unique_times_ = thin(np.unique(time[event & (time > 0)]), MAX_UNIQUE_TIMES)
+        self.horizon_ = float(time.max())
+        return data
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
+        check_is_fitted(self, "censoring_")
+        return self._leaf(self._prepare(X))
+
+    def predict(self, X: Any) -> FloatArray:
+        """Risk score of each row, (n,); higher means an earlier event.
+
+        Notes
+        -----
+        The mean of log H over the deciles of the training event times, so that curves may cross and survival
+        near 0 or 1 still ranks.
+        """
+        check_is_fitted(self, "censoring_")
+        deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
+        log_hazard = self._log_cumulative_hazard(self._prepare(X), deciles)
+        return np.clip(log_hazard, -745.0, 745.0).mean(1)
+
+    def predict_survival_function(self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True) -> Any:
+        """Survival probability of each row at each time.
+
+        Parameters
+        ----------
+        X : table of n rows
+        times : array_like (T,), optional
+            Any times >= 0, in the unit of the training times; ``unique_times_`` by default.
+        return_array : bool
+            False returns scikit-survival's ``StepFunction`` objects over the times instead.
+
+        Returns
+        -------
+        ndarray (n, T), or ndarray (n,) of StepFunction
+        """
+        return self._curves(X, times, return_array, survival_from_log_cumulative_hazard)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True
+    ) -> Any:
+        """Cumulative hazard of each row at each time; arguments as in :meth:`predict_survival_function`."""
+        with np.errstate(over="ignore"):
+            return self._curves(X, times, return_array, np.exp)
+
+    def predict_hazard_function(self, X: Any, times: ArrayLike | None = None) -> FloatArray:
+        """Hazard of each row at each time, per unit of time, (n, T); times > 0."""
+        check_is_fitted(self, "censoring_")
+        grid = self._grid(times)
+        if grid.min() <= 0:
+            raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
+        return self._hazard(self._prepare(X), grid)
+
+    def predict_quantile(self, X: Any, probability: float = 0.5) -> FloatArray:
+        """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does."""
+        check_is_fitted(self, "censoring_")
+        if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
+            raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+        return self._quantile(self._prepare(X), 1 - float(probability))
+
+    def predict_median(self, X: Any) -> FloatArray:
+        """Median survival time, (n,); ``inf`` where S stays above one half."""
+        return self.predict_quantile(X, 0.5)
+
+    def predict_expectation(self, X: Any, horizon: float | None = None) -> FloatArray:
+        """Expected time until the event or the horizon, whichever is first, (n,): the restricted mean.
+
+        Parameters
+        ----------
+        X : table of n rows
+        horizon : float, optional
+            In the unit of the training times; the largest training time by default.
+        """
+        check_is_fitted(self, "censoring_")
+        end = self.horizon_ if horizon is None else float(horizon)
+        if not 0 < end < np.inf:
+            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        prepared = self._prepare(X)
+        # quadratic spacing: survival bends most near time 0
+        grid = end * np.linspace(0, 1, N_EXPECTATION) ** 2
+        steps = np.diff(grid)
+        total = np.zeros(len(self._leaf(prepared)))
+        previous: FloatArray | None = None
+        for chunk in np.array_split(np.arange(grid.size), 20):
+            survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
+            joined = survival if previous is None else np.hstack([previous, survival])
+            width = steps[chunk[0] : chunk[-1]] if previous is None else steps[chunk[0] - 1 : chunk[-1]]
+            total += (0.5 * (joined[:, 1:] + joined[:, :-1])) @ width
+            previous = survival[:, -1:]
+        return total
+
+    def predict_conditional_survival(self, X: Any, after: float, times: ArrayLike | None = None) -> FloatArray:
+        """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it."""
+        check_is_fitted(self, "censoring_")
+        if not 0 <= float(after) < np.inf:
+            raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
+        grid = self._grid(times)
+        prepared = self._prepare(X)
+        both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
+        return np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf))
+
+    # -- scores --------------------------------------------------------------------------------------------------
+    def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:
+        """Quality on held-out rows: harrell_c, uno_c, cd_auc, ibs, n, events, and the range they rest on.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+        **options
+            ``time``, ``event`` as column names; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as in
+            :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
+        """
+        check_is_fitted(self, "censoring_")
+        names = {k: options.pop(k) for k in ("time", "event") if k in options}
+        data = survival_data(X, y, **names)
+        prepared = self._prepare(data.X)
+        return evaluate_with_censoring(
+            self.censoring_, data.time.numpy(), data.event.numpy(), self._log_hazard_of(prepared), **options
+        )
+
+    def score(self, X: Any, y: Any) -> float:
+        """Time-dependent Harrell concordance of held-out rows, so that model selection tools work."""
+        check_is_fitted(self, "censoring_")
+        data = survival_data(X, y)
+        curves = self._log_hazard_of(self._prepare(data.X))
+        return harrell_c(data.time.numpy(), data.event.numpy(), curves)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+    def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
+        return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
+
+    @overload
+    def _curves(self, X: Any, times: ArrayLike | None, return_array: Literal[True], of: Any) -> FloatArray: ...
+    @overload
+    def _curves(self, X: Any, times: ArrayLike | None, return_array: bool, of: Any) -> Any: ...
+    def _curves(self, X: Any, times: ArrayLike | None, return_array: bool, of: Any) -> Any:
+        check_is_fitted(self, "censoring_")
+        grid = self._grid(times)
+        values = of(self._log_cumulative_hazard(self._prepare(X), grid))
+        if return_array:
+            return values
+        from sksurv.functions import StepFunction as SksurvStepFunction
+
+        if not np.all(np.diff(grid) > 0):
+            raise InvalidTimesError("times must increase for step functions; sort them or take the array")
+        return np.array([SksurvStepFunction(grid, row) for row in values], dtype=object)
+
+    def _grid(self, times: ArrayLike | None) -> FloatArray:
+        if times is None:
+            return self.unique_times_
+        grid = np.atleast_1d(np.asarray(times, dtype=float))
+        if grid.ndim != 1 or grid.size == 0:
+            raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
+        bad = ~np.isfinite(grid) | (grid < 0)
+        if bad.any():
+            where = int(np.argmax(bad))
+            raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+        return grid
+
+
+def thin(values: FloatArray, limit: int) -> FloatArray:
+    """At most ``limit`` of the sorted values, evenly by rank, the ends kept."""
+    if values.size <= limit:
+        return values
+    return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]
