@@ -114,9 +114,7 @@ def group_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.i
     column = series(values, "group")
     if names:
         known = column.isin(range(len(names))).to_numpy()
-        require(
-            known, column, "group", f"a code in 0..{len(names) - 1}", "fix the code or leave out the names"
-        )
+        require(known, column, "group", f"a code in 0..{len(names) - 1}", "fix the code or leave out the names")
         return column.to_numpy(dtype=np.int64), tuple(names)
     require(~column.isna().to_numpy(), column, "group", "known", "drop the row or name a group 'unknown'")
     if not isinstance(column.dtype, pd.CategoricalDtype):

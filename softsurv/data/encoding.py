@@ -83,9 +83,7 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
         raise InvalidSurvivalDataError(
             f"column {name!r} must hold numbers or categories, got {column.dtype}; convert it first"
         )
-    return np.array(
-        [None if gone else _label(v) for v, gone in zip(values, column.isna(), strict=True)], object
-    )
+    return np.array([None if gone else _label(v) for v, gone in zip(values, column.isna(), strict=True)], object)
 
 
 def _label(value: Any) -> str:

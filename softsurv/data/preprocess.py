@@ -139,9 +139,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
                 encoded[column.name] = (values.astype(np.float64) - column.offset) / column.scale
             else:
                 encoded[column.name] = np.where(pd.isna(values), np.nan, values == column.level)
-        return pd.DataFrame(
-            encoded, index=frame.index, columns=self.get_feature_names_out(), dtype=np.float64
-        )
+        return pd.DataFrame(encoded, index=frame.index, columns=self.get_feature_names_out(), dtype=np.float64)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the encoded columns."""
@@ -203,9 +201,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if self.encode not in ("onehot", None):
             raise InvalidParameterError(f"encode must be 'onehot' or None, got {self.encode!r}")
         if not isinstance(self.drop_first, bool) and self.drop_first != "binary":
-            raise InvalidParameterError(
-                f"drop_first must be 'binary', True or False, got {self.drop_first!r}"
-            )
+            raise InvalidParameterError(f"drop_first must be 'binary', True or False, got {self.drop_first!r}")
 
     def _fit_column(self, column: pd.Series, name: str) -> None:
         """Learn one raw column: its source and its encoded columns, or why it is left out."""
@@ -213,9 +209,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if missing.all():
             self.dropped_[name] = "all missing"
             return
-        source, encoded = (
-            self._fit_number(column, name) if is_number(column) else self._fitlevels(column, name)
-        )
+        source, encoded = self._fit_number(column, name) if is_number(column) else self._fitlevels(column, name)
         if not encoded:
             self.dropped_[name] = "constant"
         if self.add_indicator and missing.any():
@@ -261,8 +255,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             if absent:
                 shown = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
                 raise InvalidSurvivalDataError(
-                    f"X must have every column seen in training, got none named {shown}; "
-                    "add or rename columns"
+                    f"X must have every column seen in training, got none named {shown}; add or rename columns"
                 )
             return frame[self.input_names_]
         if frame.shape[1] != self.n_features_in_:

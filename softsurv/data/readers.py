@@ -121,17 +121,13 @@ def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
     """An array as it is, a column name looked up in the table; indexes must not disagree in order."""
     if isinstance(value, str):
         if value not in frame.columns:
-            shown = ", ".join(repr(str(c)) for c in frame.columns[:12]) + (
-                ", ..." if frame.shape[1] > 12 else ""
-            )
+            shown = ", ".join(repr(str(c)) for c in frame.columns[:12]) + (", ..." if frame.shape[1] > 12 else "")
             raise InvalidSurvivalDataError(
                 f"{argument} must name a column of X, got {value!r}; X has the columns {shown}"
             )
         column = frame[value]
         if getattr(column, "ndim", 1) == 2:
-            raise InvalidSurvivalDataError(
-                f"{argument} must name one column, got {value!r} twice; rename one"
-            )
+            raise InvalidSurvivalDataError(f"{argument} must name one column, got {value!r} twice; rename one")
         return column
     _refuse_reordered(frame, value, argument)
     return value

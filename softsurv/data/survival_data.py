@@ -242,9 +242,7 @@ def _check_lengths(columns: dict[str, Any]) -> None:
     n = len(columns["X"])
     for field in _ROW_FIELDS:
         if columns[field] is not None and len(columns[field]) != n:
-            raise InvalidSurvivalDataError(
-                f"{field} must have one value per row of X, {n}, got {len(columns[field])}"
-            )
+            raise InvalidSurvivalDataError(f"{field} must have one value per row of X, {n}, got {len(columns[field])}")
 
 
 def _check_values(columns: dict[str, Any]) -> None:
@@ -254,22 +252,16 @@ def _check_values(columns: dict[str, Any]) -> None:
     good = np.isfinite(time) & (time >= 0)
     require(good, time, "time", "finite and >= 0", "drop the row or shift the time origin")
     if entry is not None:
-        require(
-            np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation"
-        )
+        require(np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation")
         early = (entry < time) | (entry == 0)
-        require(
-            early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row"
-        )
+        require(early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row")
     if weight is not None:
         require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")
         if not weight.any():
             raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
     if upper is not None:
         require(~np.isnan(upper), upper, "upper", "known", "use inf for right censoring")
-        require(
-            event | (upper > time), upper, "upper", "above time where event is False", "swap or drop the row"
-        )
+        require(event | (upper > time), upper, "upper", "above time where event is False", "swap or drop the row")
         exact = ~event | np.isinf(upper) | (upper == time)
         require(
             exact,

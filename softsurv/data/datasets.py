@@ -1,0 +1,101 @@
+"""Ready data sets: the 15 of the soft-survival-tree paper, its fairness set, and any SurvSet table.
+
+They are entered in `softsurv.data.catalogue`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from softsurv.data.catalogue import DATASETS
+from softsurv.data.sources import SURVSET_LEAKS, as_data, from_survset
+from softsurv.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softsurv.data.survival_data import SurvivalData
+
+SURVSET_PREFIX = "survset:"
+
+
+def load_dataset(name: str, variant: str | None = None) -> SurvivalData:
+    """Load a data set by name.
+
+    Parameters
+    ----------
+    name : str
+        One of `list_datasets`, or ``survset:<name>`` for any time-invariant table of the SurvSet package.
+    variant : str, optional
+        By default no feature that is known only after time zero or follows from the outcome is kept:
+        flchain leaves out ``chapter``, the cause of death, and whas500 leaves out ``los``. "paper" gives
+        the rows and columns of paper `sst` as far as they can be had, those included. "raw" (employee)
+        keeps duplicate rows.
+
+    Returns
+    -------
+    SurvivalData
+        Raw features: categories and missing values are left to `Preprocessor`.
+
+    Raises
+    ------
+    InvalidParameterError
+        Unknown name or variant.
+    SoftsurvError
+        A file is in none of the folders and cannot be downloaded.
+
+    Examples
+    --------
+    >>> load_dataset("gbsg2")
+    SurvivalData('gbsg2', n=686, p=8, events=299)
+    """
+    if isinstance(name, str) and name.startswith(SURVSET_PREFIX):
+        return _load_survset(name.removeprefix(SURVSET_PREFIX), variant)
+    if name not in DATASETS:
+        raise InvalidParameterError(
+            f"name must be one of {', '.join(sorted(DATASETS))} or survset:<name>, got {name!r}"
+        )
+    info = DATASETS[name]
+    _check_variant(variant, info.variants, name)
+    return info.load(variant)
+
+
+def list_datasets() -> pd.DataFrame:
+    """The data sets by name, one row each, with what every loader states of itself; loads nothing."""
+    import pandas as pd
+
+    rows = [
+        {
+            "name": info.name,
+            "source": info.source,
+            "event": info.event,
+            "time_unit": info.unit,
+            "n": info.n,
+            "p": info.p,
+            "events": info.events,
+            "censoring_percent": round(info.censoring, 1),
+            "zero_times": info.zero_times,
+            "dropped": info.dropped,
+            "variants": ", ".join(info.variants),
+            "paper_n": info.paper[0],
+            "paper_p": info.paper[1],
+            "paper_censoring_percent": info.paper[2],
+            "note": info.note,
+        }
+        for info in sorted(DATASETS.values(), key=lambda info: info.name)
+    ]
+    return pd.DataFrame(rows).set_index("name")
+
+
+def _check_variant(variant: str | None, known: tuple[str, ...], name: str) -> None:
+    if variant is not None and variant not in known:
+        raise InvalidParameterError(f"variant of {name!r} must be None or one of {', '.join(known)}, got {variant!r}")
+
+
+def _load_survset(name: str, variant: str | None) -> SurvivalData:
+    """Any SurvSet table, without known leaks unless ``variant="raw"``."""
+    _check_variant(variant, ("raw",), SURVSET_PREFIX + name)
+    frame = from_survset(name)
+    if variant is None:
+        frame = frame.drop(columns=list(SURVSET_LEAKS.get(name, {})))
+    return as_data(SURVSET_PREFIX + name, frame, time="time", event="event")
