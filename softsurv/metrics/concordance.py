@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
+from softsurv.metrics.pair_kernels import compare_block, scan_backwards
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
 from softsurv.nonparametric import FloatArray, StepFunction, checked_columns
 
@@ -169,8 +169,9 @@ def uno_c(
 
     Notes
     -----
-    Each event i weighs its pairs by G(t_i)^-2, as printed in paper `sst` and in scikit-survival;
-    Uno et al. write G(t_i-), which differs where events and censorings share a time.
+    Each event i weighs its pairs by G(t_i)^-2, G at the time itself, as printed by Uno et al. and in
+    paper `sst`, and as in scikit-survival. P(C >= t_i) = G(t_i-) would be the exact chance of seeing
+    the event; the two differ only where an event and a censoring share a time.
 
     References
     ----------
@@ -227,7 +228,7 @@ def _count_constant(position: IntArray, rows: IntArray, scores: FloatArray) -> t
     """Later subjects with lower and with equal score for every event, each (E,)."""
     _, rank = np.unique(scores, return_inverse=True)
     order = np.argsort(-position, kind="stable")
-    lower, equal = _scan_backwards(order, position, rank, int(rank.max()) + 1)
+    lower, equal = scan_backwards(order, position, rank, int(rank.max()) + 1)
     return lower[rows], equal[rows]
 
 
@@ -241,9 +242,10 @@ def _count_varying(
     lower = np.zeros(rows.size, dtype=np.int64)
     equal = np.zeros(rows.size, dtype=np.int64)
     for start, block, column in chunks:
+        block = np.ascontiguousarray(block)  # one compiled kernel for every memory layout
         here = slice(start, start + column.size)
         own = block[rows[here], column]
-        _compare_block(block, column, own, n_earlier - start, lower[here], equal[here])
+        compare_block(block, column, own, n_earlier - start, lower[here], equal[here])
     return lower, equal
 
 
@@ -273,42 +275,3 @@ def _chunks(
         else:
             block = risk[:, chosen]
         yield int(start), block, np.searchsorted(chosen, column[start:stop])
-
-
-@njit(cache=True, nogil=True)
-def _compare_block(block, column, own, n_earlier, lower, equal):
-    """Add to lower and equal (E,) the comparisons of every subject with the events before it."""
-    for j in range(block.shape[0]):
-        for e in range(min(n_earlier[j], column.size)):
-            value = block[j, column[e]]
-            lower[e] += value < own[e]
-            equal[e] += value == own[e]
-
-
-@njit(cache=True, nogil=True)
-def _scan_backwards(order, position, rank, n_ranks):
-    """Later subjects with lower and with equal rank, each (N,), by a Fenwick tree over the ranks."""
-    n = order.size
-    tree = np.zeros(n_ranks + 1, dtype=np.int64)
-    seen = np.zeros(n_ranks, dtype=np.int64)
-    lower = np.zeros(n, dtype=np.int64)
-    equal = np.zeros(n, dtype=np.int64)
-    begin = 0
-    while begin < n:
-        end = begin
-        while end < n and position[order[end]] == position[order[begin]]:
-            i = order[end]
-            equal[i] = seen[rank[i]]
-            node = rank[i]  # sum over ranks below this one
-            while node > 0:
-                lower[i] += tree[node]
-                node -= node & -node
-            end += 1
-        for k in range(begin, end):
-            node = rank[order[k]] + 1
-            seen[node - 1] += 1
-            while node <= n_ranks:
-                tree[node] += 1
-                node += node & -node
-        begin = end
-    return lower, equal

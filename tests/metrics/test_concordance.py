@@ -1,5 +1,7 @@
 """Concordance: slow twin from the formula, scikit-survival and lifelines, properties."""
 
+import tracemalloc
+
 import lifelines.utils
 import numpy as np
 import pytest
@@ -107,6 +109,31 @@ def test_order_survives_where_survival_has_saturated():
     log_h = np.linspace(800.0, -800.0, 8)
     assert harrell_c(time, event, lambda times: np.repeat(log_h[:, None], times.size, axis=1)) == 1.0
     assert harrell_c(time, event, log_h) == 1.0
+
+
+def test_memory_layout_does_not_matter(fold):
+    data = fold(4)
+    grid = np.linspace(0.0, data.time.max(), 9)
+    values = data.log_h(grid)
+    expected = harrell_c(data.time, data.event, values, times=grid)
+    assert harrell_c(data.time, data.event, np.asfortranarray(values), times=grid) == expected
+    assert harrell_c(data.time, data.event, lambda times: np.asfortranarray(data.log_h(times)), times=grid) == expected
+    wide = np.broadcast_to(data.risk[:, None], values.shape)
+    assert harrell_c(data.time, data.event, wide, times=grid) == harrell_c(data.time, data.event, data.risk)
+
+
+def test_no_array_of_all_pairs(fold):
+    n = 6000
+    data = fold(0, n=n)
+    harrell_c(data.time[:50], data.event[:50], lambda times: data.log_h(times)[:50])  # compile first
+    tracemalloc.start()
+    try:
+        harrell_c(data.time, data.event, data.log_h)
+        harrell_c(data.time, data.event, data.risk)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n * 8 / 3  # 288 MB for float64
 
 
 def test_infinite_log_hazards_are_ranked():
