@@ -21,7 +21,7 @@ The leaf cost works on a *batch* of leaves, ``leaf_costs(sums, n, out)``: ``sums
 column, and ``out`` (>= n,) takes the costs. One plain loop over ``n`` without branches lets the compiler use the
 vector unit, which is worth a factor of ten; `per_leaf` turns a function of one leaf into a batch function.
 
-    @njit(fastmath=FAST)
+    @njit(**FAST)
     def squared_error(sums, n, out):          # statistics: weight, weight * y, weight * y^2
         for i in range(n):
             weight = max(sums[0, i], 1e-300)
@@ -49,3 +49,62 @@ A task whose leaf cost is not a function of a few sums (the Kaplan-Meier leaf of
 whole time axis) brings its own base case: ``Task.base_case`` names the template module to use in the place of
 ``depth_two.py``; the functions that the recursion calls there are listed at the top of `depth_two.py`.
 """
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@dataclass(frozen=True)
+class Task:
+    """An objective for the exact engine.
+
+    Attributes
+    ----------
+    name : str
+        A Python identifier; part of the names of the compiled kernels.
+    n_statistics : int
+        K, the columns of the additive statistics.
+    leaf_costs : compiled function (sums (K, >= n), n, out (>= n,)) -> None
+        Cost of n leaves, one per column of ``sums``, written to ``out``. An empty leaf costs 0.
+    superadditive : bool
+        Whether cost(A u B) >= cost(A) + cost(B) for disjoint A, B: switches on the bounds that rest on it.
+    base_case : str
+        Template module of the base case, ``softsurv.exact.depth_two`` unless the leaf cost is no function of sums.
+    """
+
+    name: str
+    n_statistics: int
+    leaf_costs: Callable[..., Any]
+    superadditive: bool = True
+    base_case: str = "softsurv.exact.depth_two"
+
+    def digest(self) -> str:
+        """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
+        code = getattr(self.leaf_costs, "py_func", self.leaf_costs).__code__
+        parts = (code.co_code, code.co_consts, code.co_names, self.n_statistics, self.superadditive)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
+
+    def costs(self, sums: np.ndarray) -> np.ndarray:
+        """Cost of leaves whose statistics sum to the rows of ``sums`` (L, K), as an array (L,)."""
+        out = np.empty(len(sums))
+        self.leaf_costs(np.ascontiguousarray(sums.T, dtype=float), len(sums), out)
+        return out
+
+
+def per_leaf(cost: Callable[..., Any]) -> Callable[..., Any]:
+    """Turn a function of one leaf, ``cost(sums)`` with sums (K,), into the batch function that a task needs."""
+    one = cost if hasattr(cost, "py_func") else njit(cost)
+
+    @njit
+    def leaf_costs(sums, n, out):
+        for i in range(n):
+            out[i] = one(sums[:, i])
+
+    return leaf_costs

@@ -1,0 +1,208 @@
+"""Base case of the integrated-Brier-score search: the best trees of depth one and two on a set of rows.
+
+Every pair of splits of the local table is costed, LANES pairs at a time, by `ibs_kernels.py`; the four leaves of a
+pair serve both orders of the two splits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softsurv.exact.ibs_kernels import (
+    FUSE,
+    IPCW,
+    KM_BINS,
+    LANES,
+    bin_costs,
+    ipcw_costs,
+    popcount,
+    row_costs,
+)
+from softsurv.exact.ibs_table import column_sums, feasible_splits, gather, permuted
+
+IMPROVEMENT = 1e-12
+"""Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def cell_sums(x, side, lo, weight, out):
+    """Sum of weights in the 4 leaves of LANES splits below a first split."""
+    out[:] = 0.0
+    for i in range(x.shape[0]):
+        first = 2 * LANES * (1 - np.int64(side[i]))
+        cells = out[first : first + 2 * LANES]
+        lanes = x[i, lo : lo + LANES]
+        w = weight[i]
+        for j in range(LANES):
+            lane = np.float64(lanes[j]) * w
+            cells[j] += lane
+            cells[LANES + j] += w - lane
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def cell_counts(bits, total, f, lo, out):
+    """Rows in the 4 leaves of LANES splits below split f, from the bits."""
+    everyone = bits.shape[1] - 1
+    acc = np.zeros(LANES, dtype=np.int64)
+    for word in range(bits.shape[0]):
+        mask = bits[word, f]
+        lanes = bits[word, lo : lo + LANES]
+        for j in range(LANES):
+            acc[j] += popcount(mask & lanes[j])
+    for j in range(LANES):
+        both, lane = acc[j], total[0, lo + j]
+        out[j], out[LANES + j] = both, total[0, f] - both
+        out[2 * LANES + j], out[3 * LANES + j] = lane - both, total[0, everyone] - total[0, f] - lane + both
+
+
+@njit(cache=True, error_model="numpy")
+def tile(local, f, lo, work, cost, count):
+    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f."""
+    if local.mode == KM_BINS:
+        acc = np.empty(LANES, dtype=np.int64)
+        bin_costs(
+            local.bits, f, lo, local.first, local.total, local.inverse_g, local.dh, local.dy, acc, work, cost, count
+        )
+        return
+    rows, side = local.rows, local.x[:, f].copy()
+    start = count
+    if local.equal:
+        cell_counts(local.bits, local.total, f, lo, count)
+    else:
+        cell_sums(local.x, side, lo, rows.count, count)
+        start = np.empty(4 * LANES)
+        cell_sums(local.x, side, lo, rows.weight, start)
+    if local.mode == IPCW:
+        ipcw_costs(
+            local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost
+        )
+    else:
+        y_end = rows.t[rows.t.shape[0] - 1]
+        row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, y_end, work, cost)
+
+
+@njit(cache=True, error_model="numpy")
+def one_split(local):
+    """Cost and rows of both leaves of every local split: (2, p), first row for rows with the feature."""
+    p = local.feature.shape[0]
+    costs, counts = np.empty((2, p)), np.empty((2, p))
+    work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
+    for lo in range(0, p, LANES):
+        tile(local, p + LANES, lo, work, cost, count)
+        for j in range(min(LANES, p - lo)):
+            for leaf in range(2):
+                costs[leaf, lo + j] = cost[leaf * LANES + j]
+                counts[leaf, lo + j] = count[leaf * LANES + j]
+    return costs, counts
+
+
+@njit(cache=True, error_model="numpy")
+def leaf_values(rows, index, feature, mode, equal):
+    """Loss as a leaf of both sides of some splits, (p,) each, and of all rows of the index."""
+    local = gather(rows, index, feature, mode, equal)
+    costs, _ = one_split(local)
+    work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
+    everyone = feature.shape[0] + LANES
+    tile(local, everyone, everyone - LANES, work, cost, count)  # padding: no row has these features
+    return costs[0], costs[1], cost[LANES]
+
+
+@njit(cache=True, error_model="numpy")
+def best_pairs(local, needed, min_rows):
+    """Best second split below each side of every split.
+
+    Returns (2, p) least cost of the two leaves of a side, and the local split that reaches it (-1 if none). Exact
+    for the first ``needed`` splits; the others are only tried below those.
+    """
+    p = local.feature.shape[0]
+    best, arg = np.full((2, p), np.inf), np.full((2, p), -1, dtype=np.int64)
+    work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
+    for f in range(needed):
+        for lo in range(f + 1, p, LANES):
+            tile(local, f, lo, work, cost, count)
+            for j in range(min(LANES, p - lo)):
+                g = lo + j
+                ok = (
+                    count[j] >= min_rows,
+                    count[LANES + j] >= min_rows,
+                    count[2 * LANES + j] >= min_rows,
+                    count[3 * LANES + j] >= min_rows,
+                )
+                _improve(best, arg, 0, f, g, ok[0] and ok[1], cost[j] + cost[LANES + j])
+                _improve(best, arg, 1, f, g, ok[2] and ok[3], cost[2 * LANES + j] + cost[3 * LANES + j])
+                _improve(best, arg, 0, g, f, ok[0] and ok[2], cost[j] + cost[2 * LANES + j])
+                _improve(best, arg, 1, g, f, ok[1] and ok[3], cost[LANES + j] + cost[3 * LANES + j])
+    return best, arg
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _improve(best, arg, side, f, g, feasible, value):
+    if feasible and value < best[side, f]:
+        best[side, f] = value
+        arg[side, f] = g
+
+
+@njit(cache=True, error_model="numpy")
+def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity, budget):
+    """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
+
+    Parameters
+    ----------
+    rows : Rows
+    index : (n,) rows of the subproblem, increasing
+    feature : (p,) splits to try
+    depth : 1 or 2
+    complexity, budget : only trees with loss + complexity * leaves < budget are wanted; (0, inf) wants them all
+
+    Returns
+    -------
+    loss : (5,) by number of leaves, inf where no tree was found
+    plan : (5, 3) first split, split of its side 1, split of its side 0; -1 for a leaf
+    """
+    loss, plan = np.full(5, np.inf), np.full((5, 3), -1, dtype=np.int64)
+    count, bound, key = column_sums(rows, index)
+    wanted = np.zeros(rows.x.shape[1], dtype=np.bool_)
+    wanted[feature] = True
+    feature = feasible_splits(count, key, min_rows)
+    feature = feature[wanted[feature]]
+    p = feature.shape[0]
+    if p == 0:
+        return loss, plan
+    local = gather(rows, index, feature, mode, equal)
+    costs, counts = one_split(local)
+    f = np.argmin(costs[0] + costs[1])
+    loss[2] = costs[0, f] + costs[1, f]
+    plan[2, 0] = feature[f]
+    if depth == 1:
+        return loss, plan
+    ceiling = min(budget, loss[2] + 2 * complexity - IMPROVEMENT)
+    settled = np.empty((2, p), dtype=np.bool_)  # sides that no split can improve
+    least = np.empty(p)
+    for f in range(p):
+        ones = bound[feature[f]]
+        least[f] = 0.0
+        for side, floor in enumerate((ones, bound[-1] - ones)):
+            floor += complexity
+            settled[side, f] = counts[side, f] < 2 * min_rows or costs[side, f] <= floor + IMPROVEMENT
+            least[f] += costs[side, f] if settled[side, f] else floor
+        least[f] += 2 * complexity
+    order = np.argsort(least >= ceiling, kind="mergesort")
+    needed = np.sum(least < ceiling)
+    if needed == 0:
+        return loss, plan
+    if needed < p:
+        local = permuted(local, order)
+        feature, costs = feature[order], costs[:, order]
+    best, arg = best_pairs(local, needed, min_rows)
+    for f in range(needed):
+        split_one, split_zero = best[0, f], best[1, f]
+        for option in range(3):  # split side 1, side 0, both
+            leaves = 4 if option == 2 else 3
+            value = (costs[0, f] if option == 1 else split_one) + (costs[1, f] if option == 0 else split_zero)
+            if value < loss[leaves]:
+                loss[leaves] = value
+                plan[leaves, 0] = feature[f]
+                plan[leaves, 1] = feature[arg[0, f]] if option != 1 else -1
+                plan[leaves, 2] = feature[arg[1, f]] if option != 0 else -1
+    return loss, plan

@@ -1,0 +1,260 @@
+"""Compiled inner loops of the integrated-Brier-score objective: leaf costs of many leaves at once.
+
+Every loop here works on *lanes*: LANES splits side by side, so that one pass over the rows in time order (or over
+bins of time) costs all of them with vector instructions. The cost of a leaf needs the whole time axis, not a few
+sums, which is why this objective does not use the sums of `depth_two.py`.
+
+Rows come sorted by time, events before censorings at equal times. With H(t) the integral of 1/G from the first time
+to t, a row i of a leaf with Kaplan-Meier curve S contributes to the score (paper `osst`, eq. 2 and 7)
+
+    weight_i * int_0^{t_i} (1 - S)^2 dH  +  event_i * weight_i / G(t_i) * int_{t_i}^{end} S^2 dt,
+
+so two running integrals per leaf, P(t) = int (1 - S)^2 dH and Q(t) = int S^2 dt, give every row in O(1). Between two
+events of the leaf S is constant, hence P(t) = offset + (1 - S)^2 H(t), and a censored row costs a few operations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+LANES = 16
+"""Splits per pass: enough for the compiler to fill vector registers, few enough for the state to stay in cache."""
+
+TINY = 1e-300
+"""Stands in for an empty at-risk set: its leaf has no row left, so the quotient is multiplied by 0."""
+
+KM_ROWS, KM_BINS, IPCW = 0, 1, 2
+"""Ways to cost a leaf: Kaplan-Meier row by row, Kaplan-Meier by bins of time (bit counts), pointwise minimiser."""
+
+FUSE = {"contract"}
+"""Only fused multiply-add is allowed: sums are never reassociated, so results do not depend on the lane."""
+
+
+@intrinsic
+def popcount(typingctx, word):
+    """Number of set bits of an unsigned 64-bit word."""
+
+    def codegen(context, builder, signature, args):
+        return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
+
+    return types.int64(types.uint64), codegen
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def row_costs(x, lo, side, weight, h, y, v, start, y_end, state, out):
+    """Kaplan-Meier cost of 4 leaves x LANES splits in one pass over the rows.
+
+    Parameters
+    ----------
+    x : (n, width) uint8, features of the rows; lanes are the columns lo .. lo + LANES - 1
+    side : (n,) uint8, 1 or 0: value of the first split
+    weight, h, y, v : (n,) weight, H(t), t (from the first time), weight / G(t) for events and 0 for censored rows
+    start : (4 * LANES,) weight at risk at the beginning of each leaf; leaf = 2 * (side == 0) + (lane == 0)
+    y_end : end of the time range
+    state : (24 * LANES,) workspace
+    out : (4 * LANES,) costs
+    """
+    for leaf in range(4):
+        base = leaf * 6 * LANES
+        for j in range(LANES):
+            state[base + j] = start[leaf * LANES + j]
+            state[base + LANES + j] = 1.0
+            state[base + 2 * LANES + j] = 0.0
+            state[base + 3 * LANES + j] = 0.0
+            state[base + 4 * LANES + j] = 0.0
+            state[base + 5 * LANES + j] = 0.0
+    for i in range(x.shape[0]):
+        first = 12 * LANES * (1 - np.int64(side[i]))
+        leaves = state[first : first + 12 * LANES]  # two leaves: at risk, S, P offset, Q offset, cost, sum of v
+        lanes = x[i, lo : lo + LANES]
+        if v[i] == 0.0:
+            _censored_row(leaves, lanes, weight[i], h[i])
+        else:
+            _event_row(leaves, lanes, weight[i], h[i], y[i], v[i])
+    for leaf in range(4):
+        base = leaf * 6 * LANES
+        for j in range(LANES):
+            s = state[base + LANES + j]
+            tail = state[base + 3 * LANES + j] + s * s * y_end  # Q at the end of the range
+            out[leaf * LANES + j] = state[base + 4 * LANES + j] + state[base + 5 * LANES + j] * tail
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+def _censored_row(leaves, lanes, weight, h):
+    """A censored row: it pays P at its time and leaves the at-risk set."""
+    for j in range(LANES):
+        one = np.float64(lanes[j]) * weight
+        zero = weight - one
+        miss = 1.0 - leaves[LANES + j]
+        leaves[4 * LANES + j] += one * (leaves[2 * LANES + j] + miss * miss * h)
+        leaves[j] -= one
+        miss = 1.0 - leaves[7 * LANES + j]
+        leaves[10 * LANES + j] += zero * (leaves[8 * LANES + j] + miss * miss * h)
+        leaves[6 * LANES + j] -= zero
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+def _event_row(leaves, lanes, weight, h, y, v):
+    """An event: it pays P so far and Q from now on, and its leaf's curve steps down.
+
+    Tied events are taken one after the other: (n-1)/n (n-2)/(n-1) = (n-2)/n.
+    """
+    for j in range(LANES):
+        lane = np.float64(lanes[j])
+        one, vee = lane * weight, lane * v
+        at_risk, s = leaves[j], leaves[LANES + j]
+        after = s * (1.0 - one / max(at_risk, TINY))
+        miss, miss_after = (1.0 - s) * (1.0 - s), (1.0 - after) * (1.0 - after)
+        paid, cost = leaves[2 * LANES + j], leaves[4 * LANES + j]
+        q = leaves[3 * LANES + j]
+        leaves[4 * LANES + j] = cost + one * (paid + miss * h) - vee * (q + s * s * y)
+        leaves[2 * LANES + j] = paid + (miss - miss_after) * h
+        leaves[3 * LANES + j] = q + (s * s - after * after) * y
+        leaves[5 * LANES + j] += vee
+        leaves[j] = at_risk - one
+        leaves[LANES + j] = after
+        zero, vee = weight - one, v - vee
+        at_risk, s = leaves[6 * LANES + j], leaves[7 * LANES + j]
+        after = s * (1.0 - zero / max(at_risk, TINY))
+        miss, miss_after = (1.0 - s) * (1.0 - s), (1.0 - after) * (1.0 - after)
+        paid, cost = leaves[8 * LANES + j], leaves[10 * LANES + j]
+        q = leaves[9 * LANES + j]
+        leaves[10 * LANES + j] = cost + zero * (paid + miss * h) - vee * (q + s * s * y)
+        leaves[8 * LANES + j] = paid + (miss - miss_after) * h
+        leaves[9 * LANES + j] = q + (s * s - after * after) * y
+        leaves[11 * LANES + j] += vee
+        leaves[6 * LANES + j] = at_risk - zero
+        leaves[7 * LANES + j] = after
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def bin_costs(bits, f, lo, first, total, inverse_g, dh, dy, acc, state, out, counts):
+    """Kaplan-Meier cost of 4 leaves x LANES splits by bins of time, for rows of equal weight.
+
+    Parameters
+    ----------
+    bits : (words, width) uint64, one bit per row; each bin starts a word for its events, another for the rest
+    f : column of the first split
+    first : (2 * bins + 1,) first word of each segment (events, then censorings, of each bin)
+    total : (2 * bins, width) rows with the feature in each segment; the last column of ``bits`` is all rows
+    inverse_g, dh, dy : (bins,) 1 / G, and the growth of H and of t until the next bin, in units of the objective
+    acc : (LANES,) int64 workspace
+    state : (12 * LANES,) workspace
+    out, counts : (4 * LANES,) costs and rows of the leaves
+    """
+    everyone = bits.shape[1] - 1
+    n_bins = dh.shape[0]
+    state[: 12 * LANES] = 0.0
+    for j in range(LANES):
+        state[j], state[3 * LANES + j] = 1.0, 1.0  # survival curves
+        state[6 * LANES + j], state[9 * LANES + j] = 1.0, 1.0
+    _cell_counts(bits, f, lo, 0, bits.shape[0], acc)
+    rows_f, rows = np.int64(0), np.int64(0)
+    counts[:] = 0.0
+    for segment in range(2 * n_bins):
+        rows_f += total[segment, f]
+        rows += total[segment, everyone]
+        lanes = total[segment, lo : lo + LANES]
+        for j in range(LANES):
+            counts[2 * LANES + j] += lanes[j]
+    for j in range(LANES):
+        both, lane = np.float64(acc[j]), counts[2 * LANES + j]
+        counts[j], counts[LANES + j] = both, rows_f - both
+        counts[2 * LANES + j], counts[3 * LANES + j] = lane - both, rows - rows_f - lane + both
+    out[:] = 0.0
+    at_risk = counts.copy()
+    left = np.empty(4 * LANES)
+    for b in range(n_bins):
+        for censored in range(2):
+            segment = 2 * b + censored
+            if total[segment, everyone] == 0:
+                continue
+            _cell_counts(bits, f, lo, first[segment], first[segment + 1], acc)
+            lanes = total[segment, lo : lo + LANES]
+            in_f, in_all = total[segment, f], total[segment, everyone]
+            for j in range(LANES):
+                both = acc[j]
+                left[j], left[LANES + j] = both, in_f - both
+                left[2 * LANES + j], left[3 * LANES + j] = lanes[j] - both, in_all - in_f - lanes[j] + both
+            if censored == 0:
+                _bin_events(state, left, at_risk, inverse_g[b])
+            for k in range(4 * LANES):
+                at_risk[k] -= left[k]
+        _bin_integral(state, at_risk, dh[b], dy[b], out)
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+def _cell_counts(bits, f, lo, begin, end, acc):
+    """Rows with both features, per lane, in the words begin .. end - 1."""
+    for j in range(LANES):
+        acc[j] = 0
+    for word in range(begin, end):
+        mask = bits[word, f]
+        lanes = bits[word, lo : lo + LANES]
+        for j in range(LANES):
+            acc[j] += popcount(mask & lanes[j])
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+def _bin_events(state, events, at_risk, inverse_g):
+    """Step every curve down by its events; state holds, per leaf, S, then the sum of 1/G over events."""
+    for leaf in range(4):
+        base = leaf * 3 * LANES
+        for j in range(LANES):
+            died = events[leaf * LANES + j]
+            state[base + j] *= 1.0 - died / max(at_risk[leaf * LANES + j], 1.0)
+            state[base + LANES + j] += died * inverse_g
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+def _bin_integral(state, at_risk, dh, dy, out):
+    """Add the two integrals from this bin to the next."""
+    for leaf in range(4):
+        base = leaf * 3 * LANES
+        for j in range(LANES):
+            s = state[base + j]
+            out[leaf * LANES + j] += (1.0 - s) * (1.0 - s) * at_risk[leaf * LANES + j] * dh + s * s * state[
+                base + LANES + j
+            ] * dy
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def ipcw_costs(x, lo, side, weight, v, stop, g, dy, start, state, out):
+    """Cost of 4 leaves x LANES splits whose curve is the pointwise minimiser S* = B / (B + D).
+
+    B(t) = at risk(t) / G(t) and D(t) = sum over events up to t of weight / G(t_i): the leaf's weighted squared
+    error at t is B (1 - S)^2 + D S^2, least at S*, where it is B D / (B + D) = n D / (n + D G).
+
+    Parameters
+    ----------
+    stop : (steps,) rows before the end of each step of time
+    g, dy : (steps,) G in the step, and the step's length in units of the objective
+    start : (4 * LANES,) weight at risk at the beginning; others as `row_costs`
+    """
+    for j in range(4 * LANES):
+        leaf, lane = j // LANES, j % LANES
+        state[2 * leaf * LANES + lane] = start[j]
+        state[(2 * leaf + 1) * LANES + lane] = 0.0
+        out[j] = 0.0
+    row = 0
+    for step in range(stop.shape[0]):
+        while row < stop[step]:
+            first = 4 * LANES * (1 - np.int64(side[row]))
+            leaves = state[first : first + 4 * LANES]
+            lanes = x[row, lo : lo + LANES]
+            w, vee = weight[row], v[row]
+            for j in range(LANES):
+                lane = np.float64(lanes[j])
+                leaves[j] -= lane * w
+                leaves[LANES + j] += lane * vee
+                leaves[2 * LANES + j] -= w - lane * w
+                leaves[3 * LANES + j] += vee - lane * vee
+            row += 1
+        for leaf in range(4):
+            base = 2 * leaf * LANES
+            for j in range(LANES):
+                n, d = state[base + j], state[base + LANES + j]
+                out[leaf * LANES + j] += n * d / max(n + d * g[step], TINY) * dy[step]

@@ -1,0 +1,225 @@
+"""Branch and bound over sets of rows for the integrated Brier score (OSST).
+
+Dynamic programming over subproblems (set of rows, depth) with a cache, as paper `osst`, Algorithm 1, but depth first
+with budgets, and with all trees of depth two below a set of rows solved at once (`ibs_depth_two.py`).
+
+Why the integrated Brier score has its own driver: the additive engine keys everything on a few sums per row and
+prices leaves from them; here a leaf's price needs its rows in time order, the base case costs leaves by passes over
+rows or bins of time, and with the Kaplan-Meier leaf the loss is not superadditive, so the engine's interval bounds do
+not hold. The conventions of cache, budgets, time limit and report are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.exact.ibs_bounds import floor_with_split, least_objective, useful_depth
+from softsurv.exact.ibs_depth_two import IMPROVEMENT, leaf_values, solve_shallow
+from softsurv.exact.ibs_table import Rows, column_sums, feasible_splits, split_rows
+from softsurv.results import Status
+
+Key = tuple[int, int]
+
+
+class Node(NamedTuple):
+    """A subproblem: a set of rows, known by its key, with its loss as a leaf and its equivalent-points bound."""
+
+    key: Key
+    size: float
+    leaf: float
+    bound: float
+
+
+class Plan(NamedTuple):
+    """A tree below a node: the split, and the plans of the rows with and without the feature (None: a leaf)."""
+
+    split: int
+    one: Plan | None
+    zero: Plan | None
+
+
+Option = tuple[int, tuple[Node, Node]]
+"""A first split and its two children: rows with the feature, rows without."""
+
+
+@dataclass
+class Entry:
+    """What is known of a subproblem at one depth: bounds of its objective, and the plan of the upper bound."""
+
+    lower: float
+    value: float = math.inf
+    plan: Plan | None = None
+
+    @property
+    def solved(self) -> bool:
+        return self.lower >= self.value - 2.0 * IMPROVEMENT
+
+
+class Stop(Exception):  # noqa: N818  control flow, not an error
+    """Raised inside the search when a limit is reached."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
+@dataclass
+class Limits:
+    """When to stop."""
+
+    deadline: float = math.inf
+    max_entries: float = math.inf
+
+
+@dataclass
+class Search:
+    """Least loss + complexity * leaves over trees of limited depth."""
+
+    rows: Rows
+    mode: int
+    equal: bool
+    complexity: float
+    min_rows: float
+    limits: Limits = field(default_factory=Limits)
+    cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
+    splits_tried: int = 0
+
+    def root(self) -> Node:
+        """The whole training set."""
+        index = np.arange(self.rows.weight.shape[0])
+        _, bound, key = column_sums(self.rows, index)
+        leaf = leaf_values(self.rows, index, np.empty(0, dtype=np.int64), self.mode, self.equal)[2]
+        return Node((int(key[0, -1]), int(key[1, -1])), float(self.rows.count.sum()), leaf, float(bound[-1]))
+
+    def solve(self, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> tuple[float, bool]:
+        """Objective of the best tree on a node (True), or a lower bound of it that reaches the budget (False)."""
+        depth = self._useful(node, depth)
+        as_leaf = node.leaf + self.complexity
+        if depth == 0:
+            return as_leaf, True
+        entry = self.cache.get((node.key, depth))
+        if entry is None:
+            self._check_limits()
+            entry = Entry(floor_with_split(as_leaf, node.bound, self.complexity), as_leaf)
+            self.cache[node.key, depth] = entry
+        if entry.solved:
+            return entry.value, True
+        if entry.lower >= budget:
+            return entry.lower, False
+        if depth <= 2:
+            self._solve_shallow(entry, index, depth, budget)
+        else:
+            self._solve_deep(entry, node, index, depth, budget)
+        return (entry.value, True) if entry.solved else (entry.lower, False)
+
+    def _solve_shallow(self, entry: Entry, index: NDArray[np.int64], depth: int, budget: float) -> None:
+        """Depth one or two: every pair of splits at once."""
+        features = np.arange(self.rows.x.shape[1])
+        ceiling = min(budget, entry.value)
+        loss, plan = solve_shallow(
+            self.rows, index, features, self.mode, self.equal, depth, self.min_rows, self.complexity, ceiling
+        )
+        for leaves in (2, 3, 4):
+            value = loss[leaves] + self.complexity * leaves
+            if value < entry.value - IMPROVEMENT:
+                root, one, zero = (int(s) for s in plan[leaves])
+                entry.value = value
+                entry.plan = Plan(root, _stump(one), _stump(zero))
+        entry.lower = min(entry.value, max(entry.lower, budget))
+
+    def _solve_deep(
+        self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float
+    ) -> None:
+        """Try every first split, best one-split loss first, each child within what is left of the budget."""
+        value, exact = self.solve(node, index, depth - 1, budget)
+        if exact and value < entry.value - IMPROVEMENT:
+            entry.value, entry.plan = value, self._plan(node, depth - 1)
+        unresolved = math.inf  # least lower bound of the splits that did not become the incumbent
+        options = self._children(index)
+        for position, option in enumerate(options):
+            try:
+                value, plan = self._try_split(option, index, depth, min(budget, entry.value - IMPROVEMENT))
+            except Stop:
+                rest = [sum(self._floor(child, depth - 1) for child in later[1]) for later in options[position:]]
+                entry.lower = max(entry.lower, min(entry.value, unresolved, *rest))
+                raise
+            if plan is None:
+                unresolved = min(unresolved, value)
+            else:
+                entry.value, entry.plan = value, plan
+        entry.lower = max(entry.lower, min(entry.value, unresolved))
+
+    def _try_split(
+        self, option: Option, index: NDArray[np.int64], depth: int, ceiling: float
+    ) -> tuple[float, Plan | None]:
+        """Objective and plan of the best tree with a first split, or a lower bound >= ceiling and no plan."""
+        split, children = option
+        floors = [self._floor(child, depth - 1) for child in children]
+        if sum(floors) >= ceiling:
+            return sum(floors), None
+        self.splits_tried += 1
+        parts = split_rows(self.rows.x, index, split)
+        first = 0 if children[0].leaf >= children[1].leaf else 1
+        other = 1 - first
+        value, exact = self.solve(children[first], parts[first], depth - 1, ceiling - floors[other])
+        if not exact or value + floors[other] >= ceiling:
+            return value + floors[other], None
+        rest, exact = self.solve(children[other], parts[other], depth - 1, ceiling - value)
+        value += rest
+        if not exact or value >= ceiling:
+            return value, None
+        return value, Plan(split, self._plan(children[0], depth - 1), self._plan(children[1], depth - 1))
+
+    def _plan(self, node: Node, depth: int) -> Plan | None:
+        """Plan of a solved node."""
+        entry = self.cache.get((node.key, self._useful(node, depth)))
+        return None if entry is None else entry.plan
+
+    def _useful(self, node: Node, depth: int) -> int:
+        return useful_depth(node.leaf, node.bound, node.size, self.complexity, self.min_rows, depth)
+
+    def _floor(self, node: Node, depth: int) -> float:
+        """Best known lower bound of a node's objective."""
+        depth = self._useful(node, depth)
+        entry = self.cache.get((node.key, depth))
+        if entry is not None:
+            return entry.lower
+        return least_objective(node.leaf, node.bound, depth, self.complexity)
+
+    def _children(self, index: NDArray[np.int64]) -> list[Option]:
+        """Both children of every useful split, the best stump first."""
+        count, bound, key = column_sums(self.rows, index)
+        features = feasible_splits(count, key, self.min_rows)
+        one, zero, _ = leaf_values(self.rows, index, features, self.mode, self.equal)
+        total = (int(key[0, -1]), int(key[1, -1]))
+        found = []
+        for position in np.argsort(one + zero, kind="stable"):
+            f = int(features[position])
+            ones = (int(key[0, f]), int(key[1, f]))
+            zeros = ((total[0] - ones[0]) & MASK, (total[1] - ones[1]) & MASK)
+            children = (
+                Node(ones, float(count[f]), float(one[position]), float(bound[f])),
+                Node(zeros, float(count[-1] - count[f]), float(zero[position]), float(bound[-1] - bound[f])),
+            )
+            found.append((f, children))
+        return found
+
+    def _check_limits(self) -> None:
+        if time.perf_counter() > self.limits.deadline:
+            raise Stop(Status.TIME_LIMIT)
+        if len(self.cache) >= self.limits.max_entries:
+            raise Stop(Status.MEMORY_LIMIT)
+
+
+MASK = (1 << 64) - 1
+"""Keys are sums of random words modulo 2**64."""
+
+
+def _stump(split: int) -> Plan | None:
+    return None if split < 0 else Plan(split, None, None)

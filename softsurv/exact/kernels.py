@@ -1,0 +1,251 @@
+"""Compiled loops that do not depend on the objective: subsets of rows, their histograms, and sums over pairs of splits.
+
+A *code* is the bin of a row on a feature (0 .. number of bins - 1); a *global code* adds the feature's offset, so that
+every bin of every feature has one number g in 0 .. G-1. A split has the number of a global code as well: rows with
+code <= g go left on an ordered feature, rows with code == g on a nominal one.
+
+`localise` renumbers the bins that occur in a subset: deep subsets have lost many bins, and the work of the depth-two
+base case grows with the square of what is left. One bin of every feature, the last of an ordered and the most frequent
+of a nominal one, is left out: its sums follow by subtraction, so rows in it cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+FAST = {"fastmath": {"nnan", "nsz", "contract", "reassoc"}, "error_model": "numpy", "cache": True}
+"""Options of the loops over costs: infinities are used, NaN never is; a zero divisor raises nothing."""
+
+
+class Local(NamedTuple):
+    """Scratch of one thread for the base case: a subset with its bins renumbered.
+
+    Sizes: N rows, P features, G global codes, W statistics, F local splits.
+    """
+
+    map: np.ndarray  # (G,) int32 local bin of a global code, -1 where left out
+    count: np.ndarray  # (G,) int32 rows per global code
+    chained: np.ndarray  # (P,) int8 1 where sums of local bins are cumulated (ordered), 0 nominal
+    bin_start: np.ndarray  # (P + 1,) int32 first local bin of each local feature
+    split_start: np.ndarray  # (P + 1,) int32 first local split of each local feature
+    split_code: np.ndarray  # (G,) int32 global code of each local split
+    size: np.ndarray  # (3,) int64 local features, bins, splits
+    active: np.ndarray  # (N, P) int32 local bins of each row, those left out skipped
+    n_active: np.ndarray  # (N,) int32
+    stats: np.ndarray  # (N, W) statistics of the subset's rows
+    total: np.ndarray  # (W,)
+    single: np.ndarray  # (G * W,) sums per local bin
+    pairs: np.ndarray  # (F * F * W,) sums per pair of local bins
+    side: np.ndarray  # (W, F) sums of the left side of each local split
+    cells: np.ndarray  # (W * F * F,) sums of (left, left) of each pair of local splits
+    gather: np.ndarray  # (G, W) a running row of sums
+    batch: np.ndarray  # (W, 4 * F) leaves whose cost is asked for
+    cost: np.ndarray  # (4 * F,)
+    leaf: np.ndarray  # (2, F) cost of either side as a leaf
+    stump: np.ndarray  # (2, F) cost of either side with at most one more split
+    value: np.ndarray  # (5,) best cost with at most that many leaves
+    root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf
+
+
+@njit(cache=True)
+def localise(problem, rows, n, local):
+    """Renumber the bins that occur in a subset; fills everything of `Local` up to ``total``."""
+    gcode, start, nominal = problem.gcode, problem.code_start, problem.nominal
+    n_features = nominal.shape[0]
+    count, table = local.count, local.map
+    count[:] = 0
+    for i in range(n):
+        r = rows[i]
+        for f in range(n_features):
+            count[gcode[r, f]] += 1
+    features = bins = splits = 0
+    for f in range(n_features):
+        present = 0
+        largest = last = np.int32(-1)
+        for g in range(start[f], start[f + 1]):
+            table[g] = -1
+            if count[g] > 0:
+                present += 1
+                last = np.int32(g)
+                if largest < 0 or count[g] > count[largest]:
+                    largest = np.int32(g)
+        if present < 2:
+            continue
+        skipped = largest if nominal[f] or present == 2 else last
+        local.bin_start[features] = bins
+        local.split_start[features] = splits
+        local.chained[features] = 0 if nominal[f] and present > 2 else 1
+        for g in range(start[f], start[f + 1]):
+            if count[g] > 0 and g != skipped:
+                table[g] = bins
+                local.split_code[splits] = g
+                bins += 1
+                splits += 1
+        if nominal[f] and present > 2:
+            local.split_code[splits] = skipped
+            splits += 1
+        elif present == 2 and not nominal[f]:
+            local.split_code[splits - 1] = min(skipped, local.split_code[splits - 1])
+        features += 1
+    local.bin_start[features] = bins
+    local.split_start[features] = splits
+    local.size[0] = features
+    local.size[1] = bins
+    local.size[2] = splits
+    width = problem.stats.shape[1]
+    local.total[:] = 0.0
+    for i in range(n):
+        r = rows[i]
+        m = 0
+        for f in range(n_features):
+            b = table[gcode[r, f]]
+            if b >= 0:
+                local.active[i, m] = b
+                m += 1
+        local.n_active[i] = m
+        for k in range(width):
+            value = problem.stats[r, k]
+            local.stats[i, k] = value
+            local.total[k] += value
+
+
+@njit(cache=True)
+def add_singles(local, begin, end):
+    """Add rows of the localised subset to the sums per bin."""
+    width = local.stats.shape[1]
+    for i in range(begin, end):
+        for a in range(local.n_active[i]):
+            at = local.active[i, a] * width
+            for k in range(width):
+                local.single[at + k] += local.stats[i, k]
+
+
+@njit(cache=True)
+def add_pairs(local, begin, end):
+    """Add rows of the localised subset to the sums per pair of bins: P^2/2 additions a row."""
+    width = local.stats.shape[1]
+    stride = local.size[1] * width
+    pairs, active = local.pairs, local.active
+    if width == 2:
+        for i in range(begin, end):
+            first, second = local.stats[i, 0], local.stats[i, 1]
+            m = local.n_active[i]
+            for a in range(m - 1):
+                base = active[i, a] * stride
+                for b in range(a + 1, m):
+                    at = base + 2 * active[i, b]
+                    pairs[at] += first
+                    pairs[at + 1] += second
+        return
+    for i in range(begin, end):
+        m = local.n_active[i]
+        for a in range(m - 1):
+            base = active[i, a] * stride
+            for b in range(a + 1, m):
+                at = base + width * active[i, b]
+                for k in range(width):
+                    pairs[at + k] += local.stats[i, k]
+
+
+@njit(cache=True)
+def cumulate_singles(local):
+    """Sums per bin -> sums of the left side of every local split, into ``side``."""
+    width = local.stats.shape[1]
+    for f in range(local.size[0]):
+        b0, b1 = local.bin_start[f], local.bin_start[f + 1]
+        s0, s1 = local.split_start[f], local.split_start[f + 1]
+        for k in range(width):
+            run = 0.0
+            for b in range(b0, b1):
+                value = local.single[b * width + k]
+                run += value
+                local.side[k, s0 + b - b0] = run if local.chained[f] else value
+            if s1 - s0 > b1 - b0:
+                local.side[k, s1 - 1] = local.total[k] - run
+
+
+@njit(cache=True)
+def cumulate_pairs(local):
+    """Sums per pair of bins -> sums of (left of s, left of t) for splits s, t of different features, into ``cells``.
+
+    Splits of an ordered feature are nested, so their sums are running sums along its axis; splits of a nominal one
+    are disjoint, and the split of the bin that was left out follows by subtraction.
+    """
+    width = local.stats.shape[1]
+    n_features, n_bins, n_splits = local.size[0], local.size[1], local.size[2]
+    gather, pairs = local.gather, local.pairs
+    for f in range(n_features - 1):
+        b0, b1, after = local.bin_start[f], local.bin_start[f + 1], local.bin_start[f + 1]
+        s0, s1 = local.split_start[f], local.split_start[f + 1]
+        for s in range(s0, s1):
+            b = b0 + s - s0
+            if b < b1:
+                base = b * n_bins * width
+                if local.chained[f] and s > s0:
+                    for c in range(after, n_bins):
+                        for k in range(width):
+                            gather[c, k] += pairs[base + c * width + k]
+                else:
+                    for c in range(after, n_bins):
+                        for k in range(width):
+                            gather[c, k] = pairs[base + c * width + k]
+            else:
+                for c in range(after, n_bins):
+                    for k in range(width):
+                        gather[c, k] = local.single[c * width + k]
+                for b in range(b0, b1):
+                    base = b * n_bins * width
+                    for c in range(after, n_bins):
+                        for k in range(width):
+                            gather[c, k] -= pairs[base + c * width + k]
+            _expand_row(local, f + 1, s, n_splits)
+
+
+@njit(cache=True)
+def _expand_row(local, first_feature, s, n_splits):
+    """Cumulate one row of sums along the axes of the later features, into ``cells``."""
+    gather = local.gather
+    for k in range(local.stats.shape[1]):
+        out = (k * n_splits + s) * n_splits
+        for h in range(first_feature, local.size[0]):
+            c0, c1 = local.bin_start[h], local.bin_start[h + 1]
+            t0, t1 = local.split_start[h], local.split_start[h + 1]
+            run = 0.0
+            if local.chained[h]:
+                for c in range(c0, c1):
+                    run += gather[c, k]
+                    local.cells[out + t0 + c - c0] = run
+            else:
+                for c in range(c0, c1):
+                    run += gather[c, k]
+                    local.cells[out + t0 + c - c0] = gather[c, k]
+                if t1 - t0 > c1 - c0:
+                    local.cells[out + t1 - 1] = local.side[k, s] - run
+
+
+@njit(cache=True)
+def partition(problem, rows, n, split, feature, out, begin):
+    """Write the rows that go left, then those that go right, to ``out[begin:]``; returns how many went left."""
+    gcode = problem.gcode
+    left = begin
+    right = begin + n - 1
+    if problem.nominal[feature]:
+        for i in range(n):
+            if gcode[rows[i], feature] == split:
+                out[left] = rows[i]
+                left += 1
+            else:
+                out[right] = rows[i]
+                right -= 1
+    else:
+        for i in range(n):
+            if gcode[rows[i], feature] <= split:
+                out[left] = rows[i]
+                left += 1
+            else:
+                out[right] = rows[i]
+                right -= 1
+    return left - begin

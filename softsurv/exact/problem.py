@@ -1,0 +1,138 @@
+"""The arrays the compiled search reads, and the scratch it writes."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from softsurv.exact.kernels import Local
+
+MANTISSA_BITS = 52
+"""Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
+
+
+class Problem(NamedTuple):
+    """A training set as the kernels see it: U distinct rows, P features, G global codes, W statistics."""
+
+    gcode: np.ndarray  # (U, P) int32 global code of each row on each feature
+    code_start: np.ndarray  # (P + 1,) int32 first global code of each feature
+    nominal: np.ndarray  # (P,) bool
+    feature_of: np.ndarray  # (G,) int32 feature of each global code
+    stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column counts rows if min_leaf > 1
+    floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
+    keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
+    complexity: float  # cost per leaf
+    min_leaf: float  # least rows per leaf
+    tolerance: float  # two objectives closer than this are the same
+
+
+class Nodes(NamedTuple):
+    """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes."""
+
+    rows: np.ndarray  # (D, N) int32 rows of the children
+    key: np.ndarray  # (D, G, 2) uint64 key of the left side of each split
+    floor: np.ndarray  # (D, G) equivalent-points bound of the left side
+    total_floor: np.ndarray  # (D,)
+    bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
+    order: np.ndarray  # (D, G) int32 splits in the order they are tried
+    score: np.ndarray  # (D, G)
+
+
+class Shared(NamedTuple):
+    """What the threads of one search share."""
+
+    control: np.ndarray  # (8,) int64: stop flag, base cases run, splits of the root done
+    next: np.ndarray  # (T,) int64 next split of the root to take, per division of the leaves
+    order: np.ndarray  # (G,) int32 splits of the root in the order they are tried
+    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per division
+    best: np.ndarray  # (1,) objective of the incumbent
+    choice: np.ndarray  # (1,) its first split and left leaves, packed
+    lock: np.ndarray  # (1,) int64 spin lock of the incumbent
+
+
+def round_to_grid(stats: np.ndarray) -> np.ndarray:
+    """Round every column to a power-of-two grid on which all sums over rows are exact.
+
+    Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
+    subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
+    column's total.
+    """
+    total = np.abs(stats).sum(axis=0)
+    exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
+    grid = 2.0 ** (exponent - MANTISSA_BITS)
+    return np.round(stats / grid) * grid
+
+
+def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First occurrence of every distinct row of codes (U,), and the group of every row (N,)."""
+    if codes.shape[1] == 0:
+        return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
+    order = np.lexsort(codes.T[::-1])
+    changed = np.any(np.diff(codes[order], axis=0) != 0, axis=1)
+    group_sorted = np.concatenate([[0], np.cumsum(changed)])
+    group = np.empty(len(codes), np.intp)
+    group[order] = group_sorted
+    return order[np.concatenate([[0], np.flatnonzero(changed) + 1])], group
+
+
+def sum_by_group(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sum the rows of ``values`` (N, W) over groups, giving (n_groups, W)."""
+    out = np.empty((n_groups, values.shape[1]))
+    for k in range(values.shape[1]):
+        out[:, k] = np.bincount(group, weights=values[:, k], minlength=n_groups)
+    return out
+
+
+def new_local(problem: Problem) -> Local:
+    """Scratch for the base case, large enough for every subset of the problem."""
+    n, p = problem.gcode.shape
+    g, w = len(problem.feature_of), problem.stats.shape[1]
+    f = g
+    return Local(
+        map=np.empty(g, np.int32),
+        count=np.empty(g, np.int32),
+        chained=np.empty(p + 1, np.int8),
+        bin_start=np.empty(p + 1, np.int32),
+        split_start=np.empty(p + 1, np.int32),
+        split_code=np.empty(g, np.int32),
+        size=np.zeros(3, np.int64),
+        active=np.empty((n, p), np.int32),
+        n_active=np.empty(n, np.int32),
+        stats=np.empty((n, w)),
+        total=np.empty(w),
+        single=np.empty(g * w),
+        pairs=np.empty(f * f * w),
+        side=np.empty((w, g)),
+        cells=np.empty(f * f * w),
+        gather=np.empty((g, w)),
+        batch=np.empty((w, 4 * g + 4)),
+        cost=np.empty(4 * g + 4),
+        leaf=np.empty((2, g)),
+        stump=np.empty((2, g)),
+        value=np.empty(5),
+        root=np.empty(5, np.int64),
+    )
+
+
+def new_nodes(problem: Problem, depth: int) -> Nodes:
+    """Scratch for the recursion down to ``depth``."""
+    n, g, d = len(problem.gcode), len(problem.feature_of), max(depth, 1)
+    return Nodes(
+        rows=np.empty((d, n), np.int32),
+        key=np.empty((d, g, 2), np.uint64),
+        floor=np.empty((d, g)),
+        total_floor=np.empty(d),
+        bound=np.empty((d, 2, g)),
+        order=np.empty((d, g), np.int32),
+        score=np.empty((d, g)),
+    )
+
+
+def is_power_of_two_grid(stats: np.ndarray) -> bool:
+    """Whether adding the rows in any order gives the same sums to the last bit (used by the tests)."""
+    shuffled = stats[np.random.default_rng(0).permutation(len(stats))]
+    return bool(
+        all(math.fsum(stats[:, k]) == stats[:, k].cumsum()[-1] == shuffled[:, k].cumsum()[-1] for k in range(stats.shape[1]))
+    )

@@ -1,0 +1,224 @@
+"""The compiled recursion: branch and bound over splits, with the cache and the bounds.
+
+Template module: `softsurv.exact.compile` executes it once per task.
+
+A subproblem is a subset of rows, a depth d and a limit on leaves l (paper `surtree`, eq. 10, counts branch nodes:
+n = l - 1). `solve` returns its optimum where that lies below the upper bound it was given, and otherwise a lower bound
+that does not. Values of an entry of the cache: for subsets under depth two the optimum with 2, 3 and 4 leaves; above,
+a lower bound, the optimum (``inf`` while unknown), and the split with the leaves given to its left side.
+
+Threads share the root: each takes the next split of `Shared.order`, and they share the incumbent, the bounds and the
+cache. Everything below the root belongs to one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+
+from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
+from softsurv.exact.kernels import partition
+
+price: Callable[..., None]  # set by `compile.specialise`
+solve_two: Callable[..., None]  # set by `compile.specialise`
+
+STOP, CALLS, SOLVED = 0, 1, 2  # places in `Shared.control`
+LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
+
+
+@njit(cache=True)
+def store_two(low, high, local, cache):
+    """Keep the values that the base case has just found."""
+    value = local.value
+    reserve = cache.tags.shape[0] >> 3  # places kept for subproblems above the base case, which hold the tree
+    insert(cache, low, high, tag_of(2, 0), value[2], value[3], value[4], reserve)
+
+
+@njit(cache=True)
+def open_node(problem, rows, n, level, nodes, local):
+    """Scan a subset once: keys and floors of the left sides, leaf costs of both, and the splits in order of promise.
+
+    The base case has just been run on the subset, so ``local`` holds its splits and the cost of the best tree of
+    depth two under each first split, which is the order.
+    """
+    key, floor = nodes.key[level], nodes.floor[level]
+    key[:] = 0
+    floor[:] = 0.0
+    nodes.total_floor[level] = 0.0
+    for i in range(n):
+        r = rows[i]
+        low, high, own = problem.keys[r, 0], problem.keys[r, 1], problem.floor[r]
+        nodes.total_floor[level] += own
+        for f in range(problem.nominal.shape[0]):
+            g = problem.gcode[r, f]
+            key[g, 0] += low
+            key[g, 1] += high
+            floor[g] += own
+    for f in range(problem.nominal.shape[0]):
+        if not problem.nominal[f]:
+            for g in range(problem.code_start[f] + 1, problem.code_start[f + 1]):
+                key[g, 0] += key[g - 1, 0]
+                key[g, 1] += key[g - 1, 1]
+                floor[g] += floor[g - 1]
+    n_splits = local.size[2]
+    for s in range(n_splits):
+        g = local.split_code[s]
+        nodes.score[level, s] = local.stump[0, s] + local.stump[1, s]
+    order = np.argsort(nodes.score[level, :n_splits], kind="mergesort")
+    for s in range(n_splits):
+        nodes.order[level, s] = local.split_code[order[s]]
+    return n_splits
+
+
+@njit(cache=True)
+def raise_bounds(problem, bound, floor, split, left, right):
+    """Interval bound: what one side costs, every side that contains it costs at least (`bounds.interval`)."""
+    f = problem.feature_of[split]
+    bound[0, split] = max(bound[0, split], left)
+    bound[1, split] = max(bound[1, split], right)
+    if problem.nominal[f]:
+        return
+    for g in range(split + 1, problem.code_start[f + 1]):
+        bound[0, g] = max(bound[0, g], left + floor[g] - floor[split])
+    for g in range(problem.code_start[f], split):
+        bound[1, g] = max(bound[1, g], right + floor[split] - floor[g])
+
+
+@njit(cache=True)
+def limits(depth, leaves):
+    """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
+    depth = max(min(depth, leaves - 1), 2)
+    return depth, min(leaves, 1 << depth)
+
+
+@njit(cache=True)
+def look_up(cache, low, high, depth, leaves, upper):
+    """What the cache knows: (is it enough, value). A value at or above ``upper`` is a lower bound and enough."""
+    if depth == 2:
+        at = find(cache, low, high, tag_of(2, 0))
+        if at >= 0 and leaves >= 2:
+            return True, cache.values[at, leaves - 2]
+        return False, -np.inf
+    at = find(cache, low, high, tag_of(depth, leaves))
+    if at < 0:
+        return False, -np.inf
+    if cache.values[at, 1] < np.inf:
+        return True, cache.values[at, 1]
+    return cache.values[at, 0] >= upper, cache.values[at, 0]
+
+
+@njit(cache=True)
+def leaf_value(problem, rows, n, local):
+    """Cost of a subset as one leaf."""
+    for k in range(problem.stats.shape[1]):
+        total = 0.0
+        for i in range(n):
+            total += problem.stats[rows[i], k]
+        local.batch[k, 0] = total
+    price(problem, local.batch, 1, local.cost)
+    return local.cost[0]
+
+
+@njit(cache=True)
+def announce(shared, value, choice, tolerance):
+    """Offer a solution of the whole problem to all threads; returns the best one."""
+    while not compare_and_swap(shared.lock, 0, np.int64(0), np.int64(1)):
+        pass
+    if value < shared.best[0] - tolerance or (value <= shared.best[0] and choice < shared.choice[0]):
+        shared.best[0] = value
+        shared.choice[0] = choice
+    best = shared.best[0]
+    fetch_add(shared.lock, 0, np.int64(-1))
+    return best
+
+
+@njit(cache=True)
+def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, cache, shared):
+    """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not."""
+    if leaves == 1:
+        return leaf_value(problem, rows, n, local)
+    found, value = look_up(cache, low, high, depth, leaves, upper)
+    if found and level > 0:
+        return value
+    shared.control[CALLS] += 1
+    solve_two(problem, rows, n, local)
+    store_two(low, high, local, cache)
+    if depth == 2:
+        return local.value[leaves]
+    tolerance = problem.tolerance
+    best, choice = upper, UNKNOWN
+    if local.value[1] < best:
+        best, choice = local.value[1], LEAF
+    if local.value[4] < best - tolerance:
+        best = local.value[4]
+        choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
+    n_splits = open_node(problem, rows, n, level, nodes, local)
+    key, floor, here = nodes.key[level], nodes.floor[level], nodes.rows[level]
+    child = 1 << (depth - 1)
+    for turn in range(leaves):
+        # balanced divisions of the leaves first: l/2, l/2 - 1, l/2 + 1, ...
+        left_leaves = leaves // 2 + ((turn + 1) // 2) * (1 - 2 * (turn & 1))
+        right_leaves = leaves - left_leaves
+        if left_leaves < 1 or right_leaves < 1 or left_leaves > child or right_leaves > child:
+            continue
+        left_depth, left_most = limits(depth - 1, left_leaves)
+        right_depth, right_most = limits(depth - 1, right_leaves)
+        bound = nodes.bound[level]
+        if level == 0:
+            bound = shared.bound[turn]
+        else:
+            for i in range(n_splits):
+                g = nodes.order[level, i]
+                bound[0, g] = floor[g] + problem.complexity
+                bound[1, g] = nodes.total_floor[level] - floor[g] + problem.complexity
+        i = -1
+        while True:
+            i += 1
+            if level == 0:
+                i = fetch_add(shared.next, turn, np.int64(1))
+                best = announce(shared, best, choice, tolerance)
+            if i >= n_splits:
+                break
+            split = shared.order[i] if level == 0 else nodes.order[level, i]
+            left, right = bound[0, split], bound[1, split]
+            if left + right >= best - tolerance:
+                continue
+            left_low, left_high = key[split, 0], key[split, 1]
+            right_low, right_high = low - left_low, high - left_high
+            left_known, value = look_up(cache, left_low, left_high, left_depth, left_most, np.inf)
+            left = max(left, value)
+            right_known, value = look_up(cache, right_low, right_high, right_depth, right_most, np.inf)
+            right = max(right, value)
+            if not (left_known and right_known) and left + right < best - tolerance:
+                n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
+                for side in range(2):
+                    if left + right >= best - tolerance:
+                        break
+                    if side == 0 and not left_known:
+                        left = solve(
+                            problem, here[:n_left], n_left, left_low, left_high, left_depth, left_most,
+                            best - right, level + 1, nodes, local, cache, shared,
+                        )  # fmt: skip
+                    elif side == 1 and not right_known:
+                        right = solve(
+                            problem, here[n_left:n], n - n_left, right_low, right_high, right_depth, right_most,
+                            best - left, level + 1, nodes, local, cache, shared,
+                        )  # fmt: skip
+                    if shared.control[STOP] != 0:
+                        return best
+            raise_bounds(problem, bound, floor, split, left, right)
+            if left + right < best - tolerance:
+                best = left + right
+                choice = np.float64(split) * MAX_LEAVES + left_leaves
+    tag = tag_of(depth, leaves)
+    at = find(cache, low, high, tag)
+    if at < 0:
+        at = insert(cache, low, high, tag, best, np.inf, choice, 0)
+    if at >= 0:
+        cache.values[at, 0] = max(cache.values[at, 0], best)
+        if choice > UNKNOWN:
+            cache.values[at, 2] = choice
+            cache.values[at, 1] = best
+    return best

@@ -1,0 +1,47 @@
+"""Relative-risk deviance of a survival tree (papers `surtree`, eq. 9 and 20; LeBlanc & Crowley 1992)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softsurv.exact.fastmath import log_ratio
+from softsurv.exact.kernels import FAST
+from softsurv.exact.tasks.base import Task
+
+
+@njit(**FAST)
+def leaf_costs(sums, n, out):
+    """-ES log(ES / HS), and 0 without events (0 log 0 = 0); the sum of -log Lambda over events is a constant."""
+    for i in range(n):
+        events, hazard = sums[0, i], sums[1, i]
+        events_or_one = events if events > 0.0 else 1.0
+        hazard_or_one = hazard if hazard > 0.0 else 1.0
+        out[i] = -events * log_ratio(events_or_one, hazard_or_one)
+
+
+TASK = Task("relative_risk", 2, leaf_costs)
+
+
+def baseline_hazard(baseline: np.ndarray, n: int) -> np.ndarray:
+    """Nelson-Aalen values at the training times (N,), with 0 replaced by 1/(n + 1) as the reference implementation does."""
+    return np.where(baseline > 0.0, baseline, 1.0 / (n + 1))
+
+
+def statistics(event: np.ndarray, hazard: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Columns ES and HS: w * event and w * Lambda(t), (N, 2)."""
+    w = np.ones(len(event)) if weight is None else weight
+    return np.column_stack([w * event, w * hazard])
+
+
+def constant(event: np.ndarray, hazard: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """NLHS = -sum over events of w log Lambda(t): added to the leaf costs it gives the deviance of eq. 20."""
+    w = np.ones(len(event)) if weight is None else weight
+    observed = event.astype(bool)
+    return float(-(w[observed] * np.log(hazard[observed])).sum())
+
+
+def relative_risk(sums: np.ndarray) -> np.ndarray:
+    """theta of each leaf (L,) from its sums (L, 2): ES / HS, or 1 / (2 HS) without events (eq. 7; Appendix A)."""
+    events, hazard = sums[:, 0], sums[:, 1]
+    return np.where(events > 0, events, 0.5) / hazard
