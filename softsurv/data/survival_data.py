@@ -251,6 +251,8 @@ def _check_values(columns: dict[str, Any]) -> None:
     upper, weight = columns["upper"], columns["weight"]
     good = np.isfinite(time) & (time >= 0)
     require(good, time, "time", "finite and >= 0", "drop the row or shift the time origin")
+    if not time.any() and (upper is None or np.isinf(upper).all()):
+        raise InvalidSurvivalDataError("time must be > 0 in at least one row, got only zeros; check the column")
     if entry is not None:
         require(np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation")
         early = (entry < time) | (entry == 0)

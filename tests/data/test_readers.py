@@ -1,0 +1,184 @@
+"""survival_data(): every form of table and outcome gives the same data; mistakes get one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidSurvivalDataError
+
+AGE, BMI = [61.0, 47.0, 70.0, 52.0], [22.5, 31.0, 27.5, 19.0]
+TIME, EVENT = [5.0, 3.0, 8.0, 2.0], [True, False, True, False]
+X = pd.DataFrame({"age": AGE, "bmi": BMI})
+WHOLE = X.assign(T=TIME, E=EVENT)
+REFERENCE = survival_data(X, (EVENT, TIME)).fingerprint()
+
+
+def structured(*fields: tuple[str, list]) -> np.ndarray:
+    y = np.empty(4, dtype=[(name, np.asarray(values).dtype) for name, values in fields])
+    for name, values in fields:
+        y[name] = values
+    return y
+
+
+@pytest.mark.parametrize(
+    "table",
+    [X, pl.from_pandas(X), pl.from_pandas(X).lazy(), {"age": AGE, "bmi": BMI}, X.convert_dtypes()],
+    ids=["pandas", "polars", "lazy", "dict", "nullable"],
+)
+def test_tables_with_names(table):
+    assert survival_data(table, (EVENT, TIME)).fingerprint() == REFERENCE
+
+
+@pytest.mark.parametrize(
+    "table",
+    [X.to_numpy(), X.to_numpy().tolist(), torch.tensor(X.to_numpy())],
+    ids=["numpy", "list", "torch"],
+)
+def test_tables_without_names_get_some(table):
+    data = survival_data(table, (EVENT, TIME))
+    assert data.feature_names == ["x0", "x1"]
+    assert data.x.tolist() == X.to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        (EVENT, TIME),
+        [EVENT, TIME],
+        (np.array([1, 0, 1, 0]), np.array(TIME)),
+        (np.array([1.0, 0.0, 1.0, 0.0]), torch.tensor(TIME)),
+        (pd.array(EVENT, dtype="boolean"), pd.array(TIME, dtype="Float64")),
+        (pd.Series([1, 0, 1, 0], dtype="Int64"), pd.Series(TIME)),
+        (np.array(EVENT, dtype=object), np.array(TIME, dtype=object)),
+        (pl.Series(EVENT), pl.Series(TIME)),
+        (torch.tensor(EVENT), TIME),
+        structured(("event", EVENT), ("time", TIME)),
+        structured(("days", TIME), ("dead", EVENT)),
+        pd.DataFrame({"days": TIME, "dead": EVENT}),
+        pl.DataFrame({"dead": EVENT, "days": TIME}),
+    ],
+    ids=lambda y: type(y).__name__,
+)
+def test_every_form_of_outcome(y):
+    assert survival_data(X, y).fingerprint() == REFERENCE
+
+
+def test_column_names_are_taken_out_of_the_features():
+    for data in (survival_data(WHOLE, time="T", event="E"), survival_data(WHOLE, ("E", "T"))):
+        assert data.fingerprint() == REFERENCE
+    assert survival_data(pl.from_pandas(WHOLE), time="T", event="E").fingerprint() == REFERENCE
+    assert survival_data(X, time=TIME, event=EVENT).fingerprint() == REFERENCE
+    assert list(WHOLE.columns) == ["age", "bmi", "T", "E"]
+
+
+def test_every_optional_column_by_name_or_by_array():
+    extra = {
+        "entry": [0, 1, 0, 1],
+        "weight": [1, 2, 1, 2],
+        "group": ["f", "m", "f", "m"],
+        "upper": [np.inf, 9, np.inf, np.inf],
+    }
+    by_name = survival_data(WHOLE.assign(**extra), time="T", event="E", **{key: key for key in extra})
+    by_array = survival_data(X, (EVENT, TIME), **extra)
+    assert by_name.fingerprint() == by_array.fingerprint()
+    assert by_name.feature_names == ["age", "bmi"]
+    assert by_name.group_names == ("f", "m")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+def test_files(tmp_path, suffix):
+    path = tmp_path / f"patients.{suffix}"
+    WHOLE.to_parquet(path) if suffix == "parquet" else WHOLE.to_csv(path, index=False)
+    for source in (path, str(path)):
+        data = survival_data(source, time="T", event="E")
+        assert data.fingerprint() == REFERENCE
+        assert data.name.startswith("patients")
+
+
+def test_survival_data_is_passed_through():
+    data = survival_data(X, (EVENT, TIME))
+    assert survival_data(data) is data
+    with pytest.raises(InvalidSurvivalDataError, match="y must be left out where X is SurvivalData"):
+        survival_data(data, (EVENT, TIME))
+
+
+@pytest.mark.parametrize(
+    ("y", "match"),
+    [
+        ((TIME, [1, 0, 1, 0]), r"they look swapped: the order is \(event, time\)"),
+        ((TIME, EVENT), r"they look swapped: the order is \(event, time\)"),
+        ((EVENT, EVENT), "time must be numbers, got true/false values; is time swapped with event?"),
+        (([1, 2, 1, 2], TIME), r"pass a comparison, such as event == 2"),
+        (structured(("event", [1, 0, 1, 0]), ("time", TIME)), "exactly one bool field, the event, got 0 among"),
+        (structured(("a", EVENT), ("b", EVENT)), "exactly one bool field, the event, got 2 among"),
+        (pd.DataFrame({"a": TIME, "b": TIME, "c": EVENT}), "two fields, event and time, got"),
+        (np.array(TIME), "y must hold event and time, got ndarray"),
+        (7, "y must hold event and time, got int; pass a structured array"),
+        (("E", TIME), "event must name a column of X, got 'E'; X has the columns 'age', 'bmi'"),
+        ((EVENT, pd.Series(TIME, index=[3, 2, 1, 0])), r"same index in another order; use time.loc\[X.index\]"),
+        (None, "time must be given; pass a structured array"),
+    ],
+)
+def test_wrong_outcomes_get_one_sentence(y, match):
+    with pytest.raises(InvalidSurvivalDataError, match=match) as caught:
+        survival_data(X, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_outcome_given_twice_is_refused():
+    with pytest.raises(InvalidSurvivalDataError, match="y must be left out where time= and event= are given"):
+        survival_data(WHOLE, (EVENT, TIME), time="T", event="E")
+
+
+def test_a_series_with_another_index_is_taken_by_position():
+    data = survival_data(X, (EVENT, pd.Series(TIME, index=list("abcd"))))
+    assert data.fingerprint() == REFERENCE
+
+
+def test_a_repeated_column_name_cannot_be_the_outcome():
+    doubled = pd.concat([WHOLE, WHOLE[["T"]]], axis=1)
+    with pytest.raises(InvalidSurvivalDataError, match="must name one column, got 'T' twice"):
+        survival_data(doubled, time="T", event="E")
+
+
+@pytest.mark.parametrize(
+    ("table", "match"),
+    [
+        (np.ones(4), "X must be two-dimensional, one row per subject"),
+        ([[1, 2], [3]], "X must be a table, got rows of unequal length"),
+        ("nowhere.csv", "X must be an existing file, got 'nowhere.csv'"),
+        ("table.xlsx", "X must be a .csv or .parquet file"),
+    ],
+)
+def test_wrong_tables_get_one_sentence(table, match):
+    with pytest.raises(InvalidSurvivalDataError, match=match):
+        survival_data(table, (EVENT, TIME))
+
+
+def test_unreadable_files_get_one_sentence(tmp_path):
+    semicolons, empty, broken = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "c.parquet"
+    WHOLE.to_csv(semicolons, sep=";", index=False)
+    empty.write_text("")
+    broken.write_bytes(b"not parquet")
+    for path, match in ((semicolons, "comma separated"), (empty, "readable table"), (broken, "readable table")):
+        with pytest.raises(InvalidSurvivalDataError, match=match) as caught:
+            survival_data(path, time="T", event="E")
+        assert "\n" not in str(caught.value)
+
+
+def test_importing_the_data_modules_is_light():
+    code = (
+        "import sys, softsurv.data.readers, softsurv.data.datasets, softsurv.data.partition;"
+        "heavy = {'torch', 'pandas', 'sklearn', 'sksurv', 'SurvSet', 'pyarrow', 'polars'} & set(sys.modules);"
+        "sys.exit(', '.join(heavy) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
