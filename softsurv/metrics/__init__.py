@@ -12,7 +12,7 @@ from softsurv.metrics.calibration import (
     smoothed_observed_survival,
 )
 from softsurv.metrics.concordance import PairCounts, count_pairs, harrell_c, uno_c
-from softsurv.metrics.evaluate import evaluate
+from softsurv.metrics.evaluate import evaluate, evaluate_with_censoring
 from softsurv.metrics.fairness import CurveGap, LeafGini, curve_gap, fairness_penalty, leaf_gini
 from softsurv.metrics.ranges import (
     EvaluationRange,
@@ -37,6 +37,7 @@ __all__ = [
     "curve_gap",
     "d_calibration",
     "evaluate",
+    "evaluate_with_censoring",
     "evaluation_range",
     "fairness_penalty",
     "harrell_c",

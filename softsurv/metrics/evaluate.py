@@ -12,7 +12,7 @@ from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
-from softsurv.nonparametric import FloatArray, censoring_survival, checked_columns
+from softsurv.nonparametric import FloatArray, StepFunction, censoring_survival, checked_columns
 
 
 def evaluate(
@@ -22,13 +22,9 @@ def evaluate(
     test_event: ArrayLike,
     log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
     *,
-    times: ArrayLike | None = None,
-    n_times: int = 100,
-    scale: Scale = "time",
-    tied_event_times: TiedTimes = "ignore",
-    tied_censoring: TiedTimes = "ignore",
     train_weight: ArrayLike | None = None,
     train_entry: ArrayLike | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Discrimination and calibration of predicted curves on a test fold.
 
@@ -36,7 +32,41 @@ def evaluate(
     ----------
     train_time, train_event : array_like, shape (K,)
         Training fold: the censoring curve G is estimated on it alone.
-    test_time, test_event : array_like, shape (N,)
+    test_time, test_event, log_cumulative_hazard, **options
+        As in `evaluate_with_censoring`, as are the result, errors and warnings.
+    train_weight, train_entry : array_like, shape (K,), optional
+        Case weights and left-truncation times for the estimate of G.
+
+    Examples
+    --------
+    >>> time, event, x = [1.0, 2.0, 3.0, 4.0], [1, 1, 1, 0], np.array([2.0, 1.0, 0.5, 0.1])
+    >>> result = evaluate(time, event, time, event, lambda times: np.log(np.outer(x, times)))
+    >>> result["harrell_c"], result["n"], result["range"]
+    (1.0, 4, (1.0, 3.0))
+    """
+    censoring = censoring_survival(train_time, train_event, train_weight, train_entry)
+    return evaluate_with_censoring(censoring, test_time, test_event, log_cumulative_hazard, **options)
+
+
+def evaluate_with_censoring(
+    censoring: StepFunction,
+    time: ArrayLike,
+    event: ArrayLike,
+    log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
+    *,
+    times: ArrayLike | None = None,
+    n_times: int = 100,
+    scale: Scale = "time",
+    tied_event_times: TiedTimes = "ignore",
+    tied_censoring: TiedTimes = "ignore",
+) -> dict[str, Any]:
+    """Discrimination and calibration on a test fold, for a censoring curve kept from training.
+
+    Parameters
+    ----------
+    censoring : StepFunction
+        G of the training fold, from `softsurv.nonparametric.censoring_survival`.
+    time, event : array_like, shape (N,)
         Test fold.
     log_cumulative_hazard : callable
         Takes times (T,), returns log H (N, T) of the test subjects; -inf and inf are allowed.
@@ -47,8 +77,6 @@ def evaluate(
         Scale of the Brier integral, see `integrated_brier_score`.
     tied_event_times, tied_censoring : {"ignore", "count"}
         See `harrell_c`.
-    train_weight, train_entry : array_like, shape (K,), optional
-        Case weights and left-truncation times for the estimate of G.
 
     Returns
     -------
@@ -70,24 +98,23 @@ def evaluate(
     EvaluationWarning
         If some of the wanted ``times`` are not attainable.
     """
-    time, event, _, _ = checked_columns(test_time, test_event)
-    censoring = censoring_survival(train_time, train_event, train_weight, train_entry)
+    time_, event_, _, _ = checked_columns(time, event)
     pairs = count_pairs(
-        time, event, log_cumulative_hazard, tied_event_times=tied_event_times, tied_censoring=tied_censoring
+        time_, event_, log_cumulative_hazard, tied_event_times=tied_event_times, tied_censoring=tied_censoring
     )
-    harrell = pairs.concordance()
-    span = evaluation_range(time, event, censoring, times, n_times)
+    harrell = pairs.concordance()  # first: a fold without pairs has no range either
+    span = evaluation_range(time_, event_, censoring, times, n_times)
     after = float(np.nextafter(span.upper, np.inf))  # tau is exclusive, the range inclusive
-    log_hazard = checked_matrix("log_cumulative_hazard", log_cumulative_hazard(span.times), time.size, span.times.size)
+    log_hazard = checked_matrix("log_cumulative_hazard", log_cumulative_hazard(span.times), time_.size, span.times.size)
     survival = survival_from_log_cumulative_hazard(log_hazard)
-    _, cd_auc = cumulative_dynamic_auc(time, event, log_hazard, span.times, censoring)
+    _, cd_auc = cumulative_dynamic_auc(time_, event_, log_hazard, span.times, censoring)
     return {
         "harrell_c": harrell,
         "uno_c": pairs.concordance(pairs.uno_weight(censoring, tau=after)),
         "cd_auc": cd_auc,
-        "ibs": integrated_brier_score(time, event, survival, span.times, censoring, scale),
-        "n": int(time.size),
-        "events": int(event.sum()),
+        "ibs": integrated_brier_score(time_, event_, survival, span.times, censoring, scale),
+        "n": int(time_.size),
+        "events": int(event_.sum()),
         "range": (span.lower, span.upper),
         "n_times": int(span.times.size),
         "n_beyond": span.n_beyond,

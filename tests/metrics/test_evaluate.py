@@ -7,7 +7,7 @@ import pytest
 from sksurv.metrics import cumulative_dynamic_auc, integrated_brier_score
 
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, NoComparablePairsError
-from softsurv.metrics import evaluate, evaluation_range, harrell_c, support_end, uno_c
+from softsurv.metrics import evaluate, evaluate_with_censoring, evaluation_range, harrell_c, support_end, uno_c
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import censoring_survival
 
@@ -67,6 +67,16 @@ def test_the_training_fold_alone_gives_the_censoring_curve(fold):
     assert first["harrell_c"] == second["harrell_c"]
     for measure in ("uno_c", "cd_auc", "ibs"):
         assert first[measure] != second[measure]
+
+
+def test_a_kept_censoring_curve_serves_without_the_training_fold(fold):
+    train, test = fold(20, n=200), fold(21)
+    weight = np.arange(1.0, 201.0)
+    censoring = censoring_survival(train.time, train.event, weight)
+    expected = evaluate(train.time, train.event, test.time, test.event, test.log_h, train_weight=weight, n_times=30)
+    found = evaluate_with_censoring(censoring, test.time, test.event, test.log_h, n_times=30)
+    assert found == expected
+    assert found["n_times"] == 30
 
 
 def test_saturated_predictions_are_evaluated(fold):
