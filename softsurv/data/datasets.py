@@ -51,7 +51,7 @@ def load_dataset(name: str, variant: str | None = None) -> SurvivalData:
     """
     if isinstance(name, str) and name.startswith(SURVSET_PREFIX):
         return _load_survset(name.removeprefix(SURVSET_PREFIX), variant)
-    if name not in DATASETS:
+    if not isinstance(name, str) or name not in DATASETS:
         raise InvalidParameterError(
             f"name must be one of {', '.join(sorted(DATASETS))} or survset:<name>, got {name!r}"
         )

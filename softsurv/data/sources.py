@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import http.client
 import logging
 import os
 import urllib.request
@@ -99,7 +100,7 @@ def _download(file: DataFile) -> bytes:
     try:
         with urllib.request.urlopen(file.url, timeout=_TIMEOUT) as answer:
             content: bytes = answer.read()
-    except OSError as error:  # URLError, timeouts and refused connections
+    except (OSError, http.client.HTTPException) as error:  # no network, timeouts, refused or cut connections
         raise SoftsurvError(f"{file.name} could not be downloaded ({error}); {by_hand}") from error
     if _digest(content) != file.sha256:
         raise SoftsurvError(f"{file.name} as downloaded differs from the recorded checksum; {by_hand}")
@@ -137,7 +138,8 @@ def from_survset(name: str) -> pd.DataFrame:
     loader = SurvLoader()
     tables = loader.df_ds.set_index("ds")
     if name not in tables.index:
-        near = difflib.get_close_matches(name, list(tables.index), n=3, cutoff=0.3)
+        by_lower = {table.lower(): table for table in tables.index}
+        near = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower)]
         raise InvalidParameterError(
             f"name must be one of the {len(tables)} SurvSet tables, got {name!r}; "
             f"close ones: {', '.join(near) or 'none'} (names are case-sensitive)"

@@ -209,6 +209,16 @@ def test_to_moves_tensors():
     assert make().to("cpu").fingerprint() == make().fingerprint()
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_cuda_device():
+    data = make(X=pd.DataFrame({"a": [1.0, 2, 3, 4]}), upper=[INF, 9, INF, INF]).to("cuda")
+    part = data.take(torch.tensor([2, 0], device="cuda"))
+    assert part.x.device.type == part.time.device.type == "cuda"
+    assert part.fingerprint() == data.to("cpu").take([2, 0]).fingerprint()
+    assert part.summary()["events"] == 2
+
+
 def test_fingerprint_depends_on_content_alone():
     data = make()
     same = make(
