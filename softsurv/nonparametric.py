@@ -108,9 +108,7 @@ def at_risk_table(
         order = np.argsort(entry_)
         not_entered = np.concatenate([np.cumsum(weight_[order][::-1])[::-1], [0.0]])
         at_risk = at_risk - not_entered[np.searchsorted(entry_[order], times, side="left")]
-        at_risk = np.maximum(
-            at_risk, removed
-        )  # whoever leaves was at risk; absorbs the rounding of the difference
+        at_risk = np.maximum(at_risk, removed)  # whoever leaves was at risk; absorbs the rounding of the difference
     return AtRiskTable(times, at_risk, events, censored)
 
 
@@ -224,9 +222,7 @@ def survival_interval(
     table = at_risk_table(time, event, weight, entry)
     survival = _product_limit(_ratio(table.events, table.at_risk))  # (K,)
     remaining = table.at_risk - table.events
-    deviation = float(ndtri(0.5 + level / 2.0)) * np.sqrt(
-        np.cumsum(_ratio(table.events, table.at_risk * remaining))
-    )
+    deviation = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.cumsum(_ratio(table.events, table.at_risk * remaining)))
     inside = (survival > 0.0) & (survival < 1.0)
     lower = np.where(survival > 0.0, 1.0, np.nan)
     upper = lower.copy()
@@ -326,7 +322,5 @@ def _column(name: str, values: ArrayLike, shape: tuple[int, ...] | None) -> Floa
         raise InvalidSurvivalDataError(f"{name} must have {expected}, got shape {array.shape}")
     if not np.isfinite(array).all():
         row = int(np.argmin(np.isfinite(array)))
-        raise InvalidSurvivalDataError(
-            f"{name} must be finite, got {array[row]:g} at row {row}; drop or fix this row"
-        )
+        raise InvalidSurvivalDataError(f"{name} must be finite, got {array[row]:g} at row {row}; drop or fix this row")
     return array

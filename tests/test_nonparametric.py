@@ -53,9 +53,7 @@ def test_curves_equal_scikit_survival(seed, ties):
     grid, hazard = nelson_aalen_estimator(event, time)
     np.testing.assert_allclose(nonp.nelson_aalen(time, event)(grid), hazard, atol=1e-13)
     reference = CensoringDistributionEstimator().fit(Surv.from_arrays(event, time))
-    np.testing.assert_allclose(
-        nonp.censoring_survival(time, event)(grid), reference.predict_proba(grid), atol=1e-13
-    )
+    np.testing.assert_allclose(nonp.censoring_survival(time, event)(grid), reference.predict_proba(grid), atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -67,9 +65,7 @@ def test_weights_and_entry_equal_lifelines(seed):
     grid = np.unique(time)
     expected = reference.survival_function_at_times(grid).to_numpy()
     np.testing.assert_allclose(nonp.kaplan_meier(time, event, weight, entry)(grid), expected, atol=1e-12)
-    reference = lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(
-        time, event, entry=entry, weights=weight
-    )
+    reference = lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(time, event, entry=entry, weights=weight)
     expected = reference.cumulative_hazard_at_times(grid).to_numpy()
     np.testing.assert_allclose(nonp.nelson_aalen(time, event, weight, entry)(grid), expected, atol=1e-12)
 
