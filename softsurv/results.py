@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -49,6 +49,18 @@ class FitReport:
     seconds: float = 0.0
     trace: tuple[float, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a missing bound is None."""
+        bound = self.lower_bound if math.isfinite(self.lower_bound) else None
+        return asdict(self) | {"status": str(self.status), "lower_bound": bound, "trace": list(self.trace)}
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> FitReport:
+        """The report that :meth:`to_dict` wrote."""
+        bound = -math.inf if state["lower_bound"] is None else state["lower_bound"]
+        plain = {"status": Status(state["status"]), "lower_bound": bound, "trace": tuple(state["trace"])}
+        return cls(**(state | plain))
 
     @property
     def gap(self) -> float:

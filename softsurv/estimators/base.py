@@ -10,7 +10,8 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, overload
+from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,8 +45,8 @@ class SurvivalTreeBase(BaseEstimator):
 
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
-    def _prepare(self, X: Any) -> Any:
-        """Features as the fitted tree takes them."""
+    def _prepare(self, X: Any, **how: Any) -> Any:
+        """Features as the fitted tree takes them; ``how`` to predict, where the subclass has a choice."""
 
     @abstractmethod
     def _leaf(self, prepared: Any) -> NDArray[np.int64]:
@@ -86,8 +87,15 @@ class SurvivalTreeBase(BaseEstimator):
         check_is_fitted(self, "censoring_")
         return self._leaf(self._prepare(X))
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any, **how: Any) -> FloatArray:
         """Risk score of each row, (n,); higher means an earlier event.
+
+        Parameters
+        ----------
+        X : table of n rows
+        **how
+            Choices of the subclass: soft trees take ``path="soft"`` for the mixture of all leaves. The other
+            predictions take them too.
 
         Notes
         -----
@@ -96,10 +104,12 @@ class SurvivalTreeBase(BaseEstimator):
         """
         check_is_fitted(self, "censoring_")
         deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
-        log_hazard = self._log_cumulative_hazard(self._prepare(X), deciles)
+        log_hazard = self._log_cumulative_hazard(self._prepare(X, **how), deciles)
         return np.clip(log_hazard, -745.0, 745.0).mean(1)
 
-    def predict_survival_function(self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True) -> Any:
+    def predict_survival_function(
+        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True, **how: Any
+    ) -> Any:
         """Survival probability of each row at each time.
 
         Parameters
@@ -114,35 +124,34 @@ class SurvivalTreeBase(BaseEstimator):
         -------
         ndarray (n, T), or ndarray (n,) of StepFunction
         """
-        return self._curves(X, times, return_array, survival_from_log_cumulative_hazard)
+        return self._curves(self._grid(times), self._checked(X, how), return_array, survival_from_log_cumulative_hazard)
 
     def predict_cumulative_hazard_function(
-        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True
+        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True, **how: Any
     ) -> Any:
         """Cumulative hazard of each row at each time; arguments as in :meth:`predict_survival_function`."""
         with np.errstate(over="ignore"):
-            return self._curves(X, times, return_array, np.exp)
+            return self._curves(self._grid(times), self._checked(X, how), return_array, np.exp)
 
-    def predict_hazard_function(self, X: Any, times: ArrayLike | None = None) -> FloatArray:
+    def predict_hazard_function(self, X: Any, times: ArrayLike | None = None, **how: Any) -> FloatArray:
         """Hazard of each row at each time, per unit of time, (n, T); times > 0."""
-        check_is_fitted(self, "censoring_")
         grid = self._grid(times)
         if grid.min() <= 0:
             raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
-        return self._hazard(self._prepare(X), grid)
+        return self._hazard(self._prepare(X, **how), grid)
 
-    def predict_quantile(self, X: Any, probability: float = 0.5) -> FloatArray:
+    def predict_quantile(self, X: Any, probability: float = 0.5, **how: Any) -> FloatArray:
         """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does."""
         check_is_fitted(self, "censoring_")
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
-        return self._quantile(self._prepare(X), 1 - float(probability))
+        return self._quantile(self._prepare(X, **how), 1 - float(probability))
 
-    def predict_median(self, X: Any) -> FloatArray:
+    def predict_median(self, X: Any, **how: Any) -> FloatArray:
         """Median survival time, (n,); ``inf`` where S stays above one half."""
-        return self.predict_quantile(X, 0.5)
+        return self.predict_quantile(X, 0.5, **how)
 
-    def predict_expectation(self, X: Any, horizon: float | None = None) -> FloatArray:
+    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
         """Expected time until the event or the horizon, whichever is first, (n,): the restricted mean.
 
         Parameters
@@ -155,7 +164,7 @@ class SurvivalTreeBase(BaseEstimator):
         end = self.horizon_ if horizon is None else float(horizon)
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
-        prepared = self._prepare(X)
+        prepared = self._prepare(X, **how)
         # quadratic spacing: survival bends most near time 0
         grid = end * np.linspace(0, 1, N_EXPECTATION) ** 2
         steps = np.diff(grid)
@@ -169,13 +178,14 @@ class SurvivalTreeBase(BaseEstimator):
             previous = survival[:, -1:]
         return total
 
-    def predict_conditional_survival(self, X: Any, after: float, times: ArrayLike | None = None) -> FloatArray:
+    def predict_conditional_survival(
+        self, X: Any, after: float, times: ArrayLike | None = None, **how: Any
+    ) -> FloatArray:
         """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it."""
-        check_is_fitted(self, "censoring_")
         if not 0 <= float(after) < np.inf:
             raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
         grid = self._grid(times)
-        prepared = self._prepare(X)
+        prepared = self._prepare(X, **how)
         both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
         with np.errstate(over="ignore", invalid="ignore"):
             rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
@@ -201,6 +211,12 @@ class SurvivalTreeBase(BaseEstimator):
             self.censoring_, data.time.numpy(), data.event.numpy(), self._log_hazard_of(prepared), **options
         )
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
+        from softsurv.persistence import save_model
+
+        save_model(self, path)
+
     def score(self, X: Any, y: Any) -> float:
         """Time-dependent Harrell concordance of held-out rows, so that model selection tools work."""
         check_is_fitted(self, "censoring_")
@@ -212,14 +228,14 @@ class SurvivalTreeBase(BaseEstimator):
     def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
         return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
 
-    @overload
-    def _curves(self, X: Any, times: ArrayLike | None, return_array: Literal[True], of: Any) -> FloatArray: ...
-    @overload
-    def _curves(self, X: Any, times: ArrayLike | None, return_array: bool, of: Any) -> Any: ...
-    def _curves(self, X: Any, times: ArrayLike | None, return_array: bool, of: Any) -> Any:
+    def _checked(self, X: Any, how: dict[str, Any]) -> Any:
         check_is_fitted(self, "censoring_")
-        grid = self._grid(times)
-        values = of(self._log_cumulative_hazard(self._prepare(X), grid))
+        return self._prepare(X, **how)
+
+    def _curves(
+        self, grid: FloatArray, prepared: Any, return_array: bool, of: Callable[[FloatArray], FloatArray]
+    ) -> Any:
+        values = of(self._log_cumulative_hazard(prepared, grid))
         if return_array:
             return values
         from sksurv.functions import StepFunction as SksurvStepFunction
@@ -229,6 +245,7 @@ class SurvivalTreeBase(BaseEstimator):
         return np.array([SksurvStepFunction(grid, row) for row in values], dtype=object)
 
     def _grid(self, times: ArrayLike | None) -> FloatArray:
+        check_is_fitted(self, "censoring_")
         if times is None:
             return self.unique_times_
         grid = np.atleast_1d(np.asarray(times, dtype=float))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimise import Settings, minimise
 from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
@@ -38,16 +40,16 @@ class _Taken:
     """The objective of the trees still moving, kept between rounds."""
 
     def __init__(self, objective: Objective, *tensors: Tensor) -> None:
-        self.whole = (objective, *tensors)
+        self.objective, self.tensors = objective, tensors
+        self.whole: tuple[Any, ...] = (objective, *tensors)
         self.rows: Tensor | None = None
-        self.part: tuple = self.whole
+        self.part: tuple[Any, ...] = self.whole
 
-    def __call__(self, rows: Tensor | None) -> tuple:
+    def __call__(self, rows: Tensor | None) -> tuple[Any, ...]:
         if rows is None:
             return self.whole
         if rows is not self.rows:
-            objective, *tensors = self.whole
-            self.rows, self.part = rows, (objective.take(rows), *(t[rows] for t in tensors))
+            self.rows, self.part = rows, (self.objective.take(rows), *(t[rows] for t in self.tensors))
         return self.part
 
 
@@ -56,7 +58,7 @@ def minimise_joint(
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
     settings: Settings,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     on_round: Callable[[Tensor, Tensor], None] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Joint minimisation over all parameters; returns routing, leaves and objective (M,)."""
@@ -69,7 +71,7 @@ def minimise_joint(
         return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
 
     start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
-    x, f = minimise(function, start, settings, objective.problem.whole_groups, deadline, on_round)
+    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, on_round)
     return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 
@@ -79,7 +81,7 @@ def leaf_step(
     leaves: Tensor,
     level: int,
     settings: Settings,
-    deadline: float | None = None,
+    budget: Budget | None = None,
 ) -> Tensor:
     """LN step: leaves of all working sets of one level, the routing being fixed."""
     reach = objective.reach(routing, hard_levels=level)
@@ -90,7 +92,7 @@ def leaf_step(
         value, gradient = part.leaf_value_and_gradient(x.view(-1, *leaves.shape[1:]), part_reach)
         return value, gradient.flatten(1)
 
-    x, _ = minimise(function, leaves.flatten(1), settings, objective.problem.whole_groups, deadline)
+    x, _ = minimise(function, leaves.flatten(1), settings, objective.problem.whole_groups, budget)
     return x.view_as(leaves)
 
 
@@ -101,7 +103,7 @@ def branch_step(
     level: int,
     balance: Balance,
     settings: Settings,
-    deadline: float | None = None,
+    budget: Budget | None = None,
 ) -> Tensor:
     """BN step: branch nodes of all working sets of one level, with reassignment where routing is imbalanced."""
     leaf_loss = objective.leaf_terms(leaves).loss
@@ -117,14 +119,14 @@ def branch_step(
             labels = _swap_worst(left, at_node, error, share, high, balance.swap)
         nodes = level_slice(level)
         fitted = classify(
-            objective, routing[:, nodes], at_node & imbalanced[..., None], labels, share, settings, deadline
+            objective, routing[:, nodes], at_node & imbalanced[..., None], labels, share, settings, budget
         )
         routing = routing.clone()
         routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
     free = _free_branches(~imbalanced, level, objective.depth)
     if not bool(free.any()):
         return routing
-    return _restricted(objective, routing, leaf_loss, free, level, settings, deadline)
+    return _restricted(objective, routing, leaf_loss, free, level, settings, budget)
 
 
 def classify(
@@ -134,7 +136,7 @@ def classify(
     left: Tensor,  # (M, S, N) bool: class of each row
     share: Tensor,  # (M, S) of rows that go left
     settings: Settings,
-    deadline: float | None = None,
+    budget: Budget | None = None,
 ) -> Tensor:
     """Weighted logistic regression (8) at each branch node: both classes weigh one half."""
     half = torch.where(left, 1 / share[..., None].clamp(min=1e-12), 1 / (1 - share)[..., None].clamp(min=1e-12))
@@ -151,7 +153,7 @@ def classify(
         gradient[..., 1:] += CLASS_RIDGE * w[..., 1:]
         return loss.sum((1, 2)) + ridge, gradient.flatten(1)
 
-    x, _ = minimise(function, weights.flatten(1), settings, objective.problem.whole_groups, deadline)
+    x, _ = minimise(function, weights.flatten(1), settings, objective.problem.whole_groups, budget)
     return x.view_as(weights)
 
 
@@ -162,7 +164,7 @@ def _restricted(
     free: Tensor,  # (M, B, 1) bool
     level: int,
     settings: Settings,
-    deadline: float | None,
+    budget: Budget | None,
 ) -> Tensor:
     """Restricted objective over the free branch nodes."""
     taken = _Taken(objective, leaf_loss, free)
@@ -172,7 +174,7 @@ def _restricted(
         value, gradient = part.routing_value_and_gradient(x.view(-1, *routing.shape[1:]), loss, level)
         return value, torch.where(mask, gradient, 0.0).flatten(1)
 
-    x, _ = minimise(function, routing.flatten(1), settings, objective.problem.whole_groups, deadline)
+    x, _ = minimise(function, routing.flatten(1), settings, objective.problem.whole_groups, budget)
     return x.view_as(routing)
 
 

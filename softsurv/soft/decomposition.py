@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from softsurv.budget import Budget
 from softsurv.results import Status
 from softsurv.soft.blocks import Balance, branch_step, leaf_step
 from softsurv.soft.objective import Objective
@@ -56,38 +56,36 @@ def nodec(
     routing: Tensor,
     leaves: Tensor,
     settings: NodecSettings,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train every tree of the stack from its start; Ctrl-C and the deadline return the best trees so far."""
+    """Train every tree of the stack from its start; an exhausted budget returns the best trees so far."""
     everyone = torch.arange(len(leaves), device=leaves.device)
     best = Trained(routing.clone(), leaves.clone(), objective.value(routing, leaves), [], Status.ITERATION_LIMIT)
     trees, part, waited = everyone, objective, torch.zeros_like(everyone)
     balance = settings.balance
-    try:
-        for sweep in range(settings.max_sweeps):
-            before = best.objective[trees].clone()
-            for level in range(max(objective.depth, 1)):
-                routing, leaves = _improve(part, routing, leaves, level, balance, settings, deadline)
-                best.better(routing, leaves, part.value(routing, leaves), trees)
-            best.trace.append(best.objective.clone())
-            if progress is not None:
-                progress(sweep, best.objective)
-            if deadline is not None and time.monotonic() > deadline:
-                best.status = Status.TIME_LIMIT
-                break
-            improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
-            waited = torch.where(improved, 0, waited + 1)
-            keep = part.problem.whole_groups(waited < settings.patience)
-            if not bool(keep.any()) or objective.depth == 0:
-                best.status = Status.CONVERGED
-                break
-            if not bool(keep.all()):
-                trees, routing, leaves, waited = trees[keep], routing[keep], leaves[keep], waited[keep]
-                part = objective.take(trees)
-            balance = balance.decayed(settings.decay)
-    except KeyboardInterrupt:
-        best.status = Status.INTERRUPTED
+    for sweep in range(settings.max_sweeps):
+        before = best.objective[trees].clone()
+        for level in range(max(objective.depth, 1)):
+            routing, leaves = _improve(part, routing, leaves, level, balance, settings, budget)
+            best.better(routing, leaves, part.value(routing, leaves), trees)
+        best.trace.append(best.objective.clone())
+        if progress is not None:
+            progress(sweep, best.objective)
+        stop = None if budget is None else budget.status
+        if stop is not None:
+            best.status = stop
+            break
+        improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
+        waited = torch.where(improved, 0, waited + 1)
+        keep = part.problem.whole_groups(waited < settings.patience)
+        if not bool(keep.any()) or objective.depth == 0:
+            best.status = Status.CONVERGED
+            break
+        if not bool(keep.all()):
+            trees, routing, leaves, waited = trees[keep], routing[keep], leaves[keep], waited[keep]
+            part = objective.take(trees)
+        balance = balance.decayed(settings.decay)
     return best
 
 
@@ -98,11 +96,11 @@ def _improve(
     level: int,
     balance: Balance,
     settings: NodecSettings,
-    deadline: float | None,
+    budget: Budget | None,
 ) -> tuple[Tensor, Tensor]:
     """BN step, then LN step, of one level; the root's working set has no leaves unless it is the whole tree."""
     if objective.depth:
-        routing = branch_step(objective, routing, leaves, level, balance, settings.branch, deadline)
+        routing = branch_step(objective, routing, leaves, level, balance, settings.branch, budget)
     if level > 0 or objective.depth <= 1:
-        leaves = leaf_step(objective, routing, leaves, level, settings.leaf, deadline)
+        leaves = leaf_step(objective, routing, leaves, level, settings.leaf, budget)
     return routing, leaves

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
     harden,
     linear,
@@ -114,3 +117,33 @@ class GroupFairness:
         d_shape = problem.family.baseline_pullback(shape, grid, by_z.sum(2), torch.zeros_like(baseline))
         d_leaves = torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
         return value * scale, linear_pullback(slopes, problem.design), d_leaves
+
+
+def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int = 50) -> GroupFairness | None:
+    """Penalty for a problem of one data set, on quantiles of its event times; None where rho is 0.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If the data have no group column, or not two groups.
+    """
+    if rho == 0:
+        return None
+    if data.group is None:
+        raise InvalidSurvivalDataError("fairness > 0 needs the group of each row; pass group= to fit")
+    codes = data.group.unique()
+    if codes.numel() != 2:
+        raise InvalidSurvivalDataError(
+            f"fairness compares two groups, got {codes.numel()}; merge them into the sensitive group and the others"
+        )
+    times = torch.quantile(data.time[data.event & (data.time > 0)], torch.linspace(0, 1, n_times).double()).unique()
+    clock = problem.clock.double().cpu()
+    features = problem.family.time_features(times.log()[None], clock)
+    step = trapezoid_weights(times)
+    like = problem.design
+    return GroupFairness(
+        rho=like.new_full((problem.n_trees,), rho),
+        in_group=(data.group == codes.max())[None].to(like),
+        grid_features=features.to(like),
+        step=(step / step.sum().clamp(min=1e-300)).to(like),
+    )

@@ -7,12 +7,13 @@ leave the stack, so a round costs what the trees still moving cost.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from softsurv.budget import Budget
 
 Function = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]
 """Maps parameters (m, D) of the trees ``rows`` (None: all) to values (m,) and gradients (m, D)."""
@@ -64,7 +65,7 @@ def minimise(
     start: Tensor,  # (M, D)
     settings: Settings,
     widen: Callable[[Tensor], Tensor] | None = None,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     on_round: Callable[[Tensor, Tensor], None] | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Minimise every row's function; returns the points (M, D) and their values (M,), none above its start.
@@ -76,8 +77,8 @@ def minimise(
     settings : Settings
     widen : callable, optional
         Widens the mask of trees to keep, where the function can only drop whole groups of trees.
-    deadline : float, optional
-        ``time.monotonic()`` after which the best points so far are returned.
+    budget : Budget, optional
+        Once it is exhausted, the best points so far are returned.
     on_round : callable, optional
         Called with the points and values of the whole stack whenever trees are dropped or progress is looked at.
     """
@@ -93,7 +94,7 @@ def minimise(
         best_x[where], best_f[where] = state.x, state.f
         if on_round is not None:
             on_round(best_x, best_f)
-        if not bool(state.moving.any()) or (deadline is not None and time.monotonic() > deadline):
+        if not bool(state.moving.any()) or (budget is not None and budget.exhausted):
             break
         keep = _still_moving(state.moving, rows, len(start), widen)
         if 4 * int(keep.sum()) <= 3 * len(keep):  # narrowing copies the data: only when it pays

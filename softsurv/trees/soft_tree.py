@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -120,6 +122,16 @@ class SoftTree(nn.Module):
             total = total + probability[..., number : number + 1] * torch.exp(-hazard)
         return total
 
+    def survival_time(self, x: Tensor, level: float, path: str = "hbp", steps: int = 80) -> Tensor:
+        """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above."""
+        low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
+        reached = self._survival_at(x, high, path) <= level
+        for _ in range(steps):
+            middle = 0.5 * (low + high)
+            over = self._survival_at(x, middle, path) > level
+            low, high = torch.where(over, middle, low), torch.where(over, high, middle)
+        return torch.where(reached, high.exp(), torch.inf)
+
     def forward(self, x: Tensor, times: Tensor) -> Tensor:
         """The mixture's survival function (M, N, T), differentiable in every parameter."""
         return self.survival_function(x, times, path="soft")
@@ -130,6 +142,23 @@ class SoftTree(nn.Module):
 
     def _split(self, x: Tensor) -> Tensor:  # (M, B, N)
         return linear(self.routing, self._design(x))
+
+    def _log_time_bounds(self) -> tuple[Tensor, Tensor]:
+        """Log times far outside the data, within what a float holds, (M,) each."""
+        centre, scale = self.clock[:, 0], self.clock[:, 1]
+        limit = 0.95 * math.log(torch.finfo(self.leaves.dtype).max)
+        return (centre - 60 * scale - 10).clamp(min=-limit), (centre + 60 * scale + 10).clamp(max=limit)
+
+    def _survival_at(self, x: Tensor, log_time: Tensor, path: str) -> Tensor:
+        """S at one time for each row: log_time (M, N) to (M, N)."""
+        columns = self.n_features + 1
+        features = self.family.time_features(log_time, self.clock)
+        value, _ = self.family.baseline(self.leaves[..., columns:], features)  # (M, L, N)
+        hazard, _, _ = self.family.link.cumulative_hazard(linear(self.leaves[..., :columns], self._design(x)) + value)
+        survival = torch.exp(-hazard)
+        if path == "hbp":
+            return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
+        return (self.leaf_probability(x).mT * survival).sum(1)
 
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
         log_time = times.to(self.leaves.dtype).log().expand(self.n_trees, -1)

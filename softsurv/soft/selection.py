@@ -1,0 +1,239 @@
+"""Choice of depth, family and penalties by inner cross-validation, all candidates and folds as one stack.
+
+Measured on the paper's 15 sets (`scripts/reproduce_sst.py`): a lower training objective is often a worse test score,
+so candidates are ranked by the held-out negative log-likelihood of the HBP leaf, and the simplest one within a
+standard error of the best wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.data.partition import stratified_folds
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.objective import Objective, Penalties, no_penalties
+from softsurv.soft.optimise import Settings
+from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.train import TrainSettings, fit_single_leaf, start_leaves, start_routing, train
+from softsurv.trees.routing import hbp_leaf
+
+MAX_CELLS = 400_000
+"""Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting: penalties are in units of 1 / N, as in ``strength / N``."""
+
+    family: str
+    depth: int
+    ridge: float
+    shrinkage: float = 0.0
+    routing_l2: float = 0.0
+
+    @property
+    def complexity(self) -> tuple[float, ...]:
+        """Sorts simpler settings first: fewer leaves, then stronger penalties."""
+        return (self.depth, -self.shrinkage, -self.routing_l2, -self.ridge)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What inner validation tries; penalties in units of 1 / N."""
+
+    depths: tuple[int, ...] = (0, 1, 2, 3)
+    ridge: tuple[float, ...] = (0.1, 1.0, 10.0)
+    shrinkage: tuple[float, ...] = (0.3, 3.0, 30.0)
+    routing_l2: tuple[float, ...] = (0.1, 1.0)
+    starts: tuple[str, ...] = ("logrank", "random", "random")
+    n_folds: int = 5
+    standard_errors: float = 1.0
+    min_events_per_leaf: int = 10
+    training: TrainSettings = field(default_factory=lambda: TrainSettings(joint=Settings(max_iterations=60, ftol=1e-6)))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate with its held-out loss in every fold."""
+
+    candidate: Candidate
+    losses: Tensor  # (folds,)
+
+    @property
+    def mean(self) -> float:
+        """Mean held-out loss, in nats per row of standardised log time."""
+        return float(self.losses.mean())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen candidate and everything that was tried."""
+
+    chosen: Candidate
+    trials: list[Trial]
+
+    def table(self) -> list[dict[str, Any]]:
+        """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
+        best = min(self.trials, key=lambda t: t.mean)
+        rows = [
+            asdict(t.candidate) | {"loss": t.mean, "gap_se": _gap_error(t, best), "chosen": t.candidate == self.chosen}
+            for t in self.trials
+        ]
+        return sorted(rows, key=lambda row: row["loss"])
+
+
+def select(
+    data: SurvivalData,
+    families: Sequence[LeafFamily],
+    grid: Grid,
+    seed: int,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float64,
+    budget: Budget | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Selection:
+    """Try every candidate of the grid on inner folds and choose by the one-standard-error rule.
+
+    Parameters
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    families : sequence of LeafFamily
+    grid : Grid
+    seed : int
+        Of the folds and the starts.
+    budget : Budget, optional
+        Once exhausted, no further candidates are tried; depth 0 always is.
+    """
+    happened = data.event.numpy()
+    if data.upper is not None:
+        happened = happened | np.isfinite(data.upper.numpy())
+    n_folds = min(grid.n_folds, int(happened.sum()), int((~happened).sum()) or len(happened))
+    folds = stratified_folds(happened, max(n_folds, 2), seed)
+    masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
+    for number, (rows, _) in enumerate(folds):
+        masks[number, rows] = 1.0
+    trials: list[Trial] = []
+    for family in families:
+        problem = make_problem(data, family, weight=masks, dtype=dtype, device=device)
+        bench = _Bench(data, problem, masks.to(problem.weight), grid, seed, budget)
+        singles = bench.single_leaf_trials()
+        if 0 in grid.depths or all(d == 0 for d in grid.depths):
+            trials += singles
+        ridge = min(singles, key=lambda t: t.mean).candidate.ridge
+        for depth in grid.depths:
+            enough = happened.sum() >= grid.min_events_per_leaf * 2**depth or depth == min(grid.depths)
+            if depth == 0 or not enough or (budget is not None and budget.exhausted and trials):
+                continue
+            if progress is not None:
+                progress(f"{family.name}, depth {depth}")
+            trials += bench.tree_trials(depth, ridge)
+    return Selection(_simplest_good(trials, grid.standard_errors), trials)
+
+
+@dataclass
+class _Bench:
+    """Inner folds of one family: everything that candidates share."""
+
+    data: SurvivalData
+    problem: Problem
+    masks: Tensor  # (folds, N)
+    grid: Grid
+    seed: int
+    budget: Budget | None
+
+    def single_leaf_trials(self) -> list[Trial]:
+        """Depth 0 with each ridge."""
+        folds, ridges = len(self.masks), self.grid.ridge
+        rows = torch.arange(folds).repeat_interleave(len(ridges))
+        problem = self.problem.take(rows)
+        size = self.masks.sum(1)[rows]
+        strength = torch.tensor(ridges).to(size).repeat(folds)
+        leaves = fit_single_leaf(problem, l2=strength / size)
+        routing = leaves.new_zeros(len(rows), 0, problem.design.shape[-1])
+        losses = held_out_loss(_plain(problem, 0), routing, leaves, self._held_out(rows)).view(folds, -1)
+        name = problem.family.name
+        return [Trial(Candidate(name, 0, r), losses[:, k].cpu()) for k, r in enumerate(ridges)]
+
+    def tree_trials(self, depth: int, ridge: float) -> list[Trial]:
+        """Every pair of shrinkage and routing penalty at one depth; of several starts the best by objective."""
+        grid, folds = self.grid, len(self.masks)
+        size = self.masks.sum(1)
+        anchors = fit_single_leaf(self.problem, l2=ridge / size)
+        starts = [self._starts(fold, depth) for fold in range(folds)]
+        pairs = list(product(grid.shrinkage, grid.routing_l2))
+        keys = list(product(range(folds), range(len(pairs)), range(len(grid.starts))))
+        objective = torch.empty(len(keys), dtype=torch.float64)
+        losses = torch.empty(len(keys), dtype=torch.float64)
+        for part in slabs(len(keys), self.data.n * 2**depth, self.problem.design.device):
+            chosen = keys[part]
+            fold = torch.tensor([k[0] for k in chosen])
+            strength = torch.tensor([pairs[k[1]] for k in chosen]).to(size) / size[fold][:, None]
+            zero = torch.zeros_like(strength[:, 0])
+            penalties = Penalties(zero, strength[:, 0], strength[:, 1], anchors[fold], zero)
+            problem = Objective(self.problem.take(fold), depth, penalties)
+            routing = torch.stack([starts[k[0]][k[2]] for k in chosen]).to(size)
+            leaves = start_leaves(problem, routing, anchors[fold], [self.seed + k[2] for k in chosen])
+            trained = train(problem, routing, leaves, grid.training, self.budget)
+            objective[part] = trained.objective.double().cpu()
+            losses[part] = held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold)).double().cpu()
+        shape = (folds, len(pairs), len(grid.starts))
+        best = objective.view(shape).argmin(-1, keepdim=True)
+        of_best = losses.view(shape).gather(-1, best)[..., 0]
+        base = Candidate(self.problem.family.name, depth, ridge)
+        return [Trial(replace(base, shrinkage=s, routing_l2=r), of_best[:, k]) for k, (s, r) in enumerate(pairs)]
+
+    def _starts(self, fold: int, depth: int) -> Tensor:
+        rows = torch.nonzero(self.masks[fold].cpu())[:, 0]
+        seeds = [self.seed + 1000 * fold + k for k in range(len(self.grid.starts))]
+        x, time, event = self.data.x.numpy()[rows], self.data.time.numpy()[rows], self.data.event.numpy()[rows]
+        return start_routing(self.grid.starts, x, time, event, depth, seeds)
+
+    def _held_out(self, fold: Tensor) -> Tensor:
+        weight = torch.ones(self.data.n) if self.data.weight is None else self.data.weight
+        return (1 - self.masks[fold]) * weight.to(self.masks)
+
+
+def held_out_loss(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    held_out: Tensor,  # (M, N) weights of the held-out rows
+) -> Tensor:  # (M,)
+    """Mean negative log-likelihood of the held-out rows in their HBP leaf."""
+    leaf = hbp_leaf(objective.splits(routing), objective.depth)
+    loss = objective.leaf_terms(leaves).loss.gather(1, leaf[:, None])[:, 0]
+    return (loss * held_out).sum(1) / held_out.sum(1)
+
+
+def slabs(n_trees: int, cells_per_tree: int, device: torch.device) -> Iterator[slice]:
+    """Consecutive parts of a stack, sized to the processor's caches; the whole stack at once on a GPU."""
+    size = n_trees if device.type != "cpu" else max(1, MAX_CELLS // cells_per_tree)
+    return (slice(first, min(first + size, n_trees)) for first in range(0, n_trees, size))
+
+
+def _plain(problem: Problem, depth: int) -> Objective:
+    size = problem.design.shape[-1] + problem.family.n_shape
+    return Objective(problem, depth, no_penalties(problem.n_trees, size, problem.design))
+
+
+def _gap_error(trial: Trial, best: Trial) -> float:
+    """Standard error over folds of the paired gap to the best trial."""
+    gap = trial.losses - best.losses
+    return float(gap.std() / len(gap) ** 0.5)
+
+
+def _simplest_good(trials: list[Trial], standard_errors: float) -> Candidate:
+    """The simplest candidate whose gap to the best is within the given number of its standard errors."""
+    best = min(trials, key=lambda t: t.mean)
+    good = [t for t in trials if t.mean - best.mean <= standard_errors * _gap_error(t, best)]
+    return min(good, key=lambda t: t.candidate.complexity).candidate
