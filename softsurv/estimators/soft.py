@@ -278,7 +278,9 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         return tqdm(desc=what, unit=" rounds")
 
     # -- predictions ---------------------------------------------------------------------------------------------
-    def _prepare(self, X: Any, *, path: str = "hbp") -> _Rows:
+    def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> _Rows:
+        if unknown:
+            raise InvalidParameterError(f"predictions take path=, got {', '.join(unknown)}")
         if path not in ("hbp", "soft"):
             raise InvalidParameterError(f'path must be "hbp" or "soft", got {path!r}')
         if isinstance(X, SurvivalData):

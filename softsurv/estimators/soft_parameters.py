@@ -7,6 +7,7 @@ import numbers
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
 from softsurv.errors import InvalidParameterError
@@ -97,12 +98,10 @@ def settings_of(p: Any) -> FitSettings:
         return FitSettings(candidate, None, (family,), family_settings, (kind,) * PAPER_RESTARTS, training, PAPER_L2)
     training = _training(p)
     open_penalties = [name for name in ("l2", "shrinkage", "routing_l2") if getattr(p, name) is None]
-    candidate, grid = None, None
     if p.depth is None or (open_penalties and not (p.depth == 0 and p.l2 is not None)):
-        grid = _grid(p)
-    else:
-        candidate = Candidate(family.name, p.depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
-    return FitSettings(candidate, grid, (family,), family_settings, _kinds(p), training, 0.0)
+        return FitSettings(None, _grid(p), (family,), family_settings, _kinds(p), training, 0.0)
+    given = Candidate(family.name, p.depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
+    return FitSettings(given, None, (family,), family_settings, _kinds(p), training, 0.0)
 
 
 def _training(p: Any) -> TrainSettings:
@@ -120,8 +119,12 @@ def _grid(p: Any) -> Grid:
     grid = Grid()
     if p.depth is not None:
         grid = replace(grid, depths=(p.depth,))
-    given = {"ridge": p.l2, "shrinkage": p.shrinkage, "routing_l2": p.routing_l2}
-    grid = replace(grid, **{name: (float(v),) for name, v in given.items() if v is not None})
+    grid = replace(
+        grid,
+        ridge=grid.ridge if p.l2 is None else (float(p.l2),),
+        shrinkage=grid.shrinkage if p.shrinkage is None else (float(p.shrinkage),),
+        routing_l2=grid.routing_l2 if p.routing_l2 is None else (float(p.routing_l2),),
+    )
     if isinstance(p.init, str) and p.init != "auto":
         grid = replace(grid, starts=(p.init,) * (1 if p.init == "logrank" else 3))
     if p.solver == "nodec":
@@ -186,5 +189,5 @@ def _whole(name: str, value: Any, least: int) -> None:
 
 
 def _not_negative(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
         raise InvalidParameterError(f"{name} must be a finite number >= 0, got {value!r}")

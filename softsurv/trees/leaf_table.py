@@ -72,7 +72,7 @@ def leaf_table(
         low, high = survival_interval(time[rows], event[rows])
         curves.append(_jumps(curve))
         medians[:, k] = median(curve), median(low), median(high)
-    return LeafTable(counts, events, *medians, tuple(curves))
+    return LeafTable(counts, events, medians[0], medians[1], medians[2], tuple(curves))
 
 
 def _jumps(curve: StepFunction) -> StepFunction:
