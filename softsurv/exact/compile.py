@@ -18,12 +18,10 @@ def specialise(task: Task) -> ModuleType:
     the task and a digest of its leaf cost, so every task has files of its own and a changed one is compiled again.
     """
     suffix = f"{task.name}_{task.digest()}"
-    base_case = _execute(
-        task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics}
-    )
-    return _execute(
-        "softsurv.exact.recursion", suffix, {"price": base_case.price, "solve_two": base_case.solve_two}
-    )
+    two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics})
+    three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
+    names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_pairs")}
+    return _execute("softsurv.exact.recursion", suffix, names | {"solve_lanes": three.solve_lanes})
 
 
 def _execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
-from softsurv.exact.kernels import FAST, add_pairs, add_singles, cumulate_pairs, cumulate_singles, localise
+from softsurv.exact.kernels import FAST, add_pairs, add_singles, cumulate_singles, localise
 
 leaf_costs: Callable[..., None]  # set by `compile.specialise`
 n_statistics: int  # set by `compile.specialise`: columns that the task itself declared
@@ -27,83 +27,152 @@ n_statistics: int  # set by `compile.specialise`: columns that the task itself d
 def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on rows per leaf."""
     leaf_costs(batch, n, cost)
+    finish(batch, n, cost, problem.complexity, problem.min_leaf)
+
+
+@njit(**FAST)
+def finish(batch, n, cost, complexity, min_leaf):
+    """Add the cost per leaf and forbid leaves with too few rows."""
     if batch.shape[0] > n_statistics:
         for i in range(n):
-            enough = batch[n_statistics, i] >= problem.min_leaf
-            cost[i] = cost[i] + problem.complexity if enough else np.inf
-    elif problem.complexity > 0.0:
+            enough = batch[n_statistics, i] >= min_leaf
+            cost[i] = cost[i] + complexity if enough else np.inf
+    elif complexity > 0.0:
         for i in range(n):
-            cost[i] += problem.complexity
+            cost[i] += complexity
 
 
 @njit(**FAST)
 def _price_sides(problem, local):
     """Cost of either side of every split as a leaf, into ``leaf``; the start of ``stump``."""
-    n = local.size[2]
-    for k in range(local.total.shape[0]):
+    n, side, batch, cost = local.size[2], local.side, local.batch, local.cost
+    for k in range(side.shape[0]):
+        total = local.total[k]
         for s in range(n):
-            local.batch[k, s] = local.side[k, s]
-            local.batch[k, n + s] = local.total[k] - local.side[k, s]
-    price(problem, local.batch, 2 * n, local.cost)
+            batch[k, s] = side[k, s]
+        for s in range(n):
+            batch[k, n + s] = total - side[k, s]
+    price(problem, batch, 2 * n, cost)
     for s in range(n):
-        local.leaf[0, s] = local.cost[s]
-        local.leaf[1, s] = local.cost[n + s]
-        local.stump[0, s] = local.cost[s]
-        local.stump[1, s] = local.cost[n + s]
+        local.leaf[0, s] = cost[s]
+        local.stump[0, s] = cost[s]
+    for s in range(n):
+        local.leaf[1, s] = cost[n + s]
+        local.stump[1, s] = cost[n + s]
 
 
 @njit(**FAST)
 def _same_feature(problem, local, f):
     """Second splits on the feature of the first: intervals of an ordered feature, pairs of levels of a nominal one."""
-    s0, s1 = local.split_start[f], local.split_start[f + 1]
-    side, leaf, stump = local.side, local.leaf, local.stump
-    for s in range(s0 + 1, s1):
-        n = s - s0
-        for k in range(local.total.shape[0]):
-            if local.chained[f]:
-                for i in range(n):
-                    local.batch[k, i] = side[k, s] - side[k, s0 + i]
+    s0, s1, chained = local.split_start[f], local.split_start[f + 1], local.chained[f]
+    side, leaf, stump, batch, cost = local.side, local.leaf, local.stump, local.batch, local.cost
+    begin = s0 + 1
+    while begin < s1:
+        end, n = begin, 0
+        while end < s1 and n + end - s0 <= cost.shape[0]:
+            for k in range(side.shape[0]):
+                here = side[k, end] if chained else local.total[k] - side[k, end]
+                for i in range(end - s0):
+                    batch[k, n + i] = here - side[k, s0 + i]
+            n += end - s0
+            end += 1
+        price(problem, batch, n, cost)
+        at = 0
+        for s in range(begin, end):
+            one, best = (leaf[1, s], stump[0, s]) if chained else (leaf[0, s], stump[1, s])
+            for i in range(s - s0):
+                best = min(best, leaf[0, s0 + i] + cost[at + i])
+            for i in range(s - s0):
+                stump[1, s0 + i] = min(stump[1, s0 + i], cost[at + i] + one)
+            stump[0 if chained else 1, s] = best
+            at += s - s0
+        begin = end
+
+
+@njit(**FAST)
+def _gather_row(local, f, s):
+    """Sums of (left of s, bin c) for all later bins c, from those of the split before; see `cumulate_singles`."""
+    width = local.side.shape[0]
+    b0, b1 = local.bin_start[f], local.bin_start[f + 1]
+    stride = local.size[1] * width
+    gather, pairs = local.gather, local.pairs
+    b = b0 + s - local.split_start[f]
+    first, last = b1 * width, stride
+    if b == b1:
+        for c in range(first, last):
+            gather[c] = local.single[c]
+        for b in range(b0, b1):
+            base = b * stride
+            for c in range(first, last):
+                gather[c] -= pairs[base + c]
+    elif local.chained[f] and b > b0:
+        base = b * stride
+        for c in range(first, last):
+            gather[c] += pairs[base + c]
+    else:
+        base = b * stride
+        for c in range(first, last):
+            gather[c] = pairs[base + c]
+
+
+@njit(**FAST)
+def _expand_row(local, f, s, at):
+    """Sums of (left of s, left of t) for all splits t of later features, into ``batch[:, at:]``."""
+    width = local.side.shape[0]
+    gather, batch = local.gather, local.batch
+    shift = at - local.split_start[f + 1]
+    for h in range(f + 1, local.size[0]):
+        c0, c1 = local.bin_start[h], local.bin_start[h + 1]
+        t0, t1 = local.split_start[h] + shift, local.split_start[h + 1] + shift
+        for k in range(width):
+            run = 0.0
+            if local.chained[h]:
+                for c in range(c1 - c0):
+                    run += gather[(c0 + c) * width + k]
+                    batch[k, t0 + c] = run
             else:
-                rest = local.total[k] - side[k, s]
-                for i in range(n):
-                    local.batch[k, i] = rest - side[k, s0 + i]
-        price(problem, local.batch, n, local.cost)
-        here = stump[0, s] if local.chained[f] else stump[1, s]
-        for i in range(n):
-            middle = local.cost[i]
-            here = min(here, leaf[0, s0 + i] + middle)
-            beyond = leaf[1, s] if local.chained[f] else leaf[0, s]
-            stump[1, s0 + i] = min(stump[1, s0 + i], middle + beyond)
-        stump[0 if local.chained[f] else 1, s] = here
+                for c in range(c1 - c0):
+                    value = gather[(c0 + c) * width + k]
+                    run += value
+                    batch[k, t0 + c] = value
+                if t1 - t0 > c1 - c0:
+                    batch[k, t1 - 1] = local.side[k, s] - run
 
 
 @njit(**FAST)
 def _other_features(problem, local, f):
     """Second splits on later features, and first splits there with second ones here."""
     s0, s1 = local.split_start[f], local.split_start[f + 1]
-    n = local.size[2]
-    w = n - s1
     side, stump, cost, batch = local.side, local.stump, local.cost, local.batch
-    for s in range(s0, s1):
-        for k in range(local.total.shape[0]):
-            row = (k * n + s) * n + s1
-            here = side[k, s]
-            rest = local.total[k] - here
+    w = local.size[2] - s1
+    chunk = max(1, min(s1 - s0, cost.shape[0] // (4 * w)))
+    for begin in range(s0, s1, chunk):
+        end = min(begin + chunk, s1)
+        for s in range(begin, end):
+            _gather_row(local, f, s)
+            _expand_row(local, f, s, 4 * w * (s - begin))
+        # a loop of its own: vector loads right behind the scalar stores of a running sum would wait for them
+        for s in range(begin, end):
+            a = 4 * w * (s - begin)
+            for k in range(side.shape[0]):
+                here, rest = side[k, s], local.total[k] - side[k, s]
+                for t in range(w):
+                    both = batch[k, a + t]
+                    other = side[k, s1 + t] - both
+                    batch[k, a + w + t] = here - both
+                    batch[k, a + 2 * w + t] = other
+                    batch[k, a + 3 * w + t] = rest - other
+        price(problem, batch, 4 * w * (end - begin), cost)
+        for s in range(begin, end):
+            a = 4 * w * (s - begin)
+            best_left, best_right = stump[0, s], stump[1, s]
             for t in range(w):
-                both = local.cells[row + t]
-                other = side[k, s1 + t] - both
-                batch[k, t] = both
-                batch[k, w + t] = here - both
-                batch[k, 2 * w + t] = other
-                batch[k, 3 * w + t] = rest - other
-        price(problem, batch, 4 * w, cost)
-        best_left, best_right = stump[0, s], stump[1, s]
-        for t in range(w):
-            best_left = min(best_left, cost[t] + cost[w + t])
-            best_right = min(best_right, cost[2 * w + t] + cost[3 * w + t])
-            stump[0, s1 + t] = min(stump[0, s1 + t], cost[t] + cost[2 * w + t])
-            stump[1, s1 + t] = min(stump[1, s1 + t], cost[w + t] + cost[3 * w + t])
-        stump[0, s], stump[1, s] = best_left, best_right
+                best_left = min(best_left, cost[a + t] + cost[a + w + t])
+                best_right = min(best_right, cost[a + 2 * w + t] + cost[a + 3 * w + t])
+            stump[0, s], stump[1, s] = best_left, best_right
+            for t in range(w):
+                stump[0, s1 + t] = min(stump[0, s1 + t], cost[a + t] + cost[a + 2 * w + t])
+                stump[1, s1 + t] = min(stump[1, s1 + t], cost[a + w + t] + cost[a + 3 * w + t])
 
 
 @njit(cache=True)
@@ -128,20 +197,25 @@ def _best_roots(problem, local):
 
 
 @njit(cache=True)
-def solve_two(problem, rows, n, local):
-    """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
-    localise(problem, rows, n, local)
+def sum_pairs(problem, local, n):
+    """Sums per bin and pair of bins of the localised subset, and leaf costs of both sides of every split."""
     width = local.total.shape[0]
-    n_bins, n_splits = local.size[1], local.size[2]
+    n_bins = local.size[1]
     local.single[: n_bins * width] = 0.0
     add_singles(local, 0, n)
     cumulate_singles(local)
     _price_sides(problem, local)
     local.pairs[: n_bins * n_bins * width] = 0.0
     add_pairs(local, 0, n)
-    cumulate_pairs(local)
+
+
+@njit(cache=True)
+def solve_two(problem, rows, n, local):
+    """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
+    localise(problem, rows, n, local)
+    sum_pairs(problem, local, n)
     for f in range(local.size[0]):
         _same_feature(problem, local, f)
-        if local.split_start[f + 1] < n_splits:
+        if local.split_start[f + 1] < local.size[2]:
             _other_features(problem, local, f)
     _best_roots(problem, local)

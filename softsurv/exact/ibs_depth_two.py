@@ -58,12 +58,14 @@ def cell_counts(bits, total, f, lo, out):
 
 @njit(cache=True, error_model="numpy")
 def tile(local, f, lo, work, cost, count):
-    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f."""
+    """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f.
+
+    ``lo`` is a multiple of LANES; f may be the last column, which all rows have.
+    """
     if local.mode == KM_BINS:
-        acc = np.empty(LANES, dtype=np.int64)
-        bin_costs(
-            local.bits, f, lo, local.first, local.total, local.inverse_g, local.dh, local.dy, acc, work, cost, count
-        )
+        lanes = local.lanes[lo // LANES]
+        grid = (local.inverse_g, local.dh, local.dy)
+        bin_costs(local.bits, f, lo, local.first, local.total, lanes, *grid, work, cost, count)
         return
     rows, side = local.rows, local.x[:, f].copy()
     start = count
@@ -89,7 +91,7 @@ def one_split(local):
     costs, counts = np.empty((2, p)), np.empty((2, p))
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for lo in range(0, p, LANES):
-        tile(local, p + LANES, lo, work, cost, count)
+        tile(local, local.bits.shape[1] - 1, lo, work, cost, count)
         for j in range(min(LANES, p - lo)):
             for leaf in range(2):
                 costs[leaf, lo + j] = cost[leaf * LANES + j]
@@ -98,14 +100,32 @@ def one_split(local):
 
 
 @njit(cache=True, error_model="numpy")
-def leaf_values(rows, index, feature, mode, equal):
-    """Loss as a leaf of both sides of some splits, (p,) each, and of all rows of the index."""
+def expand(rows, index, mode, equal, min_rows):
+    """What the search needs to branch on a set of rows.
+
+    Returns
+    -------
+    feature : (p,) useful splits
+    cost : (2, p) loss of both sides as leaves, rows with the feature first
+    count, bound : (2, p) rows and bound of both sides
+    key : (2, 2, p) keys of both sides: side, word, split
+    whole : rows, bound and loss as a leaf of all rows
+    whole_key : (2,) their key
+    """
+    count, bound, key = column_sums(rows, index)
+    feature = feasible_splits(count, key, min_rows)
+    p = feature.shape[0]
     local = gather(rows, index, feature, mode, equal)
-    costs, _ = one_split(local)
-    work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
-    everyone = feature.shape[0] + LANES
-    tile(local, everyone, everyone - LANES, work, cost, count)  # padding: no row has these features
-    return costs[0], costs[1], cost[LANES]
+    costs, counts = one_split(local)
+    bounds, keys = np.empty((2, p)), np.empty((2, 2, p), dtype=np.uint64)
+    for k in range(p):
+        f = feature[k]
+        bounds[0, k], bounds[1, k] = bound[f], bound[-1] - bound[f]
+        for word in range(2):
+            keys[0, word, k], keys[1, word, k] = key[word, f], key[word, -1] - key[word, f]
+    work, cost, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
+    tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, cost, cells)  # column p is empty
+    return feature, costs, counts, bounds, keys, (count[-1], bound[-1], cost[LANES + p % LANES]), key[:, -1].copy()
 
 
 @njit(cache=True, error_model="numpy")
@@ -119,10 +139,10 @@ def best_pairs(local, needed, min_rows):
     best, arg = np.full((2, p), np.inf), np.full((2, p), -1, dtype=np.int64)
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for f in range(needed):
-        for lo in range(f + 1, p, LANES):
+        for lo in range(LANES * ((f + 1) // LANES), p, LANES):
             tile(local, f, lo, work, cost, count)
-            for j in range(min(LANES, p - lo)):
-                g = lo + j
+            for g in range(max(lo, f + 1), min(lo + LANES, p)):
+                j = g - lo
                 ok = (
                     count[j] >= min_rows,
                     count[LANES + j] >= min_rows,

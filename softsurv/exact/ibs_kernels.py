@@ -131,7 +131,7 @@ def _event_row(leaves, lanes, weight, h, y, v):
 
 
 @njit(cache=True, error_model="numpy", fastmath=FUSE)
-def bin_costs(bits, f, lo, first, total, inverse_g, dh, dy, acc, state, out, counts):
+def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, counts):
     """Kaplan-Meier cost of 4 leaves x LANES splits by bins of time, for rows of equal weight.
 
     Parameters
@@ -139,86 +139,118 @@ def bin_costs(bits, f, lo, first, total, inverse_g, dh, dy, acc, state, out, cou
     bits : (words, width) uint64, one bit per row; each bin starts a word for its events, another for the rest
     f : column of the first split
     first : (2 * bins + 1,) first word of each segment (events, then censorings, of each bin)
-    total : (2 * bins, width) rows with the feature in each segment; the last column of ``bits`` is all rows
+    total : (2 * bins + 1, width) float, rows with the feature in each segment, then in all; last column: all rows
+    lanes : (2 * bins * LANES,) float, ``total`` of the lanes' splits, segment by segment
     inverse_g, dh, dy : (bins,) 1 / G, and the growth of H and of t until the next bin, in units of the objective
-    acc : (LANES,) int64 workspace
-    state : (12 * LANES,) workspace
+    state : (24 * LANES,) workspace: per leaf S, sum of 1 / G over events, at risk, cost
     out, counts : (4 * LANES,) costs and rows of the leaves
     """
-    everyone = bits.shape[1] - 1
-    n_bins = dh.shape[0]
-    state[: 12 * LANES] = 0.0
-    for j in range(LANES):
-        state[j], state[3 * LANES + j] = 1.0, 1.0  # survival curves
-        state[6 * LANES + j], state[9 * LANES + j] = 1.0, 1.0
-    _cell_counts(bits, f, lo, 0, bits.shape[0], acc)
-    rows_f, rows = np.int64(0), np.int64(0)
-    counts[:] = 0.0
-    for segment in range(2 * n_bins):
-        rows_f += total[segment, f]
-        rows += total[segment, everyone]
-        lanes = total[segment, lo : lo + LANES]
-        for j in range(LANES):
-            counts[2 * LANES + j] += lanes[j]
-    for j in range(LANES):
-        both, lane = np.float64(acc[j]), counts[2 * LANES + j]
-        counts[j], counts[LANES + j] = both, rows_f - both
-        counts[2 * LANES + j], counts[3 * LANES + j] = lane - both, rows - rows_f - lane + both
-    out[:] = 0.0
-    at_risk = counts.copy()
-    left = np.empty(4 * LANES)
+    n_bins, everyone = dh.shape[0], bits.shape[1] - 1
+    both = _both(bits, f, lo, first)
+    lane_only = np.empty_like(both)
+    for k in range(both.shape[0]):
+        lane_only[k] = lanes[k] - both[k]
+    _start(both, total[2 * n_bins], f, lo, counts, state)
+    without = state[8 * LANES :]
     for b in range(n_bins):
-        for censored in range(2):
-            segment = 2 * b + censored
-            if total[segment, everyone] == 0:
-                continue
-            _cell_counts(bits, f, lo, first[segment], first[segment + 1], acc)
-            lanes = total[segment, lo : lo + LANES]
-            in_f, in_all = total[segment, f], total[segment, everyone]
+        died, left = total[2 * b], total[2 * b + 1]
+        rest, other = died[everyone] - died[f], left[everyone] - left[f]
+        segment = slice(2 * b * LANES, 2 * (b + 1) * LANES)
+        if died[everyone] > 0.0:
+            _step(state, both[segment], died[f], left[f], inverse_g[b], dh[b], dy[b])
+            _step(without, lane_only[segment], rest, other, inverse_g[b], dh[b], dy[b])
+        else:
+            _wait(state, both[segment], left[f], dh[b], dy[b])
+            _wait(without, lane_only[segment], other, dh[b], dy[b])
+    for leaf in range(4):
+        for j in range(LANES):
+            out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
+
+
+@njit(cache=True, error_model="numpy")
+def _both(bits, f, lo, first):
+    """Rows with split f and with each of LANES others, per segment: (segments * LANES,) float."""
+    segments = first.shape[0] - 1
+    found = np.zeros(segments * LANES, dtype=np.int64)
+    for segment in range(segments):
+        cells = found[segment * LANES : (segment + 1) * LANES]
+        for word in range(first[segment], first[segment + 1]):
+            mask = bits[word, f]
+            lanes = bits[word, lo : lo + LANES]
             for j in range(LANES):
-                both = acc[j]
-                left[j], left[LANES + j] = both, in_f - both
-                left[2 * LANES + j], left[3 * LANES + j] = lanes[j] - both, in_all - in_f - lanes[j] + both
-            if censored == 0:
-                _bin_events(state, left, at_risk, inverse_g[b])
-            for k in range(4 * LANES):
-                at_risk[k] -= left[k]
-        _bin_integral(state, at_risk, dh[b], dy[b], out)
+                cells[j] += popcount(mask & lanes[j])
+    both = np.empty(segments * LANES)
+    for k in range(segments * LANES):
+        both[k] = found[k]
+    return both
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
-def _cell_counts(bits, f, lo, begin, end, acc):
-    """Rows with both features, per lane, in the words begin .. end - 1."""
+@njit(cache=True, error_model="numpy")
+def _start(both, total, f, lo, counts, state):
+    """Rows of every leaf; all curves at 1."""
+    counts[:LANES] = 0.0
+    for at in range(0, both.shape[0], LANES):
+        for j in range(LANES):
+            counts[j] += both[at + j]
+    in_f, rows = total[f], total[total.shape[0] - 1]
     for j in range(LANES):
-        acc[j] = 0
-    for word in range(begin, end):
-        mask = bits[word, f]
-        lanes = bits[word, lo : lo + LANES]
-        for j in range(LANES):
-            acc[j] += popcount(mask & lanes[j])
-
-
-@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
-def _bin_events(state, events, at_risk, inverse_g):
-    """Step every curve down by its events; state holds, per leaf, S, then the sum of 1/G over events."""
+        common, lane = counts[j], total[lo + j]
+        counts[LANES + j] = in_f - common
+        counts[2 * LANES + j] = lane - common
+        counts[3 * LANES + j] = rows - in_f - lane + common
     for leaf in range(4):
-        base = leaf * 3 * LANES
         for j in range(LANES):
-            died = events[leaf * LANES + j]
-            state[base + j] *= 1.0 - died / max(at_risk[leaf * LANES + j], 1.0)
-            state[base + LANES + j] += died * inverse_g
+            state[4 * leaf * LANES + j] = 1.0
+            state[(4 * leaf + 1) * LANES + j] = 0.0
+            state[(4 * leaf + 2) * LANES + j] = counts[leaf * LANES + j]
+            state[(4 * leaf + 3) * LANES + j] = 0.0
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
-def _bin_integral(state, at_risk, dh, dy, out):
-    """Add the two integrals from this bin to the next."""
-    for leaf in range(4):
-        base = leaf * 3 * LANES
-        for j in range(LANES):
-            s = state[base + j]
-            out[leaf * LANES + j] += (1.0 - s) * (1.0 - s) * at_risk[leaf * LANES + j] * dh + s * s * state[
-                base + LANES + j
-            ] * dy
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def _step(state, pair, events, censored, g, h, y):
+    """A bin with events: two curves per lane step down, then their integrals grow until the next bin.
+
+    ``pair``: events and censorings of the leaf with the lane's split; the other leaf has the rest. Written out for
+    both leaves: the compiler does not vectorise it through a helper.
+    """
+    for j in range(LANES):
+        d, c = pair[j], pair[LANES + j]
+        n = state[2 * LANES + j]
+        s = state[j] * (1.0 - d / max(n, 1.0))
+        dead = state[LANES + j] + d * g
+        n = n - d - c
+        state[j] = s
+        state[LANES + j] = dead
+        state[2 * LANES + j] = n
+        state[3 * LANES + j] = state[3 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * dead * y
+        d, c = events - d, censored - c
+        n = state[6 * LANES + j]
+        s = state[4 * LANES + j] * (1.0 - d / max(n, 1.0))
+        dead = state[5 * LANES + j] + d * g
+        n = n - d - c
+        state[4 * LANES + j] = s
+        state[5 * LANES + j] = dead
+        state[6 * LANES + j] = n
+        state[7 * LANES + j] = state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * dead * y
+
+
+@njit(cache=True, error_model="numpy", fastmath=FUSE)
+def _wait(state, pair, censored, h, y):
+    """A bin without events: the curves keep their values."""
+    for j in range(LANES):
+        c = pair[LANES + j]
+        s = state[j]
+        n = state[2 * LANES + j] - c
+        state[2 * LANES + j] = n
+        state[3 * LANES + j] = (
+            state[3 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[LANES + j] * y
+        )
+        s = state[4 * LANES + j]
+        n = state[6 * LANES + j] - (censored - c)
+        state[6 * LANES + j] = n
+        state[7 * LANES + j] = (
+            state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[5 * LANES + j] * y
+        )
 
 
 @njit(cache=True, error_model="numpy", fastmath=FUSE)

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.ibs_bounds import floor_with_split, least_objective, useful_depth
-from softsurv.exact.ibs_depth_two import IMPROVEMENT, leaf_values, solve_shallow
-from softsurv.exact.ibs_table import Rows, column_sums, feasible_splits, split_rows
+from softsurv.exact.ibs_depth_two import IMPROVEMENT, expand, solve_shallow
+from softsurv.exact.ibs_table import Rows, split_rows
 from softsurv.results import Status
 
 Key = tuple[int, int]
@@ -93,9 +93,8 @@ class Search:
     def root(self) -> Node:
         """The whole training set."""
         index = np.arange(self.rows.weight.shape[0])
-        _, bound, key = column_sums(self.rows, index)
-        leaf = leaf_values(self.rows, index, np.empty(0, dtype=np.int64), self.mode, self.equal)[2]
-        return Node((int(key[0, -1]), int(key[1, -1])), float(self.rows.count.sum()), leaf, float(bound[-1]))
+        *_, whole, key = expand(self.rows, index, self.mode, self.equal, self.min_rows)
+        return Node((int(key[0]), int(key[1])), whole[0], whole[2], whole[1])
 
     def solve(self, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> tuple[float, bool]:
         """Objective of the best tree on a node (True), or a lower bound of it that reaches the budget (False)."""
@@ -194,31 +193,29 @@ class Search:
 
     def _children(self, index: NDArray[np.int64]) -> list[Option]:
         """Both children of every useful split, the best stump first."""
-        count, bound, key = column_sums(self.rows, index)
-        features = feasible_splits(count, key, self.min_rows)
-        one, zero, _ = leaf_values(self.rows, index, features, self.mode, self.equal)
-        total = (int(key[0, -1]), int(key[1, -1]))
-        found = []
-        for position in np.argsort(one + zero, kind="stable"):
-            f = int(features[position])
-            ones = (int(key[0, f]), int(key[1, f]))
-            zeros = ((total[0] - ones[0]) & MASK, (total[1] - ones[1]) & MASK)
-            children = (
-                Node(ones, float(count[f]), float(one[position]), float(bound[f])),
-                Node(zeros, float(count[-1] - count[f]), float(zero[position]), float(bound[-1] - bound[f])),
-            )
-            found.append((f, children))
-        return found
+        feature, cost, count, bound, key, _, _ = expand(self.rows, index, self.mode, self.equal, self.min_rows)
+        order = np.argsort(cost[0] + cost[1], kind="stable")
+        sides = [
+            [
+                Node((k0, k1), size, leaf, floor)
+                for k0, k1, size, leaf, floor in zip(
+                    key[side, 0, order].tolist(),
+                    key[side, 1, order].tolist(),
+                    count[side, order].tolist(),
+                    cost[side, order].tolist(),
+                    bound[side, order].tolist(),
+                    strict=True,
+                )
+            ]
+            for side in range(2)
+        ]
+        return list(zip(feature[order].tolist(), zip(*sides, strict=True), strict=True))
 
     def _check_limits(self) -> None:
         if time.perf_counter() > self.limits.deadline:
             raise Stop(Status.TIME_LIMIT)
         if len(self.cache) >= self.limits.max_entries:
             raise Stop(Status.MEMORY_LIMIT)
-
-
-MASK = (1 << 64) - 1
-"""Keys are sums of random words modulo 2**64."""
 
 
 def _stump(split: int) -> Plan | None:

@@ -14,7 +14,7 @@ from numba import njit
 
 from softsurv.exact.ibs_kernels import IPCW, KM_BINS, KM_ROWS, LANES
 
-BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 0.25, 5.0, 0.75
+BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 """Measured cost per pair of splits of a word of bits, of a bin of time, of a row: they choose the kernel only."""
 
 
@@ -36,14 +36,15 @@ class Rows(NamedTuple):
 
 
 class Local(NamedTuple):
-    """The table of one subproblem. Columns: feasible splits, LANES of padding, then a column of ones."""
+    """The table of one subproblem. Columns: feasible splits, at least one empty one to fill the lanes, one of ones."""
 
     feature: np.ndarray  # (p,) index of each split
-    x: np.ndarray  # (n, p + LANES + 1) uint8
+    x: np.ndarray  # (n, width) uint8
     rows: Rows
-    bits: np.ndarray  # (words, p + LANES + 1) uint64
+    bits: np.ndarray  # (words, width) uint64
     first: np.ndarray  # (2 bins + 1,) first word of each segment, or (2,) without bins
-    total: np.ndarray  # (segments, p + LANES + 1)
+    total: np.ndarray  # (segments + 1, width) rows per segment and split; the last line is all segments
+    lanes: np.ndarray  # (tiles, segments * LANES) the same, LANES splits at a time
     inverse_g: np.ndarray  # (bins,) or, for the pointwise minimiser, G in each step
     dh: np.ndarray  # (bins,)
     dy: np.ndarray  # (bins,)
@@ -158,7 +159,7 @@ def pack_bits(x, v, stop):
         ends[segment] = row
         first[segment + 1] = first[segment] + (row - begin + 63) // 64
     bits = np.zeros((first[segments], width), dtype=np.uint64)
-    total = np.zeros((segments, width), dtype=np.int64)
+    total = np.zeros((segments + 1, width))
     row = 0
     for segment in range(segments):
         begin = row
@@ -169,7 +170,20 @@ def pack_bits(x, v, stop):
                 bits[word, f] |= np.uint64(x[row, f]) << shift
                 total[segment, f] += x[row, f]
             row += 1
+        total[segments] += total[segment]
     return bits, first, total
+
+
+@njit(cache=True, error_model="numpy")
+def by_lane(total):
+    """Rows per segment and split, LANES splits at a time: (tiles, segments * LANES)."""
+    segments, tiles = total.shape[0] - 1, total.shape[1] // LANES
+    lanes = np.empty((tiles, segments * LANES))
+    for tile in range(tiles):
+        for segment in range(segments):
+            for j in range(LANES):
+                lanes[tile, segment * LANES + j] = total[segment, tile * LANES + j]
+    return lanes
 
 
 @njit(cache=True, error_model="numpy")
@@ -177,11 +191,11 @@ def gather(rows, index, feature, mode, equal):
     """The local table of a subproblem; a Kaplan-Meier mode becomes the faster of rows and bins."""
     n, p = index.shape[0], feature.shape[0]
     local = take(rows, index)
-    x = np.zeros((n, p + LANES + 1), dtype=np.uint8)
+    x = np.zeros((n, LANES * (p // LANES + 1) + 1), dtype=np.uint8)
     for i in range(n):
         for f in range(p):
             x[i, f] = rows.x[index[i], feature[f]]
-        x[i, p + LANES] = 1
+        x[i, -1] = 1
     inverse_g, dh, dy, stop = time_bins(local, mode == IPCW)
     no_bins = stop[:0]
     if mode != IPCW:
@@ -189,14 +203,14 @@ def gather(rows, index, feature, mode, equal):
         binned = words * BIN_WORD_NS + stop.shape[0] * BIN_STEP_NS
         mode = KM_BINS if equal and binned < n * ROW_NS else KM_ROWS
     bits, first, total = pack_bits(x, local.v, stop if mode == KM_BINS else no_bins)
-    return Local(feature, x, local, bits, first, total, inverse_g, dh, dy, stop, mode, equal)
+    return Local(feature, x, local, bits, first, total, by_lane(total), inverse_g, dh, dy, stop, mode, equal)
 
 
 @njit(cache=True, error_model="numpy")
 def permuted(local, order):
     """The same table with its splits in another order."""
     p = order.shape[0]
-    width = p + LANES + 1
+    width = local.bits.shape[1]
     column = np.empty(width, dtype=np.int64)
     column[:p] = order
     for f in range(p, width):
@@ -222,6 +236,7 @@ def permuted(local, order):
         bits,
         local.first,
         total,
+        by_lane(total),
         local.inverse_g,
         local.dh,
         local.dy,

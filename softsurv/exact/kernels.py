@@ -40,14 +40,35 @@ class Local(NamedTuple):
     single: np.ndarray  # (G * W,) sums per local bin
     pairs: np.ndarray  # (F * F * W,) sums per pair of local bins
     side: np.ndarray  # (W, F) sums of the left side of each local split
-    cells: np.ndarray  # (W * F * F,) sums of (left, left) of each pair of local splits
-    gather: np.ndarray  # (G, W) a running row of sums
-    batch: np.ndarray  # (W, 4 * F) leaves whose cost is asked for
-    cost: np.ndarray  # (4 * F,)
+    gather: np.ndarray  # (G * W,) sums of (left of one split, bin)
+    batch: np.ndarray  # (W, B) leaves whose cost is asked for
+    cost: np.ndarray  # (B,)
     leaf: np.ndarray  # (2, F) cost of either side as a leaf
     stump: np.ndarray  # (2, F) cost of either side with at most one more split
     value: np.ndarray  # (5,) best cost with at most that many leaves
     root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf
+
+
+class Lanes(NamedTuple):
+    """Scratch of one thread for eight subsets at once; flat arrays whose last axis is the lane (`depth_three.py`)."""
+
+    member: np.ndarray  # (N * 8,) 1 where a row of the subset is in the lane
+    entered: np.ndarray  # (N,) int8 1 where a row is in any lane
+    whole: np.ndarray  # (8,) a lane is whole * S + sign * (the rows that entered it)
+    sign: np.ndarray  # (8,)
+    row: np.ndarray  # (W * 8,) statistics of one row in every lane
+    total: np.ndarray  # (W * 8,)
+    single: np.ndarray  # (G * W * 8,)
+    pairs: np.ndarray  # (F * F * W * 8,)
+    gather: np.ndarray  # (G * W * 8,)
+    side: np.ndarray  # (W * F * 8,)
+    leaf: np.ndarray  # (2 * F * 8,)
+    stump: np.ndarray  # (2 * F * 8,)
+    sums: np.ndarray  # (W, 4 * F * 8) leaves whose cost is asked for
+    batch: np.ndarray  # the same memory, flat
+    plane: int  # 4 * F * 8
+    cost: np.ndarray  # (4 * F * 8,)
+    value: np.ndarray  # (5 * 8,) best cost with at most that many leaves
 
 
 @njit(cache=True)
@@ -165,65 +186,6 @@ def cumulate_singles(local):
                 local.side[k, s0 + b - b0] = run if local.chained[f] else value
             if s1 - s0 > b1 - b0:
                 local.side[k, s1 - 1] = local.total[k] - run
-
-
-@njit(cache=True)
-def cumulate_pairs(local):
-    """Sums per pair of bins -> sums of (left of s, left of t) for splits s, t of different features, into ``cells``.
-
-    Splits of an ordered feature are nested, so their sums are running sums along its axis; splits of a nominal one
-    are disjoint, and the split of the bin that was left out follows by subtraction.
-    """
-    width = local.stats.shape[1]
-    n_features, n_bins, n_splits = local.size[0], local.size[1], local.size[2]
-    gather, pairs = local.gather, local.pairs
-    for f in range(n_features - 1):
-        b0, b1, after = local.bin_start[f], local.bin_start[f + 1], local.bin_start[f + 1]
-        s0, s1 = local.split_start[f], local.split_start[f + 1]
-        for s in range(s0, s1):
-            b = b0 + s - s0
-            if b < b1:
-                base = b * n_bins * width
-                if local.chained[f] and s > s0:
-                    for c in range(after, n_bins):
-                        for k in range(width):
-                            gather[c, k] += pairs[base + c * width + k]
-                else:
-                    for c in range(after, n_bins):
-                        for k in range(width):
-                            gather[c, k] = pairs[base + c * width + k]
-            else:
-                for c in range(after, n_bins):
-                    for k in range(width):
-                        gather[c, k] = local.single[c * width + k]
-                for b in range(b0, b1):
-                    base = b * n_bins * width
-                    for c in range(after, n_bins):
-                        for k in range(width):
-                            gather[c, k] -= pairs[base + c * width + k]
-            _expand_row(local, f + 1, s, n_splits)
-
-
-@njit(cache=True)
-def _expand_row(local, first_feature, s, n_splits):
-    """Cumulate one row of sums along the axes of the later features, into ``cells``."""
-    gather = local.gather
-    for k in range(local.stats.shape[1]):
-        out = (k * n_splits + s) * n_splits
-        for h in range(first_feature, local.size[0]):
-            c0, c1 = local.bin_start[h], local.bin_start[h + 1]
-            t0, t1 = local.split_start[h], local.split_start[h + 1]
-            run = 0.0
-            if local.chained[h]:
-                for c in range(c0, c1):
-                    run += gather[c, k]
-                    local.cells[out + t0 + c - c0] = run
-            else:
-                for c in range(c0, c1):
-                    run += gather[c, k]
-                    local.cells[out + t0 + c - c0] = gather[c, k]
-                if t1 - t0 > c1 - c0:
-                    local.cells[out + t1 - 1] = local.side[k, s] - run
 
 
 @njit(cache=True)

@@ -7,10 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softsurv.exact.kernels import Local
+from softsurv.exact.kernels import Lanes, Local
+from softsurv.exact.simd import LANES
 
 MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
+
+
+BATCH = 1024
+"""Leaves priced together at most (unless one row of pairs of splits is longer): their sums stay in the first cache."""
 
 
 class Problem(NamedTuple):
@@ -38,6 +43,10 @@ class Nodes(NamedTuple):
     bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
     order: np.ndarray  # (D, G) int32 splits in the order they are tried
     score: np.ndarray  # (D, G)
+    two: np.ndarray  # (2, 5, G) for a node of depth three: values of both sides of each split with 1..4 leaves
+    count: np.ndarray  # (G,) int32 rows of the left side of each split
+    known: np.ndarray  # (2, G) int8 which of those are known
+    fewer: np.ndarray  # (G,) int8 1 where the left side has fewer rows
 
 
 class Shared(NamedTuple):
@@ -89,7 +98,7 @@ def new_local(problem: Problem) -> Local:
     """Scratch for the base case, large enough for every subset of the problem."""
     n, p = problem.gcode.shape
     g, w = len(problem.feature_of), problem.stats.shape[1]
-    f = g
+    f, batch = g, max(BATCH, 4 * g)
     return Local(
         map=np.empty(g, np.int32),
         count=np.empty(g, np.int32),
@@ -105,14 +114,39 @@ def new_local(problem: Problem) -> Local:
         single=np.empty(g * w),
         pairs=np.empty(f * f * w),
         side=np.empty((w, g)),
-        cells=np.empty(f * f * w),
-        gather=np.empty((g, w)),
-        batch=np.empty((w, 4 * g + 4)),
-        cost=np.empty(4 * g + 4),
+        gather=np.empty(g * w),
+        batch=np.empty((w, batch)),
+        cost=np.empty(batch),
         leaf=np.empty((2, g)),
         stump=np.empty((2, g)),
         value=np.empty(5),
         root=np.empty(5, np.int64),
+    )
+
+
+def new_lanes(problem: Problem) -> Lanes:
+    """Scratch for the base case over eight subsets."""
+    n, g, w = len(problem.gcode), len(problem.feature_of), problem.stats.shape[1]
+    v = LANES
+    sums = np.empty((w, 4 * g * v))
+    return Lanes(
+        member=np.empty(n * v),
+        entered=np.empty(n, np.int8),
+        whole=np.empty(v),
+        sign=np.empty(v),
+        row=np.empty(w * v),
+        total=np.empty(w * v),
+        single=np.empty(g * w * v),
+        pairs=np.empty(g * g * w * v),
+        gather=np.empty(g * w * v),
+        side=np.empty(w * g * v),
+        leaf=np.empty(2 * g * v),
+        stump=np.empty(2 * g * v),
+        sums=sums,
+        batch=sums.reshape(-1),
+        plane=4 * g * v,
+        cost=np.empty(4 * g * v),
+        value=np.empty(5 * v),
     )
 
 
@@ -127,6 +161,10 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         bound=np.empty((d, 2, g)),
         order=np.empty((d, g), np.int32),
         score=np.empty((d, g)),
+        two=np.empty((2, 5, g)),
+        count=np.empty(g, np.int32),
+        known=np.empty((2, g), np.int8),
+        fewer=np.empty(g, np.int8),
     )
 
 

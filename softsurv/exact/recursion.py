@@ -19,10 +19,14 @@ import numpy as np
 from numba import njit
 
 from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
-from softsurv.exact.kernels import partition
+from softsurv.exact.depth_three import clear_lanes, enter_lane
+from softsurv.exact.kernels import localise, partition
+from softsurv.exact.simd import LANES
 
 price: Callable[..., None]  # set by `compile.specialise`
 solve_two: Callable[..., None]  # set by `compile.specialise`
+sum_pairs: Callable[..., None]  # set by `compile.specialise`
+solve_lanes: Callable[..., None]  # set by `compile.specialise`
 
 STOP, CALLS, SOLVED = 0, 1, 2  # places in `Shared.control`
 LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
@@ -37,15 +41,12 @@ def store_two(low, high, local, cache):
 
 
 @njit(cache=True)
-def open_node(problem, rows, n, level, nodes, local):
-    """Scan a subset once: keys and floors of the left sides, leaf costs of both, and the splits in order of promise.
-
-    The base case has just been run on the subset, so ``local`` holds its splits and the cost of the best tree of
-    depth two under each first split, which is the order.
-    """
-    key, floor = nodes.key[level], nodes.floor[level]
+def scan(problem, rows, n, level, nodes):
+    """One pass over a subset: keys and equivalent-points floors of the left side of every split."""
+    key, floor, count = nodes.key[level], nodes.floor[level], nodes.count
     key[:] = 0
     floor[:] = 0.0
+    count[:] = 0
     nodes.total_floor[level] = 0.0
     for i in range(n):
         r = rows[i]
@@ -56,20 +57,36 @@ def open_node(problem, rows, n, level, nodes, local):
             key[g, 0] += low
             key[g, 1] += high
             floor[g] += own
+            count[g] += 1
     for f in range(problem.nominal.shape[0]):
         if not problem.nominal[f]:
             for g in range(problem.code_start[f] + 1, problem.code_start[f + 1]):
                 key[g, 0] += key[g - 1, 0]
                 key[g, 1] += key[g - 1, 1]
                 floor[g] += floor[g - 1]
+                count[g] += count[g - 1]
+
+
+@njit(cache=True)
+def rank_splits(level, nodes, local):
+    """Splits that divide the subset, the most promising first: by the best tree of depth two under each."""
     n_splits = local.size[2]
     for s in range(n_splits):
-        g = local.split_code[s]
         nodes.score[level, s] = local.stump[0, s] + local.stump[1, s]
     order = np.argsort(nodes.score[level, :n_splits], kind="mergesort")
     for s in range(n_splits):
         nodes.order[level, s] = local.split_code[order[s]]
     return n_splits
+
+
+@njit(cache=True)
+def reset_bounds(problem, level, nodes, bound, local):
+    """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
+    floor, total = nodes.floor[level], nodes.total_floor[level]
+    for s in range(local.size[2]):
+        g = local.split_code[s]
+        bound[0, g] = floor[g] + problem.complexity
+        bound[1, g] = total - floor[g] + problem.complexity
 
 
 @njit(cache=True)
@@ -122,6 +139,20 @@ def leaf_value(problem, rows, n, local):
 
 
 @njit(cache=True)
+def keep(low, high, depth, leaves, best, choice, cache):
+    """Keep an optimum with its first split, or a lower bound where no solution was found below the upper bound."""
+    tag = tag_of(depth, leaves)
+    at = find(cache, low, high, tag)
+    if at < 0:
+        at = insert(cache, low, high, tag, best, np.inf, choice, 0)
+    if at >= 0:
+        cache.values[at, 0] = max(cache.values[at, 0], best)
+        if choice > UNKNOWN:
+            cache.values[at, 2] = choice
+            cache.values[at, 1] = best
+
+
+@njit(cache=True)
 def announce(shared, value, choice, tolerance):
     """Offer a solution of the whole problem to all threads; returns the best one."""
     while not compare_and_swap(shared.lock, 0, np.int64(0), np.int64(1)):
@@ -135,26 +166,145 @@ def announce(shared, value, choice, tolerance):
 
 
 @njit(cache=True)
-def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, cache, shared):
+def best_division(two, split, leaves):
+    """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
+    best, chosen = np.inf, 0
+    for left in range(max(1, leaves - 4), min(4, leaves - 1) + 1):
+        value = two[0, left, split] + two[1, min(leaves - left, 4), split]
+        if value < best:
+            best, chosen = value, left
+    return best, chosen
+
+
+@njit(cache=True)
+def open_three(problem, n, low, high, level, nodes, local, cache):
+    """Leaf costs of both sides of every split, and what the cache knows of them."""
+    key, two = nodes.key[level], nodes.two
+    for s in range(local.size[2]):
+        g = local.split_code[s]
+        nodes.fewer[s] = 1 if 2 * nodes.count[g] <= n else 0
+        for side in range(2):
+            nodes.known[side, g] = 0
+            two[side, 1, g] = local.leaf[side, s]
+            side_low = key[g, 0] if side == 0 else low - key[g, 0]
+            side_high = key[g, 1] if side == 0 else high - key[g, 1]
+            at = find(cache, side_low, side_high, tag_of(2, 0))
+            if at >= 0:
+                nodes.known[side, g] = 1
+                for most in range(2, 5):
+                    two[side, most, g] = cache.values[at, most - 2]
+
+
+@njit(cache=True)
+def flush_lanes(problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared):
+    """Run the base case over the filled lanes and keep the values."""
+    shared.control[CALLS] += filled
+    solve_lanes(problem, local, lanes, n)
+    reserve = cache.tags.shape[0] >> 3
+    value, key = lanes.value, nodes.key[level]
+    for lane in range(filled):
+        g, side = lane_split[lane], lane_side[lane]
+        nodes.known[side, g] = 1
+        for most in range(2, 5):
+            nodes.two[side, most, g] = value[most * LANES + lane]
+        side_low = key[g, 0] if side == 0 else low - key[g, 0]
+        side_high = key[g, 1] if side == 0 else high - key[g, 1]
+        insert(
+            cache, side_low, side_high, tag_of(2, 0),
+            value[2 * LANES + lane], value[3 * LANES + lane], value[4 * LANES + lane], reserve,
+        )  # fmt: skip
+
+
+@njit(cache=True)
+def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
+    """Optimum of a subset of depth three where it lies below ``upper``: (value, choice), see `solve`."""
+    localise(problem, rows, n, local)
+    sum_pairs(problem, local, n)
+    scan(problem, rows, n, level, nodes)
+    open_three(problem, n, low, high, level, nodes, local, cache)
+    bound, two, floor = nodes.bound[level], nodes.two, nodes.floor[level]
+    reset_bounds(problem, level, nodes, bound, local)
+    tolerance = problem.tolerance
+    best, choice = upper, UNKNOWN
+    local.batch[:, 0] = local.total
+    price(problem, local.batch, 1, local.cost)
+    if local.cost[0] < best:
+        best, choice = local.cost[0], LEAF
+    lane_split, lane_side = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
+    most = min(4, leaves - 1)
+    waiting = local.size[2]
+    stride = 1
+    while stride * 16 <= waiting:
+        stride *= 2
+    first_stride = stride
+    while stride >= 1:
+        # coarse to fine: the interval bound closes what lies between two evaluated thresholds
+        filled = 0
+        done = 0
+        for s in range(local.size[2] + 1):
+            last = s == local.size[2]
+            fresh = s % stride == 0 and (stride == first_stride or s % (2 * stride) != 0)
+            if not last and fresh:
+                g = local.split_code[s]
+                if bound[0, g] + bound[1, g] >= best - tolerance:
+                    continue
+                for side in range(2):
+                    if nodes.known[side, g] == 0:
+                        if filled == 0:
+                            clear_lanes(lanes, n)
+                        enter_lane(problem, rows, n, g, side == 1, nodes.fewer[s] == 1, lanes, filled)
+                        lane_split[filled], lane_side[filled] = g, side
+                        filled += 1
+            if filled >= LANES - 1 or last:
+                if filled > 0:
+                    flush_lanes(
+                        problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared
+                    )
+                    filled = 0
+                    if shared.control[STOP] != 0:
+                        return best, UNKNOWN
+                for r in range(done, min(s + 1, local.size[2])):
+                    g = local.split_code[r]
+                    if nodes.known[0, g] and nodes.known[1, g]:
+                        raise_bounds(problem, bound, floor, g, two[0, most, g], two[1, most, g])
+                        value, left_leaves = best_division(two, g, leaves)
+                        if value < best - tolerance:
+                            best = value
+                            choice = np.float64(g) * MAX_LEAVES + left_leaves
+                done = min(s + 1, local.size[2])
+        stride //= 2
+    return best, choice
+
+
+@njit(cache=True)
+def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
     """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not."""
     if leaves == 1:
         return leaf_value(problem, rows, n, local)
     found, value = look_up(cache, low, high, depth, leaves, upper)
     if found and level > 0:
         return value
+    tolerance = problem.tolerance
+    if depth == 3 and level > 0:
+        best, choice = solve_three(
+            problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared
+        )
+        if shared.control[STOP] == 0:
+            keep(low, high, depth, leaves, best, choice, cache)
+        return best
     shared.control[CALLS] += 1
     solve_two(problem, rows, n, local)
     store_two(low, high, local, cache)
     if depth == 2:
         return local.value[leaves]
-    tolerance = problem.tolerance
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
     if local.value[4] < best - tolerance:
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
-    n_splits = open_node(problem, rows, n, level, nodes, local)
+    n_splits = rank_splits(level, nodes, local)
+    scan(problem, rows, n, level, nodes)
     key, floor, here = nodes.key[level], nodes.floor[level], nodes.rows[level]
     child = 1 << (depth - 1)
     for turn in range(leaves):
@@ -199,12 +349,12 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                     if side == 0 and not left_known:
                         left = solve(
                             problem, here[:n_left], n_left, left_low, left_high, left_depth, left_most,
-                            best - right, level + 1, nodes, local, cache, shared,
+                            best - right, level + 1, nodes, local, lanes, cache, shared,
                         )  # fmt: skip
                     elif side == 1 and not right_known:
                         right = solve(
                             problem, here[n_left:n], n - n_left, right_low, right_high, right_depth, right_most,
-                            best - left, level + 1, nodes, local, cache, shared,
+                            best - left, level + 1, nodes, local, lanes, cache, shared,
                         )  # fmt: skip
                     if shared.control[STOP] != 0:
                         return best
@@ -212,13 +362,5 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             if left + right < best - tolerance:
                 best = left + right
                 choice = np.float64(split) * MAX_LEAVES + left_leaves
-    tag = tag_of(depth, leaves)
-    at = find(cache, low, high, tag)
-    if at < 0:
-        at = insert(cache, low, high, tag, best, np.inf, choice, 0)
-    if at >= 0:
-        cache.values[at, 0] = max(cache.values[at, 0], best)
-        if choice > UNKNOWN:
-            cache.values[at, 2] = choice
-            cache.values[at, 1] = best
+    keep(low, high, depth, leaves, best, choice, cache)
     return best
