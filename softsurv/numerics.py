@@ -13,6 +13,15 @@ EXP_LIMIT = 30.0
 LOG_SHAPE_LIMIT = 20.0
 """Log shapes are clamped to +-20: a slope of 5e8 in standardised log time is a step function already."""
 
+_SERIES_LIMIT = 0.03
+"""Below this the power series of log_mean_decay is exact to rounding, and the closed form cancels."""
+
+_MILLS_LIMIT = 50.0
+"""Above this five terms of the asymptotic series are exact to rounding."""
+
+_MILLS_LEFT = -9.0
+"""Below this Phi(-z) is one to rounding, and erfcx would overflow in single precision."""
+
 _LOG_SQRT_TAU = 0.5 * math.log(2 * math.pi)
 
 
@@ -38,16 +47,44 @@ def log1mexp(x: Tensor) -> Tensor:
 def log_softplus(z: Tensor) -> Tensor:
     """``log(log(1 + exp(z)))``, which is z itself far to the left."""
     middle = z.clamp(min=-EXP_LIMIT)
-    return torch.where(z < -EXP_LIMIT, z, torch.log(torch.nn.functional.softplus(middle)))
+    return torch.where(z < -EXP_LIMIT, z, torch.log(-torch.nn.functional.logsigmoid(-middle)))
+
+
+def log_mean_decay(x: Tensor) -> Tensor:
+    """``log((1 - exp(-x)) / x)`` for x >= 0, which is 0 at 0."""
+    near, far = _split_at_series(x)
+    series = near * (-0.5 + near * (1 / 24 - near * near / 2880))
+    return torch.where(x < _SERIES_LIMIT, series, torch.log(-torch.expm1(-far) / far))
+
+
+def log_mean_decay_slope(x: Tensor) -> Tensor:
+    """Derivative of :func:`log_mean_decay`, ``1 / (exp(x) - 1) - 1 / x``, which is -1/2 at 0."""
+    near, far = _split_at_series(x)
+    series = -0.5 + near * (1 / 12 - near * near / 720)
+    return torch.where(x < _SERIES_LIMIT, series, 1 / torch.expm1(far) - 1 / far)
 
 
 def mills_ratio(z: Tensor) -> Tensor:
-    """Normal hazard ``phi(z) / Phi(-z)``, from the scaled complementary error function."""
-    return math.sqrt(2 / math.pi) / torch.special.erfcx(z.clamp(min=-EXP_LIMIT) / math.sqrt(2))
+    """Normal hazard ``phi(z) / Phi(-z)``, from the scaled complementary error function; far left the density."""
+    density = torch.exp(-0.5 * z.clamp(max=_MILLS_LEFT).square() - _LOG_SQRT_TAU)
+    ratio = math.sqrt(2 / math.pi) / torch.special.erfcx(z.clamp(min=_MILLS_LEFT) / math.sqrt(2))
+    return torch.where(z < _MILLS_LEFT, density, ratio)
+
+
+def mills_excess(z: Tensor) -> Tensor:
+    """``mills_ratio(z) - z``, the slope of its logarithm; by the asymptotic series where the difference cancels."""
+    inverse = 1 / z.clamp(min=_MILLS_LIMIT)
+    square = inverse * inverse
+    series = inverse * (1 - square * (2 - square * (10 - square * (74 - square * 706))))
+    return torch.where(z > _MILLS_LIMIT, series, mills_ratio(z.clamp(max=_MILLS_LIMIT)) - z)
 
 
 def log_mills_ratio(z: Tensor) -> Tensor:
-    """Logarithm of :func:`mills_ratio`; left of -30 it is the normal log density itself."""
-    middle = z.clamp(min=-EXP_LIMIT)
-    left = -0.5 * z * z - _LOG_SQRT_TAU
-    return torch.where(z < -EXP_LIMIT, left, torch.log(mills_ratio(middle)))
+    """Logarithm of :func:`mills_ratio`, finite where the density itself underflows."""
+    left = -0.5 * z * z - _LOG_SQRT_TAU - torch.special.log_ndtr(-z.clamp(max=0.0))
+    return torch.where(z < 0, left, torch.log(mills_ratio(z.clamp(min=0.0))))
+
+
+def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The argument for the power series and the one for the closed form, each kept in its own range."""
+    return x.clamp(max=_SERIES_LIMIT), x.clamp(min=_SERIES_LIMIT)

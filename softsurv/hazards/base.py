@@ -21,9 +21,6 @@ from torch import Tensor
 from softsurv.hazards.links import Link
 from softsurv.numerics import LOG_SHAPE_LIMIT
 
-MIN_INTERVAL_HAZARD = 1e-12
-"""Least increase of H that an interval-censored row is credited with, so that its logarithm stays finite."""
-
 
 class LeafFamily(ABC):
     """Survival model of a leaf: a link and a baseline in log time with K shape parameters."""

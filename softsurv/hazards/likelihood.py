@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
-from softsurv.hazards.base import MIN_INTERVAL_HAZARD
 from softsurv.hazards.links import Link, ProportionalHazards, ProportionalOdds
-from softsurv.numerics import EXP_LIMIT, log1mexp
+from softsurv.numerics import EXP_LIMIT, log1mexp, log_mean_decay
+
+MIN_LOG_RATIO = 1e-12
+"""Least log H(u) - log H(t) of an interval: below it rounding, not the model, decides the difference."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,8 @@ def right_censored_loss(
         loss = slope * (1 + (z - low)) - event * (z + log_slope)
         return loss, Slopes(slope - event, -event)
     if isinstance(link, ProportionalOdds):
-        odds = torch.exp(-z.abs())
-        p = torch.where(z >= 0, 1 / (1 + odds), odds / (1 + odds))
-        hazard = torch.log1p(odds) + z.clamp(min=0)
+        p = torch.sigmoid(z)
+        hazard = softplus(z, threshold=40.0)
         loss = (1 + event) * hazard - event * (z + log_slope)
         return loss, Slopes((1 + event) * p - event, -event)
     hazard, slope, _ = link.cumulative_hazard(z)
@@ -67,16 +69,41 @@ def general_loss(
     at_time, at_upper, at_entry = slopes.at_time, None, None
     zero = torch.zeros((), dtype=z.dtype, device=z.device)
     if z_upper is not None and interval is not None:
-        low, low_slope, _ = link.cumulative_hazard(z)
-        low, low_slope = torch.where(started, low, zero), torch.where(started, low_slope, zero)
-        high, high_slope, _ = link.cumulative_hazard(z_upper)
-        rise = (high - low).clamp(min=MIN_INTERVAL_HAZARD)
-        inverse = 1 / torch.expm1(rise.clamp(max=500.0))
-        loss = torch.where(interval, low - log1mexp(rise), loss)
-        at_time = torch.where(interval, (1 + inverse) * low_slope, at_time)
-        at_upper = torch.where(interval, -inverse * high_slope, zero)
+        within, by_time, by_upper = _interval_loss(link, z, z_upper, started)
+        loss = torch.where(interval, within, loss)
+        at_time = torch.where(interval, by_time, at_time)
+        at_upper = torch.where(interval, by_upper, zero)
     if z_entry is not None and truncated is not None:
         survived, survived_slope, _ = link.cumulative_hazard(z_entry)
         loss = loss - torch.where(truncated, survived, zero)
         at_entry = torch.where(truncated, -survived_slope, zero)
     return loss, Slopes(at_time, slopes.log_slope, at_entry, at_upper)
+
+
+def _interval_loss(
+    link: Link,
+    z: Tensor,  # (..., N)
+    z_upper: Tensor,  # (..., N)
+    started: Tensor,  # (..., N) bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``H(t) - log(1 - exp(-rise))`` with ``rise = H(u) - H(t)``, and its slopes over z at t and at u.
+
+    The rise is formed from log H, so that an interval far in the left tail, where H underflows, keeps its loss.
+    """
+    zero = torch.zeros((), dtype=z.dtype, device=z.device)
+    low, low_slope, _ = link.cumulative_hazard(z)
+    low, low_slope = torch.where(started, low, zero), torch.where(started, low_slope, zero)
+    high, _, _ = link.cumulative_hazard(z_upper)
+    log_high = link.log_cumulative_hazard(z_upper)
+    log_ratio = (log_high - link.log_cumulative_hazard(z)).clamp(min=MIN_LOG_RATIO)
+    log_rise = log_high + torch.where(started, log1mexp(log_ratio), zero)
+    small = log_rise < 0
+    rise = torch.where(small, log_rise.clamp(max=0).exp(), (high - low).clamp(min=1))
+    log_death = torch.where(small, log_rise + log_mean_decay(rise), log1mexp(rise))
+    decay = torch.exp(-rise - log_mean_decay(rise))  # rise / (exp(rise) - 1)
+
+    def pull(at: Tensor) -> Tensor:  # H'(z) / rise, bounded so that rounding far out cannot overflow
+        return decay * (link.log_density(at)[0] - log_rise).clamp(max=2 * EXP_LIMIT).exp()
+
+    by_time = torch.where(started, low_slope + pull(z), zero)
+    return low - log_death, by_time, -pull(z_upper)

@@ -10,16 +10,19 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid, softplus
+from torch.nn.functional import logsigmoid
 
 from softsurv.numerics import (
-    EXP_LIMIT,
     log_mills_ratio,
     log_softplus,
+    mills_excess,
     mills_ratio,
     safe_exp,
     safe_exp_slope,
 )
+
+_PROBIT_LEFT = -5.0
+"""Below this Phi(z) < 3e-7, whose square is rounding."""
 
 
 class Link(Protocol):
@@ -63,7 +66,7 @@ class ProportionalOdds:
 
     def cumulative_hazard(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         p = torch.sigmoid(z)
-        return softplus(z), p, p * (1 - p)
+        return -logsigmoid(-z), p, p * (1 - p)  # softplus, which torch itself rounds above 20
 
     def log_cumulative_hazard(self, z: Tensor) -> Tensor:
         return log_softplus(z)
@@ -80,16 +83,17 @@ class Probit:
 
     def cumulative_hazard(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mills = mills_ratio(z)
-        return -torch.special.log_ndtr(-z), mills, mills * (mills - z)
+        return -torch.special.log_ndtr(-z), mills, mills * mills_excess(z)
 
     def log_cumulative_hazard(self, z: Tensor) -> Tensor:
-        middle = z.clamp(min=-EXP_LIMIT)
-        # log H tends to log Phi(z) on the left, which special.log_ndtr holds to any depth
-        return torch.where(z < -EXP_LIMIT, torch.special.log_ndtr(z), torch.log(-torch.special.log_ndtr(-middle)))
+        middle = z.clamp(min=_PROBIT_LEFT)
+        # with q = Phi(z): log H = log(-log(1 - q)) = log q + q/2 + O(q^2), and log q holds to any depth
+        left = torch.special.log_ndtr(z) + 0.5 * torch.special.ndtr(z)
+        return torch.where(z < _PROBIT_LEFT, left, torch.log(-torch.special.log_ndtr(-middle)))
 
     def log_density(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        mills = mills_ratio(z)
-        return log_mills_ratio(z), mills - z, mills * (mills - z) - 1
+        excess = mills_excess(z)
+        return log_mills_ratio(z), excess, mills_ratio(z) * excess - 1
 
 
 PROPORTIONAL_HAZARDS = ProportionalHazards()

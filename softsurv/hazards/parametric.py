@@ -11,9 +11,10 @@ from torch import Tensor
 
 from softsurv.hazards.base import LeafFamily, LinearBaseline, standardise
 from softsurv.hazards.links import PROBIT, PROPORTIONAL_HAZARDS, PROPORTIONAL_ODDS, Link
+from softsurv.numerics import LOG_SHAPE_LIMIT, log_mean_decay, log_mean_decay_slope
 
-GOMPERTZ_LIMIT = 500.0
-"""Largest |g t|: e^500 is a finite double, and no hazard grows that much within the data."""
+LOG_TAU_LIMIT = 40.0
+"""A Gompertz hazard stops growing at e^40 = 2e17 mean event times, so that its gradients stay finite."""
 
 
 class Exponential(LeafFamily):
@@ -41,6 +42,11 @@ class _LogLinear(LinearBaseline):
     def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
         y = standardise(log_time, clock)
         return torch.stack([y, torch.ones_like(y)], -2)
+
+    def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        log_slope = shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT)
+        value = log_slope.exp() * features[..., :1, :]
+        return value, log_slope.expand_as(value)
 
 
 class Weibull(_LogLinear):
@@ -73,30 +79,19 @@ class Gompertz(LeafFamily):
 
     def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
         log_tau = log_time - clock[..., 0:1]
-        return torch.stack([log_tau, log_tau.exp(), clock[..., 1:2].log().expand_as(log_tau)], -2)
+        tau = log_tau.clamp(max=LOG_TAU_LIMIT).exp()
+        return torch.stack([log_tau, tau, clock[..., 1:2].log().expand_as(log_tau)], -2)
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         log_tau, tau, log_scale = (features[..., k : k + 1, :] for k in range(3))
-        x = (shape * tau).clamp(-GOMPERTZ_LIMIT, GOMPERTZ_LIMIT)
-        phi, _ = _log_mean_decay(x)
-        return log_tau + x + phi, log_scale - phi
+        x = shape * tau
+        up = torch.where(x < 0, 0.0, x)  # not abs and clamp, whose slopes at 0 would break autograd there
+        decay = log_mean_decay(torch.where(x < 0, -x, x))
+        return log_tau + up + decay, log_scale + x - up - decay
 
     def baseline_pullback(self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor) -> Tensor:
         tau = features[..., 1:2, :]
         x = shape * tau
-        inside = x.abs() < GOMPERTZ_LIMIT
-        _, slope = _log_mean_decay(x.clamp(-GOMPERTZ_LIMIT, GOMPERTZ_LIMIT))
-        grad = (grad_value * (1 + slope) - grad_log_slope * slope) * tau
-        return torch.where(inside, grad, torch.zeros_like(grad)).sum(-1, keepdim=True)
-
-
-def _log_mean_decay(x: Tensor) -> tuple[Tensor, Tensor]:
-    """``phi(x) = log((1 - exp(-x)) / x)`` and its derivative, smooth through 0; phi(-x) = x + phi(x)."""
-    size = x.abs()
-    tiny = size < 1e-4
-    safe = torch.where(tiny, torch.ones_like(size), size)
-    exact = torch.log(-torch.expm1(-safe) / safe)
-    exact_slope = 1 / torch.expm1(safe) - 1 / safe
-    value = torch.where(tiny, -size / 2 + size * size / 24, exact)
-    slope = torch.where(tiny, -0.5 + size / 12, exact_slope)
-    return torch.where(x < 0, size + value, value), torch.where(x < 0, -1 - slope, slope)
+        slope = log_mean_decay_slope(x.abs())
+        by_value = torch.where(x < 0, -slope, 1 + slope)
+        return ((grad_value * by_value + grad_log_slope * (1 - by_value)) * tau).sum(-1, keepdim=True)
