@@ -70,8 +70,6 @@ def test_general_loss_without_extras_is_the_right_censored_loss(link):
 @pytest.mark.parametrize(
     ("z", "width"), [(-60.0, 1.0), (-45.0, 1e-3), (-12.0, 5.0), (-1.0, 0.5), (1.0, 1e-5), (3.0, 2.0)]
 )
-    ("z", "width"), [(-60.0, 1.0), (-45.0, 1e-3), (-12.0, 5.0), (-1.0, 0.5), (1.0, 1e-5), (3.0, 2.0)]
-)
 def test_interval_rows_are_the_log_probability_of_the_interval(link, z, width):
     with mpmath.workdps(2500):
         rise = exact_survival(link, z) - exact_survival(link, z + width)
