@@ -1,0 +1,227 @@
+"""softsurv against a plain scipy SLSQP NODEC-DR, one tree at a time.
+
+    SOFTSURV_DATA=folder python scripts/bench_soft.py --sets gbsg2 churn whas500 dialysis --starts 20 --folds 5
+
+Both minimise one objective (log-logistic leaves, depth 2, l2 = 0.01/N on the leaf coefficients) from the same random
+starts on the same training folds, one thread each, fold by fold in turn. Times are process CPU seconds, per fit.
+"Time to the twin" is the least time per fit after which softsurv, had every stack been stopped there, has a mean
+objective over all fits no worse than the twin's. The twin with finite differences runs on the first starts of every
+fold. Starts are parameters drawn at random, not fitted; whatever else a solver does is in its time.
+"""
+
+from __future__ import annotations
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse  # noqa: E402
+import platform  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from dataclasses import dataclass, field  # noqa: E402
+from datetime import date  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import numpy as np  # noqa: E402
+import scipy  # noqa: E402
+import torch  # noqa: E402
+from _slow_twin import Rows, nodec_dr  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from softsurv.data.datasets import load_dataset  # noqa: E402
+from softsurv.data.partition import stratified_folds  # noqa: E402
+from softsurv.data.preprocess import Preprocessor  # noqa: E402
+from softsurv.data.survival_data import SurvivalData  # noqa: E402
+from softsurv.hazards import get_family  # noqa: E402
+from softsurv.soft.initialise import initial_leaves, random_routing  # noqa: E402
+from softsurv.soft.objective import Objective, Penalties, no_penalties  # noqa: E402
+from softsurv.soft.problem import make_problem  # noqa: E402
+from softsurv.soft.selection import slabs  # noqa: E402
+from softsurv.soft.train import TrainSettings, train  # noqa: E402
+
+DEPTH = 2
+L2 = 0.01
+SETS = ("gbsg2", "churn", "whas500", "dialysis")
+SOLVERS = ("lbfgs", "nodec")
+AGREEMENT = 1e-10
+"""Largest relative gap between the two programs' values of one tree: rounding over some thousand rows."""
+
+
+@dataclass
+class Fold:
+    """One training fold and the starts that every solver gets."""
+
+    data: SurvivalData
+    objective: Objective
+    rows: Rows
+    routing: Tensor  # (M, B, Q)
+    leaves: Tensor  # (M, L, Q + 1)
+
+
+@dataclass
+class Runs:
+    """What one solver did: its objectives, its time, and the mean of every stack as its time went by."""
+
+    objective: list[float] = field(default_factory=list)
+    cpu: float = 0.0
+    wall: float = 0.0
+    traces: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)  # times (R,), summed objectives (R,)
+
+    @property
+    def mean(self) -> float:
+        """Mean objective."""
+        return float(np.mean(self.objective))
+
+    @property
+    def per_fit(self) -> float:
+        """CPU seconds for each fit."""
+        return self.cpu / len(self.objective)
+
+    def time_to(self, target: float) -> float:
+        """Least CPU seconds for each fit with a mean objective of at most ``target``; inf if it never got there."""
+        fits = len(self.objective)
+        for limit in np.unique(np.concatenate([times for times, _ in self.traces])):
+            last = [max(int(np.searchsorted(times, limit, "right")) - 1, 0) for times, _ in self.traces]
+            if sum(sums[k] for k, (_, sums) in zip(last, self.traces, strict=True)) <= target * fits:
+                return sum(times[k] for k, (times, _) in zip(last, self.traces, strict=True)) / fits
+        return float("inf")
+
+
+def make_folds(name: str, n_folds: int, n_starts: int) -> list[Fold]:
+    """Training folds of a data set with their starts."""
+    data, family, folds = load_dataset(name), get_family("loglogistic"), []
+    parts = stratified_folds(data.event.numpy(), 5, seed=0)[:n_folds]
+    for number, (train_rows, _) in enumerate(parts):
+        part = data.take(train_rows)
+        part = part.with_features(Preprocessor().fit_transform(part.X))
+        problem = make_problem(part, family, n_trees=n_starts)
+        q = problem.design.shape[-1]
+        free = no_penalties(n_starts, q + 1, problem.design)
+        l2 = torch.full((n_starts,), L2 / part.n, dtype=torch.float64)
+        penalties = Penalties(l2, free.shrinkage, free.routing_l2, free.anchor, free.l2_all)
+        seeds = [1000 * number + k for k in range(n_starts)]
+        x, y, event = (v.contiguous().numpy() for v in (problem.design[0], problem.features[0, 0], problem.event[0, 0]))
+        folds.append(
+            Fold(
+                data=part,
+                objective=Objective(problem, DEPTH, penalties),
+                rows=Rows(x, y, event, L2 / part.n, part.n),
+                routing=random_routing(part.x.numpy(), DEPTH, seeds),
+                leaves=initial_leaves(torch.zeros(n_starts, 1, q + 1, dtype=torch.float64), DEPTH, seeds),
+            )
+        )
+    return folds
+
+
+def clocked(runs: Runs, work: Callable[[], None]) -> None:
+    """Run and add the time that it took."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    runs.cpu += time.process_time() - cpu
+    runs.wall += time.perf_counter() - wall
+
+
+def run_twin(fold: Fold, runs: Runs, analytic: bool, n_starts: int) -> None:
+    """The twin from the first starts of a fold, each result checked against softsurv's objective."""
+    for k in range(n_starts):
+        start = (fold.routing[k].numpy(), fold.leaves[k].numpy())
+        found: list = []
+        clocked(runs, lambda start=start, found=found: found.extend(nodec_dr(*start, fold.rows, analytic)))
+        routing, leaves, value = found
+        one = fold.objective.take(torch.tensor([k]))
+        ours = float(one.value(torch.as_tensor(routing)[None], torch.as_tensor(leaves)[None]))
+        if abs(ours - value) > AGREEMENT * abs(value):
+            raise SystemExit(f"the twin and softsurv disagree on one tree's objective: {value!r} and {ours!r}")
+        runs.objective.append(value)
+
+
+def run_softsurv(fold: Fold, runs: Runs, settings: TrainSettings) -> None:
+    """softsurv on the starts of a fold, in stacks of its own choice, with the course of every stack."""
+    m = len(fold.routing)
+    for part in slabs(m, fold.data.n * 2**DEPTH, torch.device("cpu")):
+        trees = torch.arange(m)[part]
+        times, sums, found = [0.0], [float(fold.objective.take(trees).value(fold.routing[part], fold.leaves[part]).sum())], []
+        begin = time.process_time()
+
+        def note(_: int, value: Tensor, times=times, sums=sums, begin=begin) -> None:
+            times.append(time.process_time() - begin)
+            sums.append(float(value.sum()))
+
+        def work(trees=trees, part=part, note=note, found=found) -> None:
+            found.append(train(fold.objective.take(trees), fold.routing[part], fold.leaves[part], settings, None, note))
+
+        clocked(runs, work)
+        runs.objective += found[0].objective.tolist()
+        runs.traces.append((np.array([*times, time.process_time() - begin]), np.array([*sums, float(found[0].objective.sum())])))
+
+
+def bench(name: str, n_folds: int, n_starts: int, n_differences: int) -> dict[str, Runs]:
+    """Every solver on every fold of one set, in turn."""
+    runs = {key: Runs() for key in ("analytic", "differences", *SOLVERS)}
+    for fold in make_folds(name, n_folds, n_starts):
+        for solver in SOLVERS:
+            run_softsurv(fold, runs[solver], TrainSettings(solver=solver))
+        run_twin(fold, runs["analytic"], True, n_starts)
+        run_twin(fold, runs["differences"], False, n_differences)
+    return runs
+
+
+def rows_of(name: str, runs: dict[str, Runs]) -> list[list[str]]:
+    """The table's rows for one set: the twin's, and softsurv's with both solvers."""
+    twin, slow = runs["analytic"], runs["differences"]
+    table = [
+        [name, "twin, analytic", f"{len(twin.objective)}", f"{twin.mean:.4f}", f"{twin.per_fit:.4f}", *[""] * 4],
+        [name, "twin, differences", f"{len(slow.objective)}", f"{slow.mean:.4f}", f"{slow.per_fit:.4f}", *[""] * 4],
+    ]
+    for solver in SOLVERS:
+        ours = runs[solver]
+        reached = ours.time_to(twin.mean)
+        passed = ours.mean <= twin.mean and reached <= twin.per_fit / 3 and reached <= slow.per_fit / 20
+        ratios = [f"{t.per_fit / reached:.1f}" for t in (twin, slow)]
+        row = [name, f"softsurv, {solver}", f"{len(ours.objective)}", f"{ours.mean:.4f}", f"{ours.per_fit:.4f}"]
+        table.append([*row, f"{reached:.4f}", *ratios, "pass" if passed else "fail"])
+    return table
+
+
+def machine() -> str:
+    """Processor, cores and versions."""
+    model = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        model = next((line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line), model)
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, scipy {scipy.__version__}"
+    return f"{model}, {os.cpu_count()} cores, one thread used; {versions}; {date.today().isoformat()}"
+
+
+def markdown(table: list[list[str]]) -> str:
+    """The report."""
+    head = ["set", "solver", "fits", "objective", "s per fit", "s per fit to the twin", "x analytic", "x differences", "figure"]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *table)]
+    note = "Figure: objective no worse than the twin's with analytic gradients, reached in 1/3 of its time and 1/20 of it with finite differences."
+    return "\n".join(["# Soft trees against a plain NODEC-DR", "", machine(), "", *lines, "", note, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--starts", type=int, default=20, help="random starts of every fold")
+    parser.add_argument("--folds", type=int, default=5, help="how many of the 5 folds to run")
+    parser.add_argument("--differences", type=int, default=1, help="starts of every fold for finite differences")
+    parser.add_argument("--quick", action="store_true", help="two folds of five starts")
+    parser.add_argument("--out", type=Path, default=Path("results/bench_soft.md"))
+    options = parser.parse_args()
+    if options.quick:
+        options.folds, options.starts = 2, 5
+    torch.set_num_threads(1)
+    table: list[list[str]] = []
+    for name in options.sets:
+        table += rows_of(name, bench(name, options.folds, options.starts, options.differences))
+        print(markdown(table), flush=True)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(markdown(table))
+
+
+if __name__ == "__main__":
+    main()
