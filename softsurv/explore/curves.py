@@ -1,0 +1,224 @@
+"""Numbers behind the pictures: curves by leaf, a tidy table of the leaves, predictions as frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidTimesError
+from softsurv.explore.style import read_data
+from softsurv.explore.view import tree_view
+from softsurv.nonparametric import StepFunction, kaplan_meier, restricted_mean
+
+FloatArray = NDArray[np.float64]
+
+KINDS = {
+    "survival": "predict_survival_function",
+    "cumulative_hazard": "predict_cumulative_hazard_function",
+    "hazard": "predict_hazard_function",
+}
+
+
+@dataclass(frozen=True)
+class LeafCurves:
+    """Curves of the rows of a leaf.
+
+    Attributes
+    ----------
+    leaf : int
+    rows : ndarray (n,)
+        Positions in the data.
+    values : ndarray (m, T)
+        Curve of each drawn row, by rising risk; at most ``max_curves``.
+    middle, lower, upper, mean : ndarray (T,)
+        Median, 5th and 95th centile and mean of the curves; nan without rows.
+    """
+
+    leaf: int
+    rows: NDArray[np.int64]
+    values: FloatArray
+    middle: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    mean: FloatArray
+
+
+def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, positive: bool = False) -> FloatArray:
+    """Even grid (T,) up to the horizon, by default the last event time in training; without 0 where positive."""
+    end = float(tree.unique_times_[-1]) if horizon is None else float(horizon)
+    if not 0 < end < np.inf:
+        raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+    # a hazard may be steep near time 0: quadratic spacing shows it
+    return end * np.linspace(0.0, 1.0, n_times)[1:] ** 2 if positive else np.linspace(0.0, end, n_times)
+
+
+def curves_by_leaf(
+    tree: Any,
+    data: SurvivalData,
+    times: FloatArray,
+    kind: str = "survival",
+    max_curves: int = 300,
+) -> list[LeafCurves]:
+    """Curves of the rows in each leaf, every leaf of the tree in turn, also the empty ones.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    data : SurvivalData
+    times : ndarray (T,)
+    kind : {"survival", "cumulative_hazard", "hazard"}
+    max_curves : int
+        Rows of a leaf beyond this number are thinned evenly by risk, so that the spread is kept.
+    """
+    leaf, risk = tree.apply(data.X), tree.predict(data.X)
+    predict = getattr(tree, KINDS[kind])
+    found = []
+    for number in range(tree_view(tree).n_leaves):
+        rows = np.flatnonzero(leaf == number)
+        chosen = rows[np.argsort(risk[rows], kind="stable")]
+        if chosen.size > max_curves:
+            chosen = chosen[np.linspace(0, chosen.size - 1, max_curves).round().astype(int)]
+        if rows.size == 0:
+            nothing = np.full(times.size, np.nan)
+            found.append(LeafCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
+            continue
+        values = np.asarray(predict(data.X.iloc[chosen], times=times))
+        lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
+        found.append(LeafCurves(number, rows, values, middle, lower, upper, values.mean(0)))
+    return found
+
+
+def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:
+    """Kaplan-Meier curve of some rows, with their weights and late entries."""
+    part = data.take(rows)
+    optional = [None if v is None else v.numpy() for v in (part.weight, part.entry)]
+    return kaplan_meier(part.time.numpy(), part.event.numpy(), *optional)
+
+
+def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
+    """Corners of a step curve from time 0 to where its data end, for drawing with steps-post."""
+    last = min(end, float(curve.times[-1])) if curve.times.size else end
+    inside = (curve.times > 0) & (curve.times < last)
+    at = np.concatenate([[0.0], curve.times[inside], [last]])
+    return at, curve(at)
+
+
+def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_features: int = 3) -> pd.DataFrame:
+    """One tidy row per leaf.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    data : SurvivalData or (X, y), optional
+        Rows to describe; the training rows by default, as the tree remembers them.
+    horizon : float, optional
+        End of the restricted mean, in the unit of time; the last event time in training by default.
+    n_features : int
+        How many features to name: those on the path to the leaf with the strongest say.
+
+    Returns
+    -------
+    DataFrame, index ``leaf``
+        ``n``, ``events``, ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
+        ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
+        Leaves without rows hold 0 and nan.
+
+    Examples
+    --------
+    >>> leaf_summary(tree, test)[["n", "events", "median"]]     # doctest: +SKIP
+    """
+    table, view = _table_of(tree, data), tree_view(tree)
+    end = float(default_times(tree, 2, horizon)[-1])
+    rows = []
+    for leaf in range(view.n_leaves):
+        mean = restricted_mean(table.curves[leaf], end) if table.n[leaf] else float("nan")
+        rows.append(
+            {
+                "leaf": leaf,
+                "n": int(table.n[leaf]),
+                "events": int(table.events[leaf]),
+                "median": float(table.median[leaf]),
+                "median_lower": float(table.median_lower[leaf]),
+                "median_upper": float(table.median_upper[leaf]),
+                "restricted_mean": mean,
+                "horizon": end,
+                "rule": view.path_words(leaf),
+                "top_features": ", ".join(view.top_features(leaf, n_features)),
+            }
+        )
+    return pd.DataFrame(rows).set_index("leaf")
+
+
+def _table_of(tree: Any, data: Any) -> Any:
+    if data is None:
+        return tree.leaf_table_
+    from softsurv.trees.leaf_table import leaf_table
+
+    read = read_data(data)
+    return leaf_table(tree.apply(read.X), read.time.numpy(), read.event.numpy(), tree_view(tree).n_leaves)
+
+
+def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None = None) -> pd.DataFrame:
+    """Survival probabilities as a table: one row per subject, one column per time.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    X : table of n rows
+    times : array_like (T,)
+        In the unit of the training times.
+    after : float, optional
+        Survival given survival up to this time.
+    """
+    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    if after is None:
+        values = tree.predict_survival_function(X, times=grid)
+    else:
+        values = tree.predict_conditional_survival(X, after, times=grid)
+    return pd.DataFrame(values, index=_index_of(X), columns=pd.Index(grid, name="time"))
+
+
+def prediction_frame(tree: Any, X: Any, times: ArrayLike = (), horizon: float | None = None) -> pd.DataFrame:
+    """What people ask of a prediction, one row per subject.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    X : table of n rows
+    times : array_like (T,)
+        Adds a column ``S(t)`` for each.
+    horizon : float, optional
+        End of the restricted mean.
+
+    Returns
+    -------
+    DataFrame
+        ``leaf``, ``risk``, ``median``, ``first_quartile`` (a quarter has had the event), ``expectation``.
+    """
+    end = float(default_times(tree, 2, horizon)[-1])
+    frame = pd.DataFrame(
+        {
+            "leaf": tree.apply(X),
+            "risk": tree.predict(X),
+            "first_quartile": tree.predict_quantile(X, 0.25),
+            "median": tree.predict_median(X),
+            "expectation": tree.predict_expectation(X, end),
+        },
+        index=_index_of(X),
+    )
+    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    if grid.size:
+        survival = tree.predict_survival_function(X, times=grid)
+        for k, time in enumerate(grid):
+            frame[f"S({time:g})"] = survival[:, k]
+    return frame
+
+
+def _index_of(X: Any) -> pd.Index | None:
+    frame = X.X if isinstance(X, SurvivalData) else X
+    return frame.index if isinstance(frame, pd.DataFrame) else None

@@ -1,0 +1,192 @@
+"""Curves of the rows, coloured by leaf: survival, hazard, cumulative hazard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softsurv.explore.curves import (
+    KINDS,
+    FloatArray,
+    LeafCurves,
+    curves_by_leaf,
+    default_times,
+    leaf_kaplan_meier,
+    steps,
+)
+from softsurv.explore.style import (
+    INK,
+    leaf_style,
+    new_axes,
+    plain_axes,
+    read_data,
+    survival_axes,
+    time_label,
+    unit_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from softsurv.data.survival_data import SurvivalData
+
+
+def plot_leaf_curves(
+    tree: Any,
+    data: Any,
+    ax: Axes | None = None,
+    *,
+    horizon: float | None = None,
+    time_unit: str | None = None,
+    show_kaplan_meier: bool = False,
+    max_curves: int = 300,
+) -> Axes:
+    """Survival curves of all rows, coloured by the leaf they fall into.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    data : SurvivalData or (X, y)
+        Rows to draw.
+    ax : matplotlib axes, optional
+        A new figure by default.
+    horizon : float, optional
+        End of the time axis; the last event time in training by default.
+    time_unit : str, optional
+        For the label; known for the package's own data sets.
+    show_kaplan_meier : bool
+        Add the Kaplan-Meier curve of each leaf's rows as black steps, in the leaf's line style.
+    max_curves : int
+        Most thin curves per leaf; more rows are thinned evenly by risk.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Notes
+    -----
+    Thin lines are individual rows, the thick line with the leaf's own dashes is the median of its curves.
+    Leaves without rows are named in the legend.
+
+    References
+    ----------
+    Paper `sst`, Figure 6.
+
+    Examples
+    --------
+    >>> ax = plot_leaf_curves(tree, test)                       # doctest: +SKIP
+    >>> ax.figure.savefig("curves.png")                         # doctest: +SKIP
+    """
+    read = read_data(data)
+    times = default_times(tree, horizon=horizon)
+    ax = survival_axes(new_axes(ax), time_label(read, time_unit))
+    leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
+    _draw_leaves(ax, leaves, times)
+    if show_kaplan_meier:
+        for one in leaves:
+            if one.rows.size:
+                x, y = steps(leaf_kaplan_meier(read, one.rows), times[-1])
+                ax.step(x, y, where="post", color=INK, linestyle=leaf_style(one.leaf).linestyle, linewidth=1.1)
+        ax.plot([], [], color=INK, linewidth=1.1, label="Kaplan-Meier of the leaf")
+    ax.set_xlim(0, times[-1])
+    _legend(ax)
+    return ax
+
+
+def plot_hazard(
+    tree: Any,
+    data: Any,
+    ax: Axes | None = None,
+    *,
+    horizon: float | None = None,
+    time_unit: str | None = None,
+    max_curves: int = 100,
+) -> Axes:
+    """Hazards of all rows, coloured by leaf, per unit of time; arguments as in :func:`plot_leaf_curves`.
+
+    Examples
+    --------
+    >>> ax = plot_hazard(tree, test, time_unit="days")          # doctest: +SKIP
+    """
+    return _plot_kind("hazard", tree, data, ax, horizon, time_unit, max_curves)
+
+
+def plot_cumulative_hazard(
+    tree: Any,
+    data: Any,
+    ax: Axes | None = None,
+    *,
+    horizon: float | None = None,
+    time_unit: str | None = None,
+    max_curves: int = 100,
+) -> Axes:
+    """Cumulative hazards of all rows, coloured by leaf; arguments as in :func:`plot_leaf_curves`.
+
+    Examples
+    --------
+    >>> ax = plot_cumulative_hazard(tree, test)                 # doctest: +SKIP
+    """
+    return _plot_kind("cumulative_hazard", tree, data, ax, horizon, time_unit, max_curves)
+
+
+def _plot_kind(
+    kind: str,
+    tree: Any,
+    data: Any,
+    ax: Axes | None,
+    horizon: float | None,
+    time_unit: str | None,
+    max_curves: int,
+) -> Axes:
+    read = read_data(data)
+    times = default_times(tree, horizon=horizon, positive=kind == "hazard")
+    ax = plain_axes(new_axes(ax))
+    leaves = curves_by_leaf(tree, read, times, kind, max_curves)
+    _draw_leaves(ax, leaves, times)
+    ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
+    ax.set_ylim(0, _robust_top(leaves))
+    _legend(ax)
+    return ax
+
+
+def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
+    if kind == "cumulative_hazard":
+        return "Cumulative hazard"
+    unit = unit_of(data, time_unit)
+    return f"Hazard (events per {unit.removesuffix('s')})" if unit else "Hazard (events per unit of time)"
+
+
+def _robust_top(leaves: list[LeafCurves]) -> float:
+    """Top of the axis: 1.1 times the highest of the leaves' 95th centiles, so that one row cannot flatten the rest."""
+    tops = [np.quantile(one.upper, 0.98) for one in leaves if one.rows.size]
+    return 1.1 * float(max(tops))
+
+
+def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
+    """Thin individual curves in one collection per leaf, then the medians above them all."""
+    from matplotlib.collections import LineCollection
+
+    for one in leaves:
+        if one.rows.size:
+            alpha = float(np.clip(12 / len(one.values), 0.06, 0.6))
+            lines = [np.column_stack([times, row]) for row in one.values]
+            thin = LineCollection(lines, colors=leaf_style(one.leaf).color, linewidths=0.6, alpha=alpha, zorder=2)
+            ax.add_collection(thin)
+    for one in leaves:
+        look = leaf_style(one.leaf)
+        if one.rows.size == 0:
+            ax.plot([], [], color=look.color, linestyle=look.linestyle, alpha=0.35, label=f"leaf {one.leaf}: no rows")
+            continue
+        ax.plot(times, one.middle, color="white", linewidth=3.4, zorder=3)
+        label = f"leaf {one.leaf}: n = {one.rows.size}"
+        ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.0, zorder=4, label=label)
+
+
+def _legend(ax: Axes) -> None:
+    many = len(ax.get_legend_handles_labels()[0]) > 5
+    ax.legend(fontsize=8, frameon=True, framealpha=0.9, edgecolor="none", ncols=2 if many else 1, handlelength=3)
+
+
+__all__ = ["KINDS", "plot_cumulative_hazard", "plot_hazard", "plot_leaf_curves"]

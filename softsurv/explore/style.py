@@ -1,0 +1,100 @@
+"""Looks shared by every picture: colours and line styles of the leaves, axes, labels with units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FloatArray = NDArray[np.float64]
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8A6D00")
+"""Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,
+is darkened to an olive."""
+
+DASHES = ("-", "--", "-.", ":")
+SVG_DASHES = ("", "6 2.5", "7 2 1.5 2", "1.5 2")
+INK, MUTED, PAPER, RULE_FILL = "#1a1a1a", "#5f6670", "#ffffff", "#f3f5f7"
+
+
+class LeafStyle(NamedTuple):
+    """Colour and line style of a leaf; a style names its leaf in black and white too."""
+
+    color: str
+    linestyle: str
+    svg_dash: str
+
+
+def leaf_style(leaf: int) -> LeafStyle:
+    """The same leaf looks the same in every picture; 32 leaves have a look of their own."""
+    turn = (leaf + leaf // len(OKABE_ITO)) % len(DASHES)
+    return LeafStyle(OKABE_ITO[leaf % len(OKABE_ITO)], DASHES[turn], SVG_DASHES[turn])
+
+
+def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
+    """The given axes, or those of a new figure of that size in inches."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def read_data(data: Any) -> SurvivalData:
+    """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take."""
+    if isinstance(data, tuple) and len(data) == 2:
+        return survival_data(*data)
+    return survival_data(data)
+
+
+def unit_of(data: SurvivalData | None, time_unit: str | None) -> str:
+    """The unit of time: as given, or what the catalogue says of a named data set, else nothing."""
+    if time_unit is not None:
+        return time_unit
+    from softsurv.data.catalogue import DATASETS
+
+    info = DATASETS.get(data.name) if data is not None and data.name is not None else None
+    return "" if info is None else info.unit
+
+
+def time_label(data: SurvivalData | None, time_unit: str | None, quantity: str = "Time") -> str:
+    """Axis label with its unit."""
+    unit = unit_of(data, time_unit)
+    return f"{quantity} ({unit})" if unit else quantity
+
+
+def with_unit(value: float, unit: str) -> str:
+    """A time in words."""
+    if not np.isfinite(value):
+        return "not reached"
+    return f"{value:.4g} {unit}".rstrip()
+
+
+def survival_axes(ax: Axes, xlabel: str, ylabel: str = "Survival probability") -> Axes:
+    """Axes of survival curves: both from 0, light grid, no box."""
+    ax.set(xlabel=xlabel, ylabel=ylabel, ylim=(0.0, 1.02))
+    ax.set_xlim(left=0.0)
+    return plain_axes(ax)
+
+
+def plain_axes(ax: Axes) -> Axes:
+    """No box, a light grid behind the curves."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(True, color="#e3e6ea", linewidth=0.6)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def shorten(name: str, limit: int) -> str:
+    """A long name with its middle left out: both ends of ``product_travel=Yes`` say something."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (limit - 1 - head) :]}"

@@ -1,0 +1,248 @@
+"""The tree as a picture: rules at the branch nodes, survival curves in the leaves."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from softsurv.explore.curves import (
+    FloatArray,
+    LeafCurves,
+    curves_by_leaf,
+    default_times,
+    leaf_kaplan_meier,
+    steps,
+)
+from softsurv.explore.style import (
+    INK,
+    MUTED,
+    RULE_FILL,
+    leaf_style,
+    read_data,
+    time_label,
+    unit_of,
+    with_unit,
+)
+from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.nonparametric import median
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from softsurv.data.survival_data import SurvivalData
+
+LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY = 1.9, 1.45, 1.0, 0.5, 0.6, 0.35
+"""Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, and
+of the key to the lines."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places in axes fractions."""
+
+    centre: dict[int, float]
+    level: tuple[float, ...]  # height of the branch nodes of each level
+    panel_bottom: float
+    panel_height: float
+    panel_top: float  # with the numbers above the panel
+    unit: float  # width of a leaf
+    width_inches: float
+
+
+def plot_tree(
+    tree: Any,
+    data: Any,
+    ax: Axes | None = None,
+    *,
+    horizon: float | None = None,
+    time_unit: str | None = None,
+    max_terms: int = 3,
+    max_curves: int = 300,
+) -> Axes:
+    """The tree with a panel of survival curves in every leaf.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    data : SurvivalData or (X, y)
+        Rows to send down the tree.
+    ax : matplotlib axes, optional
+        A new figure by default, 1.9 inches per leaf wide; a given axes should offer that for legible text.
+    horizon : float, optional
+        End of the time axes; the last event time in training by default.
+    time_unit : str, optional
+        For the labels; known for the package's own data sets.
+    max_terms : int
+        Features that a rule names; the weaker ones are counted.
+    max_curves : int
+        Rows per leaf that median and spread rest on; more rows are thinned evenly by risk.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Notes
+    -----
+    In a leaf: the band is the 5th to 95th centile of the rows' predicted curves, the coloured line their median,
+    the dotted grey line their mean, which is what the black steps, the Kaplan-Meier curve of the same rows, should
+    follow. A row goes left where the rule is true.
+
+    Examples
+    --------
+    >>> ax = plot_tree(tree, test)                              # doctest: +SKIP
+    >>> ax.figure.savefig("tree.pdf", bbox_inches="tight")      # doctest: +SKIP
+    """
+    read, view = read_data(data), tree_view(tree)
+    times = default_times(tree, horizon=horizon)
+    leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
+    ax = _tree_axes(ax, view)
+    place = _layout(ax, view)
+    for node in view.nodes:
+        _draw_edge(ax, view, node, place)
+    for node in view.branches:
+        _draw_rule(ax, node, place, max_terms)
+    for one in leaves:
+        _draw_panel(ax, view, one, read, times, place, time_unit)
+    _draw_key(ax, place)
+    return ax
+
+
+def _tree_axes(ax: Axes | None, view: TreeView) -> Axes:
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        size = (max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY)
+        figure = plt.figure(figsize=size)
+        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set_axis_off()
+    return ax
+
+
+def _layout(ax: Axes, view: TreeView) -> Layout:
+    """Shares of the axes: fixed inches for labels, the rest divided between rules and panels."""
+    figure: Any = ax.figure
+    box = ax.get_position()
+    width = box.width * figure.get_figwidth()
+    height = box.height * figure.get_figheight()
+    foot, head, key = FOOT / height, HEAD / height, KEY / height
+    free = height - FOOT - HEAD - KEY
+    panel = free * PANEL_HEIGHT / (PANEL_HEIGHT + view.depth * LEVEL_HEIGHT)
+    top = foot + panel / height + head
+    step = (1 - key - top) / max(view.depth, 1)
+    levels = tuple(1 - key - (k + 0.4) * step for k in range(view.depth))
+    unit = 1 / view.n_leaves
+    centre = {index: (place + 0.5) * unit for index, place in view.centres().items()}
+    return Layout(centre, levels, foot, panel / height, top, unit, width)
+
+
+def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout) -> None:
+    """An elbow from the parent: across at the parent's height, then down; labelled at its turn."""
+    if node.parent < 0:
+        return
+    parent = view.nodes[node.parent]
+    start, end = place.centre[parent.index], place.centre[node.index]
+    high = place.level[parent.level]
+    low = place.panel_top if node.leaf >= 0 else place.level[node.level]
+    ax.plot([start, end, end], [high, high, low], color=MUTED, linewidth=1.1, zorder=1, solid_joinstyle="round")
+    left = parent.left == node.index
+    ax.annotate(
+        "yes" if left else "no",
+        (end, high),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="left" if left else "right",
+        va="bottom",
+        fontsize=7.5,
+        color=MUTED,
+    )
+
+
+def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
+    """A rule in a box at most 1.5 leaves wide: between neighbours and clear of the vertical edges."""
+    assert node.split is not None
+    size = 8.5
+    characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * size / 72)), 12)
+    text = node.split.text(max_terms, name_limit=characters - 8)
+    ax.text(
+        place.centre[node.index],
+        place.level[node.level],
+        "\n".join(_wrapped(text, characters)),
+        ha="center",
+        va="center",
+        fontsize=size,
+        color=INK,
+        zorder=3,
+        bbox={"boxstyle": "round,pad=0.35", "facecolor": RULE_FILL, "edgecolor": MUTED, "linewidth": 0.8},
+    )
+
+
+def _wrapped(text: str, characters: int) -> list[str]:
+    """Lines that keep a sign with its term: ``- 3.2 nodes`` is never parted."""
+    text = re.sub(r" ([+-]) (\d\S*) ", " \\1\u00a0\\2\u00a0", text)
+    text = re.sub(r" (>|<=|=|\+|-) ", " \\1\u00a0", text)
+    return textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False)
+
+
+def _draw_panel(
+    ax: Axes,
+    view: TreeView,
+    one: LeafCurves,
+    data: SurvivalData,
+    times: FloatArray,
+    place: Layout,
+    time_unit: str | None,
+) -> None:
+    """Curves of a leaf in inset axes, with its numbers above."""
+    centre = place.centre[view.leaf_node(one.leaf).index]
+    # room for tick labels at the left, and for a word on the first panel
+    panel = ax.inset_axes((centre - 0.32 * place.unit, place.panel_bottom, 0.78 * place.unit, place.panel_height))
+    look = leaf_style(one.leaf)
+    panel.set(xlim=(0, times[-1]), ylim=(0, 1.02), yticks=[0, 0.5, 1])
+    panel.set_yticklabels(["0", "0.5", "1"])
+    panel.locator_params(axis="x", nbins=4)
+    panel.tick_params(labelsize=7.5, length=2.5, pad=2)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.set_xlabel(time_label(data, time_unit), fontsize=8, labelpad=2)
+    if one.leaf == 0:
+        panel.set_ylabel("Survival", fontsize=8, labelpad=1)
+    if one.rows.size == 0:
+        panel.text(0.5, 0.5, "no rows\narrive here", transform=panel.transAxes, ha="center", va="center", fontsize=8)
+        panel.set_facecolor(RULE_FILL)
+        numbers = "n = 0\n"
+    else:
+        panel.fill_between(times, one.lower, one.upper, color=look.color, alpha=0.22, linewidth=0)
+        curve = leaf_kaplan_meier(data, one.rows)
+        x, y = steps(curve, times[-1])
+        panel.step(x, y, where="post", color=INK, linewidth=0.9)
+        panel.plot(times, one.mean, color=MUTED, linestyle=":", linewidth=1.2)
+        panel.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=1.8)
+        events = int(data.event[one.rows].sum())
+        middle = with_unit(median(curve), unit_of(data, time_unit))
+        numbers = f"n = {one.rows.size}, events = {events}\nmedian {middle}"
+    panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=8, color=INK, pad=4, linespacing=1.25)
+
+
+def _draw_key(ax: Axes, place: Layout) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    color = leaf_style(0).color
+    ax.legend(
+        handles=[
+            Line2D([], [], color=color, linewidth=1.8, label="predicted: median"),
+            Patch(facecolor=color, alpha=0.22, label="5–95 %"),
+            Line2D([], [], color=MUTED, linestyle=":", linewidth=1.2, label="mean"),
+            Line2D([], [], color=INK, linewidth=0.9, label="Kaplan-Meier"),
+        ],
+        loc="upper center" if place.width_inches < 6 else "upper right",
+        ncols=4,
+        fontsize=8 if place.width_inches >= 6 else 7,
+        frameon=False,
+        borderaxespad=0.1,
+        handlelength=2,
+        columnspacing=1.2,
+    )
