@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_bounds import floor_with_split, least_objective, useful_depth
+from softsurv.exact.ibs_bounds import floor_with_split, useful_depth
 from softsurv.exact.ibs_depth_two import IMPROVEMENT, expand, solve_shallow
 from softsurv.exact.ibs_table import Rows, split_rows
 from softsurv.results import Status
@@ -90,10 +90,22 @@ class Search:
     cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
     splits_tried: int = 0
 
+    @property
+    def everyone(self) -> NDArray[np.int64]:
+        """Index of all rows."""
+        return np.arange(self.rows.weight.size)
+
+    def entry(self, node: Node, depth: int) -> Entry | None:
+        """What is known of a node at a depth; None if it was not visited, or can only be a leaf."""
+        return self.cache.get((node.key, self._useful(node, depth)))
+
+    def entries_of(self, node: Node) -> list[Entry]:
+        """What is known of a node at any depth."""
+        return [entry for (key, _), entry in self.cache.items() if key == node.key]
+
     def root(self) -> Node:
         """The whole training set."""
-        index = np.arange(self.rows.weight.shape[0])
-        *_, whole, key = expand(self.rows, index, self.mode, self.equal, self.min_rows)
+        *_, whole, key = expand(self.rows, self.everyone, self.mode, self.equal, self.min_rows)
         return Node((int(key[0]), int(key[1])), whole[0], whole[2], whole[1])
 
     def solve(self, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> tuple[float, bool]:
@@ -104,8 +116,8 @@ class Search:
             return as_leaf, True
         entry = self.cache.get((node.key, depth))
         if entry is None:
-            self._check_limits()
-            entry = Entry(floor_with_split(as_leaf, node.bound, self.complexity), as_leaf)
+            self.check_limits(len(self.cache))
+            entry = Entry(floor_with_split(node.leaf, node.bound, self.complexity), as_leaf)
             self.cache[node.key, depth] = entry
         if entry.solved:
             return entry.value, True
@@ -127,9 +139,7 @@ class Search:
         for leaves in (2, 3, 4):
             value = loss[leaves] + self.complexity * leaves
             if value < entry.value - IMPROVEMENT:
-                root, one, zero = (int(s) for s in plan[leaves])
-                entry.value = value
-                entry.plan = Plan(root, _stump(one), _stump(zero))
+                entry.value, entry.plan = value, shallow_plan(plan[leaves])
         entry.lower = min(entry.value, max(entry.lower, budget))
 
     def _solve_deep(
@@ -140,11 +150,11 @@ class Search:
         if exact and value < entry.value - IMPROVEMENT:
             entry.value, entry.plan = value, self._plan(node, depth - 1)
         unresolved = math.inf  # least lower bound of the splits that did not become the incumbent
-        options = self._children(index)
+        options = self.children(index)
         for position, option in enumerate(options):
             try:
                 value, plan = self._try_split(option, index, depth, min(budget, entry.value - IMPROVEMENT))
-            except Stop:
+            except (Stop, KeyboardInterrupt):
                 rest = [sum(self._floor(child, depth - 1) for child in later[1]) for later in options[position:]]
                 entry.lower = max(entry.lower, min(entry.value, unresolved, *rest))
                 raise
@@ -177,7 +187,7 @@ class Search:
 
     def _plan(self, node: Node, depth: int) -> Plan | None:
         """Plan of a solved node."""
-        entry = self.cache.get((node.key, self._useful(node, depth)))
+        entry = self.entry(node, depth)
         return None if entry is None else entry.plan
 
     def _useful(self, node: Node, depth: int) -> int:
@@ -185,13 +195,14 @@ class Search:
 
     def _floor(self, node: Node, depth: int) -> float:
         """Best known lower bound of a node's objective."""
-        depth = self._useful(node, depth)
-        entry = self.cache.get((node.key, depth))
+        entry = self.entry(node, depth)
         if entry is not None:
             return entry.lower
-        return least_objective(node.leaf, node.bound, depth, self.complexity)
+        if self._useful(node, depth) == 0:
+            return node.leaf + self.complexity
+        return floor_with_split(node.leaf, node.bound, self.complexity)
 
-    def _children(self, index: NDArray[np.int64]) -> list[Option]:
+    def children(self, index: NDArray[np.int64]) -> list[Option]:
         """Both children of every useful split, the best stump first."""
         feature, cost, count, bound, key, _, _ = expand(self.rows, index, self.mode, self.equal, self.min_rows)
         order = np.argsort(cost[0] + cost[1], kind="stable")
@@ -211,12 +222,24 @@ class Search:
         ]
         return list(zip(feature[order].tolist(), zip(*sides, strict=True), strict=True))
 
-    def _check_limits(self) -> None:
+    def check_limits(self, entries: int) -> None:
+        """Raise `Stop` when time or memory has run out."""
         if time.perf_counter() > self.limits.deadline:
             raise Stop(Status.TIME_LIMIT)
-        if len(self.cache) >= self.limits.max_entries:
+        if entries >= self.limits.max_entries:
             raise Stop(Status.MEMORY_LIMIT)
+
+
+def shallow_plan(splits: NDArray[np.int64]) -> Plan:
+    """Plan of a tree of depth two from its three splits, -1 for none."""
+    root, one, zero = (int(split) for split in splits)
+    return Plan(root, _stump(one), _stump(zero))
 
 
 def _stump(split: int) -> Plan | None:
     return None if split < 0 else Plan(split, None, None)
+
+
+def leaf_count(plan: Plan | None) -> int:
+    """Leaves of a plan."""
+    return 1 if plan is None else leaf_count(plan.one) + leaf_count(plan.zero)

@@ -21,9 +21,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import isotonic_regression
 
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier
+
+NEGLIGIBLE = 1e-12
+"""Share of the largest weight below which a step of time does not move a curve."""
 
 FloatArray = NDArray[np.float64]
 Leaf = Literal["km", "ipcw"]
@@ -49,7 +53,7 @@ class IbsScore:
     time, event : ndarray, shape (N,)
         Observed times and event indicators.
     weight : ndarray, shape (N,)
-        Case weights, > 0.
+        Case weights, > 0, with mean 1: only their ratios matter.
     time_range : {"observed", "origin"}
         Divide by (last - first time), or by the last time (eq. 1 as printed).
     """
@@ -73,7 +77,8 @@ class IbsScore:
             )
         if not (weight_ > 0.0).all():
             raise InvalidSurvivalDataError("weight must be > 0 for an optimal tree, got 0; drop these rows")
-        return cls(time_, event_, weight_, time_range)
+        equal = bool(np.ptp(weight_) == 0.0)
+        return cls(time_, event_, np.ones_like(weight_) if equal else weight_ / weight_.mean(), time_range)
 
     @property
     def censoring(self) -> StepFunction:
@@ -124,23 +129,31 @@ class IbsScore:
         victim = np.where(dead, survival**2, 0.0) @ grid.dt / g[at]
         return np.asarray(self.weight * (survivor + victim))
 
-    def curve(self, rows: NDArray[np.int_], leaf: Leaf = "km") -> FloatArray:
+    def curve(self, rows: NDArray[np.int_], leaf: Leaf = "km", monotone: bool = False) -> FloatArray:
         """Leaf curve (T,) of some rows: Kaplan-Meier, or the pointwise minimiser of their score.
 
         The minimiser is S* = B / (B + D). Where nobody is at risk and nobody died it is not determined: it keeps
-        its last value.
+        its last value. ``monotone`` makes it non-increasing: weighted antitonic regression with weights
+        dt * (B + D), the best non-increasing curve for the same score.
         """
-        times = self.grid().times
+        times, _, dt = self.grid()
         if leaf == "km":
             return np.asarray(kaplan_meier(self.time[rows], self.event[rows], self.weight[rows])(times))
         b, d = self.curve_weights(rows)
         total = b + d
         known = np.flatnonzero(total > 0.0)
-        latest = np.maximum.accumulate(np.where(total > 0.0, np.arange(times.size), -1))
-        value = np.ones(times.size)
-        value[known] = b[known] / total[known]
-        return np.where(latest >= 0, value[np.maximum(latest, 0)], 1.0)
+        value = b[known] / total[known]
+        if monotone:
+            value = isotonic_regression(value, weights=_positive(dt * total)[known], increasing=False).x
+        levels = np.concatenate([[1.0], value])
+        return np.asarray(levels[np.searchsorted(known, np.arange(times.size), side="right")])
 
     def leaf_loss(self, rows: NDArray[np.int_], leaf: Leaf = "km") -> float:
         """Score of a leaf under its own curve."""
         return self.loss(rows, self.curve(rows, leaf))
+
+
+def _positive(weights: FloatArray) -> FloatArray:
+    """Weights with zeros (steps of no length) replaced by one too small to matter."""
+    scale = float(weights.max(initial=0.0))
+    return np.maximum(weights, NEGLIGIBLE * scale if scale > 0.0 else 1.0)

@@ -1,0 +1,119 @@
+"""Best trees of every size for the integrated Brier score: the search of `ibs_search.py` with a vector per node.
+
+A node's value is the list of least losses with at most 1, 2, ..., K leaves; a split combines its children's lists by
+min-plus convolution. Complexity plays no part, so the path answers every complexity at once, and `max_leaves` too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.exact.ibs_depth_two import IMPROVEMENT, solve_shallow
+from softsurv.exact.ibs_search import Node, Plan, Search, shallow_plan
+from softsurv.exact.ibs_table import split_rows
+
+Sizes = list[tuple[float, Plan | None]]
+"""Least loss with at most k leaves and its plan, for k = 1, 2, ..."""
+
+
+@dataclass
+class SizePath:
+    """Least loss for every number of leaves, over trees of limited depth."""
+
+    search: Search
+    cache: dict[tuple[tuple[int, int], int, int], Sizes] = field(default_factory=dict)
+    incumbent: Sizes = field(default_factory=list)
+    """Best trees of the whole training set so far: what is left when a limit stops the search."""
+
+    def solve(self, root: Node, depth: int, leaves: int) -> None:
+        """Fill ``incumbent`` for the whole training set, shallow trees first."""
+        for limit in range(min(2, depth), depth + 1):
+            sizes = self.best(root, self.search.everyone, limit, leaves)
+            self.incumbent = list(sizes)
+            if limit >= self._useful(root, depth, leaves)[0]:
+                break
+
+    def best(self, node: Node, index: NDArray[np.int64], depth: int, leaves: int) -> Sizes:
+        """Least losses with 1, ..., ``leaves`` leaves; the list is shorter where more leaves cannot help."""
+        depth, leaves = self._useful(node, depth, leaves)
+        if depth == 0:
+            return [(node.leaf, None)]
+        known = self.cache.get((node.key, depth, leaves))
+        if known is None:
+            self.search.check_limits(len(self.cache))
+            if depth <= 2:
+                known = self._shallow(node, index, depth, leaves)
+            else:
+                known = self._deep(node, index, depth, leaves)
+            self.cache[node.key, depth, leaves] = known
+        return known
+
+    def _useful(self, node: Node, depth: int, leaves: int) -> tuple[int, int]:
+        """Depth and leaves that can matter: rows, and a leaf that already meets its lower bound."""
+        leaves = min(leaves, int(node.size // self.search.min_rows))
+        if node.leaf <= node.bound + IMPROVEMENT:
+            return 0, 1
+        depth = max(min(depth, leaves - 1), 0)
+        return depth, leaves if depth >= 31 else min(leaves, 2**depth)
+
+    def _shallow(self, node: Node, index: NDArray[np.int64], depth: int, leaves: int) -> Sizes:
+        """Depth one or two: every pair of splits at once."""
+        s = self.search
+        features = np.arange(s.rows.x.shape[1])
+        loss, plan = solve_shallow(s.rows, index, features, s.mode, s.equal, depth, s.min_rows, 0.0, math.inf)
+        sizes: Sizes = [(node.leaf, None)]
+        for k in range(2, leaves + 1):
+            improves = loss[k] < sizes[-1][0] - IMPROVEMENT
+            sizes.append((float(loss[k]), shallow_plan(plan[k])) if improves else sizes[-1])
+        return sizes
+
+    def _deep(self, node: Node, index: NDArray[np.int64], depth: int, leaves: int) -> Sizes:
+        """Try every first split; one whose children's bounds improve no size is skipped."""
+        sizes = list(self.best(node, index, depth - 1, leaves))
+        sizes += [sizes[-1]] * (leaves - len(sizes))
+        for split, (one, zero) in self.search.children(index):
+            left, right = _floors(one, leaves), _floors(zero, leaves)
+            if not _improves(left, right, sizes):
+                continue
+            ones, zeros = split_rows(self.search.rows.x, index, split)
+            below = self.best(one, ones, depth - 1, leaves - 1)
+            if not _improves([loss for loss, _ in below], right, sizes):
+                continue
+            _combine(split, below, self.best(zero, zeros, depth - 1, leaves - 1), sizes)
+            if index.size == self.search.rows.weight.size:  # the root: keep what a limit would leave
+                self.incumbent = list(sizes)
+        return sizes
+
+
+def _floors(node: Node, leaves: int) -> list[float]:
+    """Lower bounds of a child's losses: exact as a leaf, the additive bound otherwise."""
+    return [node.leaf, min(node.leaf, node.bound)] if leaves > 2 else [node.leaf]
+
+
+def _improves(left: list[float], right: list[float], sizes: Sizes) -> bool:
+    """Whether some number of leaves could become better with these bounds of the two sides.
+
+    The last bound of a side holds for more leaves too; ``sizes`` never rises, so the fewest leaves decide.
+    """
+    return any(
+        a + b < sizes[i + j + 1][0] - IMPROVEMENT
+        for i, a in enumerate(left)
+        for j, b in enumerate(right)
+        if i + j + 1 < len(sizes)
+    )
+
+
+def _combine(split: int, one: Sizes, zero: Sizes, sizes: Sizes) -> None:
+    """Min-plus convolution of the children's lists into ``sizes``, which stays non-increasing."""
+    for i, (a, plan_one) in enumerate(one):
+        for j, (b, plan_zero) in enumerate(zero):
+            k = i + j + 2
+            if k <= len(sizes) and a + b < sizes[k - 1][0] - IMPROVEMENT:
+                better = (a + b, Plan(split, plan_one, plan_zero))
+                for size in range(k - 1, len(sizes)):
+                    if better[0] < sizes[size][0] - IMPROVEMENT:
+                        sizes[size] = better

@@ -1,0 +1,76 @@
+"""From a training set to the rows of the integrated-Brier-score search, and from a plan back to leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.exact.ibs_bounds import equivalent_points, with_reference
+from softsurv.exact.ibs_table import Rows
+from softsurv.exact.tasks.ibs import IbsScore
+
+KEY_SEED = 20240218
+"""Seed of the words that name sets of rows; the result does not depend on it."""
+
+MERGE_FACTOR = 8
+"""Equal rows (features, time, event) are merged when that many fall together: fewer, and bit counts are faster."""
+
+
+def row_groups(x: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Group (N,) of every row: equal rows have equal numbers, from 0 on."""
+    words = np.packbits(x, axis=1)  # (N, ceil(P / 8))
+    padded = np.zeros((x.shape[0], -(-max(words.shape[1], 1) // 8) * 8), dtype=np.uint8)
+    padded[:, : words.shape[1]] = words
+    group = np.zeros(x.shape[0], dtype=np.int64)
+    for column in padded.view(np.uint64).T:
+        _, code = np.unique(column, return_inverse=True)
+        _, group = np.unique(group * (code.max() + 1) + code, return_inverse=True)
+    return group.astype(np.int64)
+
+
+def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.float64] | None = None) -> Rows:
+    """Sort, scale and, where it pays, merge the rows.
+
+    Parameters
+    ----------
+    x : (N, P) uint8
+        Binary features.
+    score : IbsScore
+        Times, events and weights, with the conventions of the objective.
+    reference : (N,), optional
+        Loss of a reference model on every row, in units of the objective.
+    """
+    grid = score.grid()
+    positive = np.where(grid.g > 0.0, grid.g, 1.0)
+    t = np.concatenate([[0.0], np.cumsum(grid.dt[:-1])])
+    th = np.concatenate([[0.0], np.cumsum((grid.dt / positive)[:-1])])
+    time_id = np.searchsorted(grid.times, score.time)
+    order = np.lexsort((~score.event, time_id))
+    time_id, weight, x = time_id[order], score.weight[order], np.ascontiguousarray(x[order])
+    event = score.event[order] & (grid.g[time_id] > 0.0)
+    v = np.where(event, weight / positive[time_id], 0.0)
+    group = row_groups(x)
+    bound = equivalent_points(group, time_id, weight, v, grid.g, t)
+    if reference is not None:
+        bound = with_reference(bound, group, reference[order])
+    count = np.ones(weight.size)
+    same = _equal_rows(group, time_id, event)
+    if same.max() + 1 < weight.size and (weight.size >= MERGE_FACTOR * (same.max() + 1) or np.ptp(weight) > 0):
+        weight, v, bound, count = (np.bincount(same, column) for column in (weight, v, bound, count))
+        _, first = np.unique(same, return_index=True)
+        time_id, x = time_id[first], np.ascontiguousarray(x[first])
+    key = np.random.default_rng(KEY_SEED).integers(0, 2**64, size=(weight.size, 2), dtype=np.uint64)
+    return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th)
+
+
+def has_equal_rows(rows: Rows) -> bool:
+    """True if every row counts once and weighs the same: bit counts can then stand for sums."""
+    return bool((rows.count == 1.0).all() and (rows.weight == 1.0).all())
+
+
+def _equal_rows(
+    group: NDArray[np.int64], time_id: NDArray[np.int64], event: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Number (N,) of each row's class of equal features, time and event, in the order of first appearance."""
+    code = (time_id * 2 + ~event) * (group.max() + 1) + group  # sorted by time, events first
+    return np.unique(code, return_inverse=True)[1].astype(np.int64)
