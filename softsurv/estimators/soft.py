@@ -27,8 +27,9 @@ from softsurv.hazards import get_family
 from softsurv.results import FitReport, Status
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.parallel import map_parts, one_core_each, slabs
 from softsurv.soft.problem import make_problem
-from softsurv.soft.selection import Candidate, Selection, select, slabs
+from softsurv.soft.selection import Candidate, Selection, select
 from softsurv.soft.train import Trained, fit_single_leaf, start_leaves, start_routing, train
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
@@ -146,9 +147,9 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         data = self._encode(raw)
         seed = 0 if self.random_state is None else int(self.random_state)
         device, dtype = choose_device(self.device), getattr(torch, self.dtype)
-        with Budget(self.time_limit) as budget:
-            candidate = self._choose(data, seed, device, dtype, budget)
-            self._train(data, candidate, seed, device, dtype, budget)
+        with Budget(self.time_limit) as budget, one_core_each() as workers:
+            candidate = self._choose(data, seed, device, dtype, budget, workers)
+            self._train(data, candidate, seed, device, dtype, budget, workers)
         self.leaf_table_ = leaf_table(self._leaf(_Rows(data.x)), raw.time.numpy(), raw.event.numpy(), 2**self.depth_)
         return self
 
@@ -167,7 +168,13 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         return raw.with_features(encoded)
 
     def _choose(
-        self, data: SurvivalData, seed: int, device: torch.device, dtype: torch.dtype, budget: Budget
+        self,
+        data: SurvivalData,
+        seed: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        budget: Budget,
+        workers: int,
     ) -> Candidate:
         """Depth and penalties: as given, or by inner cross-validation where something is left open."""
         settings = settings_of(self)
@@ -177,7 +184,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         assert settings.grid is not None
         bar = self._bar("choosing")
         chosen: Selection = select(
-            data, settings.families, settings.grid, seed, device, dtype, budget, bar and bar.set_description
+            data, settings.families, settings.grid, seed, device, dtype, budget, bar and bar.set_description, workers
         )
         if bar is not None:
             bar.close()
@@ -193,6 +200,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         device: torch.device,
         dtype: torch.dtype,
         budget: Budget,
+        workers: int,
     ) -> None:
         settings = settings_of(self)
         family = get_family(self.leaf, **settings.family_settings)
@@ -215,16 +223,17 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         routing = self._starts(data, candidate.depth, seeds).to(problem.design)
         leaves = anchor if candidate.depth == 0 else start_leaves(objective, routing, anchor, seeds)
         bar = self._bar("training")
-        parts: list[Trained] = []
-        for part in slabs(len(kinds), data.n * 2**candidate.depth, device):
+
+        def show(number: int, value: Tensor) -> None:
+            if bar is not None:
+                bar.update()
+                bar.set_postfix(objective=f"{float(value.min()):.5f}")
+
+        def improve(part: slice) -> Trained:
             rows = torch.arange(len(kinds), device=device)[part]
+            return train(objective.take(rows), routing[rows], leaves[rows], settings.training, budget, show)
 
-            def show(number: int, value: Tensor) -> None:
-                if bar is not None:
-                    bar.update()
-                    bar.set_postfix(objective=f"{float(value.min()):.5f}")
-
-            parts.append(train(objective.take(rows), routing[rows], leaves[rows], settings.training, budget, show))
+        parts = map_parts(improve, slabs(len(kinds), data.n * 2**candidate.depth, device), workers)
         if bar is not None:
             bar.close()
         self._keep(parts, data, candidate, problem.clock[0], family, budget)

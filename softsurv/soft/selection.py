@@ -7,7 +7,7 @@ standard error of the best wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -22,12 +22,10 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.objective import Objective, Penalties, no_penalties
 from softsurv.soft.optimise import Settings
+from softsurv.soft.parallel import map_parts, slabs
 from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.train import TrainSettings, fit_single_leaf, start_leaves, start_routing, train
 from softsurv.trees.routing import hbp_leaf
-
-MAX_CELLS = 400_000
-"""Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +98,7 @@ def select(
     dtype: torch.dtype = torch.float64,
     budget: Budget | None = None,
     progress: Callable[[str], None] | None = None,
+    workers: int = 1,
 ) -> Selection:
     """Try every candidate of the grid on inner folds and choose by the one-standard-error rule.
 
@@ -113,6 +112,8 @@ def select(
         Of the folds and the starts.
     budget : Budget, optional
         Once exhausted, no further candidates are tried; depth 0 always is.
+    workers : int
+        Threads that train parts of the stack on a CPU.
     """
     happened = data.event.numpy()
     if data.upper is not None:
@@ -125,7 +126,7 @@ def select(
     trials: list[Trial] = []
     for family in families:
         problem = make_problem(data, family, weight=masks, dtype=dtype, device=device)
-        bench = _Bench(data, problem, masks.to(problem.weight), grid, seed, budget)
+        bench = _Bench(data, problem, masks.to(problem.weight), grid, seed, budget, workers)
         singles = bench.single_leaf_trials()
         if 0 in grid.depths or all(d == 0 for d in grid.depths):
             trials += singles
@@ -150,6 +151,7 @@ class _Bench:
     grid: Grid
     seed: int
     budget: Budget | None
+    workers: int
 
     def single_leaf_trials(self) -> list[Trial]:
         """Depth 0 with each ridge."""
@@ -172,9 +174,8 @@ class _Bench:
         starts = [self._starts(fold, depth) for fold in range(folds)]
         pairs = list(product(grid.shrinkage, grid.routing_l2))
         keys = list(product(range(folds), range(len(pairs)), range(len(grid.starts))))
-        objective = torch.empty(len(keys), dtype=torch.float64)
-        losses = torch.empty(len(keys), dtype=torch.float64)
-        for part in slabs(len(keys), self.data.n * 2**depth, self.problem.design.device):
+
+        def attempt(part: slice) -> tuple[Tensor, Tensor]:
             chosen = keys[part]
             fold = torch.tensor([k[0] for k in chosen])
             strength = torch.tensor([pairs[k[1]] for k in chosen]).to(size) / size[fold][:, None]
@@ -184,8 +185,12 @@ class _Bench:
             routing = torch.stack([starts[k[0]][k[2]] for k in chosen]).to(size)
             leaves = start_leaves(problem, routing, anchors[fold], [self.seed + k[2] for k in chosen])
             trained = train(problem, routing, leaves, grid.training, self.budget)
-            objective[part] = trained.objective.double().cpu()
-            losses[part] = held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold)).double().cpu()
+            loss = held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold))
+            return trained.objective.double().cpu(), loss.double().cpu()
+
+        device = self.problem.design.device
+        done = map_parts(attempt, slabs(len(keys), self.data.n * 2**depth, device), self.workers)
+        objective, losses = (torch.cat(column) for column in zip(*done, strict=True))
         shape = (folds, len(pairs), len(grid.starts))
         best = objective.view(shape).argmin(-1, keepdim=True)
         of_best = losses.view(shape).gather(-1, best)[..., 0]
@@ -213,12 +218,6 @@ def held_out_loss(
     leaf = hbp_leaf(objective.splits(routing), objective.depth)
     loss = objective.leaf_terms(leaves).loss.gather(1, leaf[:, None])[:, 0]
     return (loss * held_out).sum(1) / held_out.sum(1)
-
-
-def slabs(n_trees: int, cells_per_tree: int, device: torch.device) -> Iterator[slice]:
-    """Consecutive parts of a stack, sized to the processor's caches; the whole stack at once on a GPU."""
-    size = n_trees if device.type != "cpu" else max(1, MAX_CELLS // cells_per_tree)
-    return (slice(first, min(first + size, n_trees)) for first in range(0, n_trees, size))
 
 
 def _plain(problem: Problem, depth: int) -> Objective:

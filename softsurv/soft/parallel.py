@@ -1,0 +1,45 @@
+"""Parts of a stack on the cores of a CPU: one thread a part, instead of many threads a tensor.
+
+Small tensors gain nothing from threads inside an operation, and lose much where other processes want the cores too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+MAX_CELLS = 400_000
+"""Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
+
+
+def slabs(n_trees: int, cells_per_tree: int, device: torch.device) -> list[slice]:
+    """Consecutive parts of a stack, sized to the processor's caches; the whole stack at once on a GPU."""
+    size = n_trees if device.type != "cpu" else max(1, MAX_CELLS // max(cells_per_tree, 1))
+    return [slice(first, min(first + size, n_trees)) for first in range(0, n_trees, size)]
+
+
+@contextmanager
+def one_core_each() -> Iterator[int]:
+    """While open, torch uses one core an operation; yields how many it may use in all, for `map_parts`."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
+
+
+def map_parts(function: Callable[[Part], Result], parts: Iterable[Part], workers: int) -> list[Result]:
+    """``[function(part) for part in parts]`` on that many threads; a GPU wants one."""
+    jobs = list(parts)
+    if workers == 1 or len(jobs) < 2:
+        return [function(part) for part in jobs]
+    with ThreadPoolExecutor(min(workers, len(jobs)), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(function, jobs))
