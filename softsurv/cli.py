@@ -1,0 +1,110 @@
+"""The command line: ``softsurv <command>``; each command is one module in `softsurv.commands`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from types import ModuleType
+
+from softsurv import __version__
+from softsurv.commands import modules
+from softsurv.errors import SoftsurvError
+
+DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes; argparse itself ends with USAGE."""
+
+_EPILOG = """\
+first steps:
+  softsurv demo                                            train, test and draw a tree on real data
+  softsurv datasets gbsg2 --out gbsg2.csv                  real data as a file
+  softsurv fit gbsg2.csv --time time --event event --out model
+  softsurv evaluate model gbsg2.csv --time time --event event
+  softsurv predict model gbsg2.csv --times 365 730 --out predictions.csv
+
+exit codes: 0 done, 1 something was wrong with the input (one sentence says what), 2 wrong usage, 130 interrupted
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command of `softsurv.commands`."""
+    parser = argparse.ArgumentParser(
+        prog="softsurv",
+        description="Survival trees that people can read: soft trees and provably optimal trees.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"softsurv {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    for module in modules():
+        _add_common(module, subparsers)
+    return parser
+
+
+def _add_common(module: ModuleType, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """A command's parser with what all commands share."""
+    parser: argparse.ArgumentParser = module.add_parser(subparsers)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.set_defaults(run=module.run, usage_error=parser.error)
+    shared = parser.add_argument_group("messages")
+    shared.add_argument("--verbose", action="store_true", help="log what is being done")
+    shared.add_argument("--debug", action="store_true", help="show where an error comes from")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after the program's name; those of the process by default.
+
+    Notes
+    -----
+    What is wrong with the input is told in one sentence on stderr; ``--debug`` raises it instead.
+    """
+    args = build_parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO if args.verbose else logging.WARNING, format="%(name)s: %(message)s")
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code: int = args.run(args)
+            sys.stdout.flush()
+            return code
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if args.debug:
+            raise
+        _say(f"error: {_sentence(error)}")
+        return FAILED
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, in one sentence."""
+    if isinstance(error, SoftsurvError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename!r}: {error.strerror}; check the path"
+    if isinstance(error, ImportError):
+        return f"{error}; install what is missing"
+    return f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it shows"
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    _say(f"note: {message}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"softsurv: {text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

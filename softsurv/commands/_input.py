@@ -1,0 +1,137 @@
+"""Arguments that name a table and its columns, and the reading of them."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softsurv.errors import InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softsurv.data.survival_data import SurvivalData
+
+_ROLES = ("time", "event", "entry", "upper", "weight", "group")
+
+_MAX_CODES = 10
+"""A column of more values than this is a measurement, not a code of outcomes."""
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """The table itself."""
+    parser.add_argument("data", metavar="DATA", help="a .csv file with a header line, or a .parquet file")
+
+
+def add_outcome(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The columns that hold the outcome; returns the group, for more of them."""
+    group = parser.add_argument_group("columns of DATA (all others are features)")
+    group.add_argument("--time", metavar="COLUMN", required=True, help="observed time, >= 0, in any unit")
+    group.add_argument(
+        "--event",
+        metavar="COLUMN[=VALUE]",
+        required=True,
+        help="whether the event was observed: true/false or 1/0; otherwise say which VALUE marks it, as in status=dead",
+    )
+    group.add_argument("--drop", metavar="COLUMN", nargs="+", default=[], help="columns to leave out, such as an id")
+    return group
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """The table of a csv or parquet file."""
+    from softsurv.data import frames
+
+    file = Path(path)
+    if not file.is_file():
+        near = difflib.get_close_matches(file.name, _names_beside(file), n=1)
+        hint = f"did you mean {str(file.with_name(near[0]))!r}?" if near else "check the path"
+        raise InvalidSurvivalDataError(f"DATA must be an existing file, got {path!r}; {hint}")
+    return frames.read_table(file)
+
+
+def _names_beside(file: Path) -> list[str]:
+    return [p.name for p in file.parent.iterdir()] if file.parent.is_dir() else []
+
+
+def read_data(args: argparse.Namespace) -> SurvivalData:
+    """The table that the arguments name, as validated survival data."""
+    from softsurv.data.readers import survival_data
+
+    frame = read_table(args.data)
+    for name in args.drop:
+        check_column(frame, name, "drop")
+    columns: dict[str, Any] = {role: name for role in _ROLES if (name := getattr(args, role, None)) is not None}
+    columns["event"], frame = _event(frame, columns["event"])
+    for role, name in columns.items():
+        check_column(frame, name, role)
+    _refuse_shared(columns, args.drop)
+    return survival_data(frame.drop(columns=args.drop), **columns, name=Path(args.data).name)
+
+
+def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
+    """Raise where an option names no column of the table."""
+    if name in frame.columns:
+        return
+    known = [str(column) for column in frame.columns]
+    near = difflib.get_close_matches(name.lower(), {c.lower(): c for c in known}, n=1)
+    hint = "" if not near else f"did you mean {next(c for c in known if c.lower() == near[0])!r}? "
+    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
+    raise InvalidSurvivalDataError(f"--{option} must name a column of DATA, got {name!r}; {hint}It has {shown}")
+
+
+def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:
+    """The event's column, and the table with that column as true/false where a value marks the event."""
+    name, mark, value = given.rpartition("=")
+    if given in frame.columns or not mark:
+        check_column(frame, given, "event")
+        _check_binary(frame[given].dropna(), given)
+        return given, frame
+    check_column(frame, name, "event")
+    known = frame[name].notna()
+    marked = frame[name].map(lambda cell: _same(cell, value))
+    if not (marked & known).any():
+        raise InvalidSurvivalDataError(f"--event {given} marks no row; column {name!r} holds {_values(frame[name])}")
+    return name, frame.assign(**{name: marked.astype("boolean").where(known)})
+
+
+def _check_binary(column: pd.Series, name: str) -> None:
+    """Raise where a column is no indicator, with what to write instead."""
+    from softsurv.data.columns import is_binary
+
+    if is_binary(column):
+        return
+    wrong = f"--event must name a column of 1/0 or true/false, got {name!r} with the values {_values(column)}"
+    if column.nunique() > _MAX_CODES:
+        raise InvalidSurvivalDataError(f"{wrong}; name the column that says whether the event was observed")
+    raise InvalidSurvivalDataError(
+        f"{wrong}; say which one marks an observed event, such as --event {name}={_text(column.iloc[0])}"
+    )
+
+
+def _values(column: pd.Series) -> str:
+    """The first few values of a column, for messages."""
+    found = column.dropna().unique()
+    return ", ".join(map(_text, found[:6])) + (", ..." if len(found) > 6 else "")
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _same(cell: Any, text: str) -> bool:
+    """Whether a cell is the value that the text names; 1, 1.0 and "1" are one."""
+    try:
+        return float(cell) == float(text)
+    except ValueError:
+        return str(cell).strip() == text
+
+
+def _refuse_shared(columns: dict[str, str], dropped: list[str]) -> None:
+    """One column cannot play two roles."""
+    role_of: dict[str, str] = dict.fromkeys(dropped, "drop")
+    for role, name in columns.items():
+        if name in role_of:
+            raise InvalidSurvivalDataError(f"--{role_of[name]} and --{role} both name the column {name!r}; drop one")
+        role_of[name] = role

@@ -1,0 +1,66 @@
+"""What commands write: lines, tables and JSON on stdout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softsurv.data.survival_data import SurvivalData
+
+MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
+
+
+def echo(*lines: str) -> None:
+    """Write lines to stdout."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+
+
+def echo_json(value: Any) -> None:
+    """Write a value of plain parts to stdout as JSON."""
+    echo(json.dumps(value, indent=1))
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table, the first row being its head; the first column left-aligned, the others right-aligned."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        first, *others = (
+            cell.rjust(width) if k else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *others]).rstrip())
+    return lines
+
+
+def measure_table(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines of a table of the four measures, one row for each model."""
+    rows = [["", *MEASURES]]
+    rows += [[name, *(f"{result[key]:.3f}" for key in MEASURES)] for name, result in results.items()]
+    return table(rows)
+
+
+def measure_note(result: Mapping[str, Any]) -> str:
+    """What the measures rest on, and how to read them."""
+    low, high = result["range"]
+    return (
+        f"{result['n']} rows, {result['events']} events, times {low:g} to {high:g}. "
+        "Concordance and AUC: 0.5 is chance, 1 is perfect; ibs: lower is better."
+    )
+
+
+def data_line(data: SurvivalData) -> str:
+    """A data set in one line."""
+    facts = data.summary()
+    parts = [
+        f"{facts['name'] or 'data'}: {facts['n']} rows, {facts['p']} features",
+        f"{facts['events']} events ({facts['censoring_percent']:g} % censored)",
+        f"times {facts['time_min']:g} to {facts['time_max']:g}, median {facts['time_median']:g}",
+    ]
+    if facts["missing_cells"]:
+        parts.append(f"{facts['missing_cells']} missing values")
+    return ", ".join(parts)

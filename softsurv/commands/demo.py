@@ -1,0 +1,112 @@
+"""``softsurv demo``: the main job on real data, from a table to a saved and evaluated model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softsurv.commands._output import data_line, echo, measure_note, measure_table
+
+if TYPE_CHECKING:
+    from softsurv.data.survival_data import SurvivalData
+    from softsurv.nonparametric import FloatArray
+
+    LogCumulativeHazard = Callable[[FloatArray], FloatArray]
+
+_EPILOG = """\
+gbsg2: 686 women after surgery for breast cancer; time in days until the cancer came back or death.
+The same by hand: softsurv datasets gbsg2 --out gbsg2.csv
+                  softsurv fit gbsg2.csv --time time --event event --test-size 0.2
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "demo",
+        help="train, test and draw a soft tree on real data",
+        description="Train a soft survival tree on real data, compare it with Kaplan-Meier and Cox, draw and save it.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("--data", default="gbsg2", help="a name that `softsurv datasets` lists (default: gbsg2)")
+    parser.add_argument("--seed", type=int, default=0, help="of the held-out rows and the starts (default: 0)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("softsurv-demo"), help="output folder (default: softsurv-demo)"
+    )
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Load, split, train, evaluate, print, draw, save."""
+    from softsurv import SoftSurvivalTree, load_dataset
+
+    data = load_dataset(args.data)
+    train, test = data.split(test_size=0.2, seed=args.seed)
+    echo(data_line(data), f"train on {train.n} rows, hold out {test.n}", "")
+    model = SoftSurvivalTree(random_state=args.seed).fit(train)
+    report = model.report_
+    echo(
+        f"Soft survival tree, depth {model.depth_}, chosen by cross-validation from {len(model.selection_)} settings"
+        f" ({report.status}, {report.seconds:.1f} s)",
+        "",
+        model.export_text(),
+        "",
+        "Held-out quality",
+    )
+    rows = {"soft tree": model.evaluate(test)} | {
+        name: _evaluate(train, test, fit(train, test)) for name, fit in (("Cox", _cox), ("Kaplan-Meier", _kaplan_meier))
+    }
+    echo(*measure_table(rows), measure_note(rows["soft tree"]), "")
+    out = args.out.resolve()
+    model.save(out / "model")
+    _draw(model, train, out / "leaves.png")
+    echo(f"model:   {out / 'model'}", f"picture: {out / 'leaves.png'}")
+    return 0
+
+
+def _evaluate(train: SurvivalData, test: SurvivalData, log_hazard: LogCumulativeHazard) -> dict[str, Any]:
+    from softsurv.metrics import evaluate
+
+    outcome = (train.y["time"], train.y["event"], test.y["time"], test.y["event"])
+    return evaluate(*outcome, log_hazard)
+
+
+def _kaplan_meier(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
+    """One curve for everyone."""
+    from softsurv.nonparametric import kaplan_meier
+
+    curve = kaplan_meier(train.y["time"], train.y["event"])
+    return lambda times: np.broadcast_to(_log(-_log(curve(times))), (test.n, len(times)))
+
+
+def _cox(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
+    """Cox's proportional hazards with Breslow's baseline."""
+    from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+    from softsurv.data.preprocess import Preprocessor
+
+    encode = Preprocessor(drop_first=True).fit(train.X)
+    model = CoxPHSurvivalAnalysis().fit(encode.transform(train.X), train.y)
+    risk, baseline = model.predict(encode.transform(test.X)), model.cum_baseline_hazard_
+    at = np.concatenate([[0.0], baseline.y])
+    return lambda times: _log(at[np.searchsorted(baseline.x, times, side="right")])[None, :] + risk[:, None]
+
+
+def _log(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(values))
+
+
+def _draw(model: Any, train: SurvivalData, path: Path) -> None:
+    """The leaves' curves as a picture, without a display."""
+    from matplotlib.figure import Figure
+
+    from softsurv.explore.plots import plot_leaf_curves
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    plot_leaf_curves(model, train, ax=figure.subplots())
+    figure.savefig(path, dpi=150)

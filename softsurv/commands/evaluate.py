@@ -1,0 +1,48 @@
+"""``softsurv evaluate``: the quality of a saved model on rows it has not seen."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._output import echo, echo_json, measure_note, measure_table
+
+_EPILOG = """\
+example:
+  softsurv evaluate model test.csv --time time --event event
+
+harrell_c and uno_c: share of pairs in which the earlier event had the lower predicted survival.
+cd_auc: the same for events before each time against rows still free of it, averaged over times.
+ibs: mean squared distance between predicted survival and what happened, over the stated range of times.
+Censoring weights come from the training rows.
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "evaluate",
+        help="measure a saved model on held-out rows",
+        description="Measure a saved model on rows it has not seen: concordance, AUC and integrated Brier score.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
+    add_table(parser)
+    add_outcome(parser)
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
+    parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate a saved model."""
+    from softsurv.persistence import load_model
+
+    model = load_model(args.model, device=args.device)
+    result = model.evaluate(read_data(args))
+    if args.json:
+        echo_json(result)
+    else:
+        echo(*measure_table({args.model: result}), measure_note(result))
+    return 0

@@ -1,0 +1,151 @@
+"""``softsurv fit``: train a survival tree on a table, print it, save it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._output import data_line, echo, measure_note, measure_table
+
+if TYPE_CHECKING:
+    from softsurv.data.survival_data import SurvivalData
+
+INTERRUPTED = 130
+
+_EPILOG = """\
+examples:
+  softsurv fit trial.csv --time months --event died
+      a soft tree; depth and penalties are chosen by cross-validation
+  softsurv fit trial.csv --time months --event status=dead --drop id --test-size 0.2 --out model
+      "dead" marks an event, "id" is no feature, a fifth of the rows is held out and evaluated
+  softsurv fit trial.csv --time months --event died --depth 2 --leaf weibull --l2 1 --shrinkage 3 --routing-l2 1
+      nothing left to choose: one quick fit
+  softsurv fit trial.csv --time months --event died --model optimal --depth 3 --time-limit 60
+      a provably optimal tree
+
+Text columns are taken as categories and missing values are filled in, both learned from the training rows.
+Ctrl-C once keeps the best tree so far, saves it and ends with code 130.
+"""
+
+# options that are called otherwise than the estimator's argument
+_ARGUMENT = {
+    "soft": {"restarts": "n_restarts"},
+    "optimal": {"depth": "max_depth", "jobs": "n_jobs"},
+}
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "fit",
+        help="train a survival tree on a table and save it",
+        description="Train a survival tree on a table, print it and save it.",
+        epilog=_EPILOG,
+    )
+    add_table(parser)
+    columns = add_outcome(parser)
+    columns.add_argument("--entry", metavar="COLUMN", help="time at which a row came under observation (late entry)")
+    columns.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
+    columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
+    columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for --fairness; never a feature")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="where the model goes (default: DATA-model)")
+    parser.add_argument("--test-size", metavar="SHARE", type=float, help="share of rows to hold out and evaluate on")
+    parser.add_argument("--model", choices=sorted(_ARGUMENT), default="soft", help="kind of tree (default: soft)")
+    parser.add_argument("--seed", type=int, default=0, help="of held-out rows, folds and starts (default: 0)")
+    both = parser.add_argument_group("tree")
+    both.add_argument("--depth", type=int, help="levels of splits (soft: chosen from 0 to 3; optimal: at most 4)")
+    both.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop then, with the best tree so far")
+    soft = parser.add_argument_group("soft tree")
+    _add_soft(soft)
+    optimal = parser.add_argument_group("optimal tree (--model optimal)")
+    _add_optimal(optimal)
+    parser.set_defaults(tree_options=[action.dest for part in (both, soft, optimal) for action in part._group_actions])
+    return parser
+
+
+def _add_soft(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--leaf",
+        metavar="FAMILY",
+        help="survival model of the leaves: exponential, weibull, loglogistic (default), lognormal, gompertz, "
+        "spline_ph, spline_po",
+    )
+    group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")
+    group.add_argument("--solver", metavar="NAME", help="lbfgs: all at once (default); nodec: node by node")
+    group.add_argument("--restarts", metavar="N", type=int, help="starts, of which the best is kept (default: 5)")
+    group.add_argument("--init", metavar="NAME", help="auto (default), random, kmeans or logrank")
+    group.add_argument("--l2", type=float, help="penalty on leaf coefficients (default: chosen)")
+    group.add_argument("--shrinkage", type=float, help="penalty on a leaf's distance to the single leaf (chosen)")
+    group.add_argument("--routing-l2", type=float, help="penalty on split weights (default: chosen)")
+    group.add_argument("--l1", type=float, help="penalty that leaves features out (default: 0)")
+    group.add_argument("--fairness", type=float, help="penalty on distances between the groups' curves (default: 0)")
+    group.add_argument("--preset", metavar="NAME", help="paper: the published settings; needs --depth")
+    group.add_argument("--max-iter", metavar="N", type=int, help="iterations at most")
+    group.add_argument("--device", help="auto (default), cpu or cuda")
+    group.add_argument("--dtype", help="float64 (default) or float32")
+    group.add_argument("--progress", action="store_const", const=True, help="show a progress bar")
+
+
+def _add_optimal(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--objective", metavar="NAME", help="what is optimised (default: relative_risk)")
+    group.add_argument("--max-leaves", metavar="N", type=int, help="leaves at most")
+    group.add_argument("--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: 1)")
+    group.add_argument("--complexity", metavar="COST", type=float, help="cost of a leaf (default: 0)")
+    group.add_argument("--thresholds", metavar="N", type=int, help="thresholds of a numeric feature (default: 10)")
+    group.add_argument("--jobs", metavar="N", type=int, help="processor cores (default: 1)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Fit, print, save."""
+    model = make_model(args)
+    data = read_data(args)
+    echo(data_line(data))
+    if data.n_events == data.n:
+        echo("Every row has its event, none is censored; if that is not so, check --event.")
+    train, test = (data, None) if args.test_size is None else _split(args, data)
+    model.fit(train)
+    echo("", f"{_kind(model)}: {_outcome(model)}", "", model.export_text(), "")
+    if test is not None:
+        measures = model.evaluate(test)
+        echo(*measure_table({"held out": measures}), measure_note(measures), "")
+    out = args.out or Path(f"{Path(args.data).stem}-model")
+    model.save(out)
+    echo(f"model: {out.resolve()}")
+    return INTERRUPTED if model.report_.status == "interrupted" else 0
+
+
+def make_model(args: argparse.Namespace) -> Any:
+    """The estimator that the options ask for."""
+    import softsurv
+
+    model = softsurv.SoftSurvivalTree() if args.model == "soft" else softsurv.OptimalSurvivalTree()
+    renamed, known = _ARGUMENT[args.model], model.get_params()
+    for option in args.tree_options:
+        value, name = getattr(args, option), renamed.get(option, option)
+        if value is None:
+            continue
+        if name not in known:
+            args.usage_error(f"--{option.replace('_', '-')} is no option of --model {args.model}")
+        model.set_params(**{name: value})
+    return model.set_params(random_state=args.seed) if "random_state" in known else model
+
+
+def _split(args: argparse.Namespace, data: SurvivalData) -> tuple[SurvivalData, SurvivalData]:
+    return data.split(test_size=args.test_size, seed=args.seed)
+
+
+def _kind(model: Any) -> str:
+    """The tree in words."""
+    if hasattr(model, "candidate_"):
+        return f"soft tree of depth {model.depth_} with {model.tree_.family.name} leaves"
+    return f"optimal tree for {model.objective}"
+
+
+def _outcome(model: Any) -> str:
+    """How the fit ended."""
+    report = model.report_
+    words = f"{report.status.replace('_', ' ')} after {report.seconds:.1f} s, objective {report.objective:.6g}"
+    return words if math.isinf(report.lower_bound) else f"{words}, lower bound {report.lower_bound:.6g}"
