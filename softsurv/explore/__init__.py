@@ -1,0 +1,55 @@
+"""Look at a fitted tree: pictures, tables, words, reports and an interactive view.
+
+Names load on first use; matplotlib is needed for pictures and reports alone (extra ``explore``).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softsurv.explore.curves import leaf_summary as leaf_summary
+    from softsurv.explore.curves import prediction_frame as prediction_frame
+    from softsurv.explore.curves import survival_frame as survival_frame
+    from softsurv.explore.effect_plots import plot_feature_profile as plot_feature_profile
+    from softsurv.explore.effect_plots import plot_leaf_effects as plot_leaf_effects
+    from softsurv.explore.effect_plots import plot_routing_effects as plot_routing_effects
+    from softsurv.explore.plots import plot_cumulative_hazard as plot_cumulative_hazard
+    from softsurv.explore.plots import plot_hazard as plot_hazard
+    from softsurv.explore.plots import plot_leaf_curves as plot_leaf_curves
+    from softsurv.explore.quality import fairness_frame as fairness_frame
+    from softsurv.explore.quality_plots import plot_brier as plot_brier
+    from softsurv.explore.quality_plots import plot_calibration as plot_calibration
+    from softsurv.explore.quality_plots import plot_d_calibration as plot_d_calibration
+    from softsurv.explore.quality_plots import plot_fairness_trend as plot_fairness_trend
+    from softsurv.explore.quality_plots import plot_size_quality as plot_size_quality
+    from softsurv.explore.quality_plots import plot_trace as plot_trace
+    from softsurv.explore.tree_plot import plot_tree as plot_tree
+
+_HOME = {
+    "leaf_summary": "curves",
+    "survival_frame": "curves",
+    "prediction_frame": "curves",
+    "fairness_frame": "quality",
+    "plot_tree": "tree_plot",
+    "plot_leaf_curves": "plots",
+    "plot_hazard": "plots",
+    "plot_cumulative_hazard": "plots",
+    "plot_calibration": "quality_plots",
+    "plot_d_calibration": "quality_plots",
+    "plot_brier": "quality_plots",
+    "plot_fairness_trend": "quality_plots",
+    "plot_trace": "quality_plots",
+    "plot_size_quality": "quality_plots",
+    "plot_routing_effects": "effect_plots",
+    "plot_leaf_effects": "effect_plots",
+    "plot_feature_profile": "effect_plots",
+}
+__all__ = list(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,6 +21,7 @@ is darkened to an olive."""
 
 DASHES = ("-", "--", "-.", ":")
 SVG_DASHES = ("", "6 2.5", "7 2 1.5 2", "1.5 2")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK, MUTED, PAPER, RULE_FILL = "#1a1a1a", "#5f6670", "#ffffff", "#f3f5f7"
 
 

@@ -29,6 +29,10 @@ class Split(Protocol):
         """How strongly each encoded feature decides, strongest first, the strongest 1."""
         ...
 
+    def effects(self) -> dict[str, float]:
+        """Signed effect of each encoded feature that decides, over its training range; above 0 goes left."""
+        ...
+
 
 @dataclass(frozen=True)
 class LinearSplit:
@@ -53,6 +57,9 @@ class LinearSplit:
 
     def strengths(self) -> dict[str, float]:
         return _ranked(self.names, np.abs(self.weights[1:]))
+
+    def effects(self) -> dict[str, float]:
+        return {name: float(w) for name, w in zip(self.names, self.weights[1:], strict=True) if w != 0}
 
 
 @dataclass(frozen=True)

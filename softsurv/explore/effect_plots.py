@@ -1,0 +1,218 @@
+"""Pictures of what features do: in the routing, in each leaf, and in the prediction as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.encoding import is_number, labels
+from softsurv.errors import InvalidParameterError
+from softsurv.explore.curves import FloatArray, default_times
+from softsurv.explore.style import (
+    INK,
+    MARKERS,
+    leaf_style,
+    new_axes,
+    plain_axes,
+    read_data,
+    shorten,
+    unit_of,
+)
+from softsurv.explore.view import tree_view
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "++", "oo")
+NAME_LIMIT = 34
+
+
+def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
+    """What each feature does at each branch node.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    ax : matplotlib axes, optional
+    n_features : int
+        The strongest ones are drawn.
+
+    Notes
+    -----
+    Soft trees: change of the log-odds of going left as the feature goes from its lowest to its highest training
+    value. Optimal trees: +1 where high values go left and -1 where they go right.
+
+    Examples
+    --------
+    >>> ax = plot_routing_effects(tree)                         # doctest: +SKIP
+    """
+    view = tree_view(tree)
+    if not view.branches:
+        raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
+    effects = {f"node {k}": node.split.effects() for k, node in enumerate(view.branches) if node.split is not None}
+    soft = view.leaf_weights is not None
+    label = "Effect on the log-odds of going left" if soft else "High values go right (-1) or left (+1)"
+    return _dots(pd.DataFrame(effects).fillna(0.0), ax, n_features, label)
+
+
+def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
+    """What each feature does within each leaf.
+
+    Parameters
+    ----------
+    tree : fitted soft tree
+    ax : matplotlib axes, optional
+    n_features : int
+        The strongest ones are drawn.
+
+    Raises
+    ------
+    InvalidParameterError
+        For a tree whose leaves hold one curve each.
+
+    Notes
+    -----
+    Change of the leaf's linear predictor as the feature goes from its lowest to its highest training value: a log
+    hazard ratio, or a log odds ratio, according to the family of the leaves. Above 0: earlier events.
+
+    Examples
+    --------
+    >>> ax = plot_leaf_effects(tree)                            # doctest: +SKIP
+    """
+    view = tree_view(tree)
+    if view.leaf_weights is None:
+        raise InvalidParameterError(
+            "tree must have leaves whose curves vary with the features, got one curve per leaf; "
+            "plot_routing_effects shows what its features do"
+        )
+    table = pd.DataFrame(view.leaf_weights.T, index=list(view.names))
+    table.columns = pd.Index([f"leaf {leaf}" for leaf in range(view.n_leaves)])
+    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})")
+
+
+def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str) -> Axes:
+    """One row per feature, one marker per column, side by side within the row."""
+    strongest = table.abs().max(axis=1).sort_values(ascending=False, kind="stable")
+    shown = table.loc[strongest.index[:n_features]].iloc[::-1]
+    ax = plain_axes(new_axes(ax, 6.4, 1.2 + 0.42 * len(shown)))
+    places = np.arange(len(shown))
+    spread = 0.6 / max(shown.shape[1], 1)
+    for k, name in enumerate(shown.columns):
+        offset = (shown.shape[1] - 1 - 2 * k) / 2 * spread
+        look = leaf_style(k)
+        ax.hlines(places + offset, 0, shown[name], color=look.color, linewidth=1.0, alpha=0.7)
+        ax.plot(shown[name], places + offset, MARKERS[k % len(MARKERS)], color=look.color, markersize=5, label=name)
+    ax.axvline(0, color=INK, linewidth=0.8)
+    ax.set_yticks(places, [shorten(str(name), NAME_LIMIT) for name in shown.index])
+    ax.set(xlabel=label, ylim=(-0.6, len(shown) - 0.4))
+    ax.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return ax
+
+
+def plot_feature_profile(
+    tree: Any,
+    data: Any,
+    feature: str,
+    ax: Axes | None = None,
+    *,
+    n_values: int = 21,
+    max_rows: int = 300,
+    time_unit: str | None = None,
+) -> Axes:
+    """How leaves and expected time change when one feature is set to each of its values in all rows.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    data : SurvivalData or (X, y)
+        Rows that keep their other features.
+    feature : str
+        Column of the raw table.
+    ax : matplotlib axes, optional
+        Gets a twin axes for the expected time.
+    n_values : int
+        Values of a numeric feature, between its 2nd and 98th centile.
+    max_rows : int
+        Rows used, evenly taken.
+    time_unit : str, optional
+
+    Notes
+    -----
+    Coloured areas: share of rows in each leaf. Black line: mean expected time, restricted to the last event time
+    in training. The other features stay as they are, which may make rows that do not occur.
+
+    Examples
+    --------
+    >>> ax = plot_feature_profile(tree, test, "age")            # doctest: +SKIP
+    """
+    read = read_data(data)
+    if feature not in read.X.columns:
+        raise InvalidParameterError(f"feature must be a column of the data, got {feature!r}")
+    keep = np.unique(np.linspace(0, read.n - 1, min(max_rows, read.n)).round().astype(int))
+    X = read.X.iloc[keep]
+    values, places = _values_of(read.X[feature], n_values)
+    end = float(default_times(tree, 2)[-1])
+    shares, means = profile(tree, X, feature, values, end)
+    ax = new_axes(ax, 6.4, 4.0)
+    _draw_shares(ax, places, shares, numeric=not isinstance(values[0], str))
+    if isinstance(values[0], str):
+        ax.set_xticks(places, [shorten(v, 18) for v in values], rotation=20 if len(values) > 4 else 0)
+    ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
+    twin: Any = ax.twinx()
+    twin.plot(places, means, color="white", linewidth=4)
+    twin.plot(places, means, color=INK, marker="o", markersize=3.5, linewidth=1.6, label="expected time")
+    unit = unit_of(read, time_unit)
+    twin.set_ylabel(f"Expected time up to {end:.4g} {unit}".rstrip())
+    twin.set_ylim(0, 1.15 * float(means.max()))
+    handles = [*ax.get_legend_handles_labels()[0], *twin.get_legend_handles_labels()[0]]
+    names = [*ax.get_legend_handles_labels()[1], *twin.get_legend_handles_labels()[1]]
+    twin.legend(handles, names, fontsize=8, framealpha=0.9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    return ax
+
+
+def profile(tree: Any, X: pd.DataFrame, feature: str, values: list[Any], end: float) -> tuple[FloatArray, FloatArray]:
+    """Share of rows in each leaf (V, L) and mean expected time (V,) with the feature set to each value."""
+    moved = pd.concat([X.assign(**{feature: value}) for value in values], ignore_index=True)
+    moved[feature] = moved[feature].astype(X[feature].dtype) if isinstance(values[0], str) else moved[feature]
+    leaf = tree.apply(moved).reshape(len(values), len(X))
+    count = tree_view(tree).n_leaves
+    shares = np.stack([(leaf == k).mean(1) for k in range(count)], 1)
+    return shares, tree.predict_expectation(moved, end).reshape(len(values), len(X)).mean(1)
+
+
+def _values_of(column: pd.Series, n_values: int) -> tuple[list[Any], FloatArray]:
+    """Values to set, and their places on the axis: numbers at themselves, levels at 0, 1, ..."""
+    if not is_number(column):
+        levels = sorted({str(v) for v in labels(column, str(column.name)) if v is not None})
+        return list(levels), np.arange(len(levels), dtype=float)
+    numbers = column.dropna().astype(float).to_numpy()
+    distinct = np.unique(numbers)
+    if distinct.size > n_values:
+        low, high = (float(v) for v in np.quantile(numbers, [0.02, 0.98]))
+        distinct = np.linspace(low, high, n_values)
+    return [float(v) for v in distinct], np.asarray(distinct, dtype=float)
+
+
+def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, numeric: bool) -> None:
+    base = np.zeros(len(places))
+    for leaf in range(shares.shape[1]):
+        top = base + shares[:, leaf]
+        look: dict[str, Any] = {
+            "facecolor": leaf_style(leaf).color,
+            "alpha": 0.35,
+            "hatch": HATCHES[leaf % len(HATCHES)],
+            "edgecolor": "white",
+            "linewidth": 0.5,
+            "label": f"leaf {leaf}",
+        }
+        if numeric and len(places) > 2:
+            ax.fill_between(places, base, top, **look)
+        else:
+            width = 0.7 * float(np.min(np.diff(places))) if len(places) > 1 else 0.7
+            ax.bar(places, shares[:, leaf], width=width, bottom=base, **look)
+        base = top
+
+
+__all__ = ["plot_feature_profile", "plot_leaf_effects", "plot_routing_effects"]

@@ -1,0 +1,269 @@
+"""Pictures of trust: calibration, Brier score over time, fairness over rho, training trace, size against quality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from softsurv.errors import InvalidParameterError
+from softsurv.explore.quality import brier_frame, calibration_curves, default_horizons, fairness_frame, own_survival
+from softsurv.explore.style import (
+    INK,
+    MARKERS,
+    MUTED,
+    leaf_style,
+    new_axes,
+    plain_axes,
+    read_data,
+    time_label,
+    unit_of,
+    with_unit,
+)
+from softsurv.metrics.calibration import d_calibration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_calibration(
+    tree: Any,
+    data: Any,
+    horizons: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    n_bins: int = 8,
+    time_unit: str | None = None,
+) -> Axes:
+    """Observed against predicted survival at some horizons, with the p-value of D-calibration.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    data : SurvivalData or (X, y)
+        Rows the tree has not seen.
+    horizons : array_like, optional
+        Times; the quartiles of the event times by default.
+    ax : matplotlib axes, optional
+    n_bins : int
+        Groups of similar prediction; their Kaplan-Meier estimates have 95 % bars.
+    time_unit : str, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> ax = plot_calibration(tree, test, horizons=[365, 1095])  # doctest: +SKIP
+    """
+    read = read_data(data)
+    at = default_horizons(read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
+    curves, test = calibration_curves(tree, read, at, n_bins)
+    ax = plain_axes(new_axes(ax, 4.8, 4.8))
+    ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=":", label="perfect")
+    for k, curve in enumerate(curves):
+        look = leaf_style(k)
+        below = np.maximum(curve.observed - curve.lower, 0)
+        above = np.maximum(curve.upper - curve.observed, 0)
+        ax.errorbar(
+            curve.predicted,
+            curve.observed,
+            yerr=np.nan_to_num(np.array([below, above])),
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=MARKERS[k % len(MARKERS)],
+            markersize=4.5,
+            linewidth=1.3,
+            elinewidth=0.8,
+            capsize=2,
+            label=f"at {with_unit(curve.horizon, unit_of(read, time_unit))}",
+        )
+    ax.set(
+        xlabel="Predicted survival probability",
+        ylabel="Observed survival (Kaplan-Meier)",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        aspect="equal",
+    )
+    ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {read.n}", fontsize=9, color=INK)
+    ax.legend(fontsize=8, frameon=False, loc="upper left")
+    return ax
+
+
+def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
+    """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
+
+    Examples
+    --------
+    >>> ax = plot_d_calibration(tree, test)                     # doctest: +SKIP
+    """
+    read = read_data(data)
+    test = d_calibration(read.time.numpy(), read.event.numpy(), own_survival(tree, read), n_bins)
+    ax = plain_axes(new_axes(ax, 4.8, 3.6))
+    middles = (np.arange(n_bins) + 0.5) / n_bins
+    ax.bar(middles, test.shares, width=0.9 / n_bins, color=leaf_style(0).color, alpha=0.75, label="share of rows")
+    ax.axhline(1 / n_bins, color=INK, linestyle="--", linewidth=1, label="calibrated")
+    ax.set(xlabel="Predicted survival probability at own time", ylabel="Share of rows", xlim=(0, 1))
+    ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}", fontsize=9, color=INK)
+    ax.set_ylim(top=1.25 * max(test.shares.max(), 1 / n_bins))
+    ax.legend(fontsize=8, frameon=False, ncols=2, loc="upper center")
+    return ax
+
+
+def plot_brier(
+    trees: Any,
+    data: Any,
+    ax: Axes | None = None,
+    *,
+    time_unit: str | None = None,
+) -> Axes:
+    """Brier score over time, lower is better, beside that of one common curve.
+
+    Parameters
+    ----------
+    trees : fitted tree, or mapping of name to fitted tree
+        The censoring curve of the first one weighs the scores.
+    data : SurvivalData or (X, y)
+        Rows the trees have not seen.
+    ax : matplotlib axes, optional
+    time_unit : str, optional
+
+    Examples
+    --------
+    >>> ax = plot_brier({"soft": soft, "optimal": best}, test)  # doctest: +SKIP
+    """
+    read = read_data(data)
+    frame = brier_frame(trees if isinstance(trees, Mapping) else {"tree": trees}, read)
+    ax = plain_axes(new_axes(ax, 5.6, 3.8))
+    for k, name in enumerate(frame.columns[:-1]):
+        look = leaf_style(k)
+        mean = _mean_over_time(frame, name)
+        label = f"{name} (mean {mean:.3f})"
+        ax.plot(frame.index, frame[name], color=look.color, linestyle=look.linestyle, linewidth=1.9, label=label)
+    label = f"no features (mean {_mean_over_time(frame, 'no features'):.3f})"
+    ax.plot(frame.index, frame["no features"], color=INK, linestyle=":", linewidth=1.2, label=label)
+    ax.set(xlabel=time_label(read, time_unit), ylabel="Brier score", xlim=(0, frame.index[-1]))
+    ax.set_ylim(bottom=0)
+    ax.legend(fontsize=8, frameon=False)
+    return ax
+
+
+def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
+    times = frame.index.to_numpy()
+    return float(np.trapezoid(frame[name], times) / (times[-1] - times[0]))
+
+
+def plot_fairness_trend(
+    trees: Mapping[float, Any], data: Any, ax: Axes | None = None, *, group: str | None = None
+) -> Axes:
+    """Gap between the groups' curves, mixing of the groups in the leaves, and concordance, over rho.
+
+    Parameters
+    ----------
+    trees : mapping of rho to fitted tree
+        Trees fitted with ``fairness=rho``.
+    data : SurvivalData with a group
+    ax : matplotlib axes, optional
+    group : str, optional
+        Name of the sensitive group; the last of ``data.group_names`` by default.
+
+    Notes
+    -----
+    Weights are evenly spaced in the picture, whatever their size, so that 0 has a place. The mixing is the
+    normalised Gini impurity of paper `sst`, section 5.4: 1 where every leaf holds the groups in equal parts.
+
+    Examples
+    --------
+    >>> trees = {rho: SoftSurvivalTree(depth=1, fairness=rho).fit(train) for rho in (0, 1, 10)}  # doctest: +SKIP
+    >>> ax = plot_fairness_trend(trees, test)                   # doctest: +SKIP
+    """
+    frame = fairness_frame(trees, data, group)
+    ax = plain_axes(new_axes(ax, 5.6, 3.8))
+    places = np.arange(len(frame))
+    right: Any = ax.twinx()
+    right.spines[["top"]].set_visible(False)
+    lines = [
+        (ax, "mean_gap", "gap of mean curves (left axis; 0 = fair)"),
+        (right, "gini", "mixing of groups in leaves (right axis; 1 = even)"),
+        (right, "harrell_c", "Harrell's concordance (right axis)"),
+    ]
+    handles = []
+    for k, (axes, column, label) in enumerate(lines):
+        look = leaf_style(k)
+        handles += axes.plot(
+            places, frame[column], color=look.color, linestyle=look.linestyle, marker=MARKERS[k], label=label
+        )
+    ax.set_xticks(places, [f"{rho:g}" for rho in frame.index])
+    ax.set(xlabel="Weight of the fairness penalty, ρ", ylabel="Mean gap between survival curves")
+    ax.set_ylim(0, 1.1 * max(float(frame["mean_gap"].max()), 1e-3))
+    right.set(ylabel="Gini and concordance", ylim=(0, 1.02))
+    right.legend(handles=handles, fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0))
+    return ax
+
+
+def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
+    """Training objective of the kept tree after each round, with the ends of the other starts.
+
+    Examples
+    --------
+    >>> ax = plot_trace(tree)                                   # doctest: +SKIP
+    """
+    report = tree.report_
+    if not report.trace:
+        raise InvalidParameterError("tree must hold a training trace, got an empty one; fit it again")
+    ax = plain_axes(new_axes(ax, 5.6, 3.4))
+    look = leaf_style(0)
+    rounds = np.arange(len(report.trace))
+    ax.plot(rounds, report.trace, color=look.color, linewidth=1.8, label="best objective so far")
+    ends = np.asarray(report.details.get("objectives", []), dtype=float)
+    if ends.size > 1:
+        ax.plot(np.full(ends.size, rounds[-1]), ends, "_", color=leaf_style(1).color, label="end of each start")
+    if np.isfinite(report.lower_bound):
+        ax.axhline(report.lower_bound, color=INK, linestyle="--", linewidth=1, label="proven lower bound")
+    ax.set(xlabel="Round", ylabel="Training objective")
+    ax.set_title(f"{report.status}, {report.seconds:.1f} s", fontsize=9, color=INK)
+    ax.legend(fontsize=8, frameon=False)
+    return ax
+
+
+def plot_size_quality(path: pd.DataFrame, ax: Axes | None = None, *, ylabel: str = "Objective") -> Axes:
+    """Quality of optimal trees against their size.
+
+    Parameters
+    ----------
+    path : DataFrame
+        Column ``leaves`` and one column for each measure to draw, such as training objective and test score.
+    ax : matplotlib axes, optional
+    ylabel : str
+        What the measures are, with their unit.
+
+    Examples
+    --------
+    >>> ax = plot_size_quality(pd.DataFrame({"leaves": [1, 2, 3], "training": [1.0, 0.8, 0.7]}))
+    """
+    if "leaves" not in path.columns or path.shape[1] < 2:
+        raise InvalidParameterError(
+            f"path must have the column 'leaves' and a measure, got {list(map(str, path.columns))}"
+        )
+    from matplotlib.ticker import MaxNLocator
+
+    ax = plain_axes(new_axes(ax, 5.6, 3.6))
+    ordered = path.sort_values("leaves")
+    for k, name in enumerate(ordered.columns.drop("leaves")):
+        look = leaf_style(k)
+        ax.plot(
+            ordered["leaves"],
+            ordered[name],
+            color=look.color,
+            linestyle=look.linestyle,
+            marker=MARKERS[k % len(MARKERS)],
+            label=str(name),
+        )
+    ax.set(xlabel="Number of leaves", ylabel=ylabel)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.legend(fontsize=8, frameon=False)
+    return ax
