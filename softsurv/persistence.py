@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv import __version__
-from softsurv.errors import InvalidParameterError, ModelFileError
+from softsurv.errors import InvalidParameterError, ModelFileError, SoftsurvError
 from softsurv.nonparametric import StepFunction
 
 if TYPE_CHECKING:
@@ -75,9 +74,10 @@ def save_model(model: SurvivalTreeBase, path: str | PathLike[str]) -> None:
         "state": state,
         "tensors_sha256": hashlib.sha256(data).hexdigest(),
     }
+    plain = _plain(meta)
     folder.mkdir(parents=True, exist_ok=True)
     _write(folder / TENSORS, data)
-    _write(folder / META, json.dumps(_plain(meta), indent=1, allow_nan=False).encode())
+    _write(folder / META, json.dumps(plain | {"checksum": _checksum(plain)}, indent=1, allow_nan=False).encode())
 
 
 def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
@@ -98,35 +98,41 @@ def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
     ------
     ModelFileError
         If the folder holds no model, a damaged one, or one of a newer version.
+    InvalidParameterError
+        If the device is not there, or a leaf family of one's own is not registered.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     folder = Path(path)
     meta = _read_meta(folder)
+    data = _read_tensors(folder, meta.get("tensors_sha256"))
     try:
-        data = (folder / TENSORS).read_bytes()
-    except FileNotFoundError:
-        raise ModelFileError(f"{str(folder)!r} lacks {TENSORS}; copy the whole model folder") from None
-    if hashlib.sha256(data).hexdigest() != meta.get("tensors_sha256"):
-        raise ModelFileError(f"{TENSORS} in {str(folder)!r} is damaged or of another model; save the model again")
-    try:
-        arrays = load(data)
-        kind = meta["estimator"]
-        if kind not in _ESTIMATORS:
-            raise ModelFileError(f"{META} names the unknown estimator {kind!r}; update softsurv")
-        model = getattr(import_module(_ESTIMATORS[kind]), kind)(**_from_plain(meta["parameters"]))
-        if "device" in model.get_params():
-            model.set_params(device=device)
-        model.n_features_in_ = meta["n_features_in"]
-        if meta["feature_names_in"] is not None:
-            model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-        model.horizon_ = meta["horizon"]
-        model.unique_times_ = arrays.pop("unique_times")
-        model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
-        model._restore(arrays, _from_plain(meta["state"]))
-    except (KeyError, TypeError, IndexError, AttributeError, RuntimeError, SafetensorError) as error:
-        raise ModelFileError(f"the model in {str(folder)!r} is incomplete ({error}); save it again") from error
+        model = _rebuild(meta, load(data), device)
+    except SoftsurvError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, SafetensorError) as error:
+        raise ModelFileError(
+            f"the model in {str(folder)!r} is incomplete ({type(error).__name__}: {error}); save it again"
+        ) from error
+    return model
+
+
+def _rebuild(meta: dict[str, Any], arrays: dict[str, np.ndarray], device: str) -> Any:
+    """The fitted estimator; its class is looked up in a fixed list."""
+    kind = meta["estimator"]
+    if kind not in _ESTIMATORS:
+        raise ModelFileError(f"{META} names the unknown estimator {kind!r}; update softsurv")
+    model = getattr(import_module(_ESTIMATORS[kind]), kind)(**_from_plain(meta["parameters"]))
+    if "device" in model.get_params():
+        model.set_params(device=device)
+    model.n_features_in_ = meta["n_features_in"]
+    if meta["feature_names_in"] is not None:
+        model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
+    model.horizon_ = meta["horizon"]
+    model.unique_times_ = arrays.pop("unique_times")
+    model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
+    model._restore(arrays, _from_plain(meta["state"]))
     return model
 
 
@@ -135,16 +141,33 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise ModelFileError(f"{str(folder)!r} holds no model: there is no {META} in it; check the path") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested without end
         raise ModelFileError(f"{META} in {str(folder)!r} is damaged ({error}); save the model again") from None
-    if not isinstance(meta, dict) or not isinstance(meta.get("format"), int):
+    if not isinstance(meta, dict) or type(meta.get("format")) is not int or meta["format"] < 1:
         raise ModelFileError(f"{META} in {str(folder)!r} is not a softsurv model; check the path")
     if meta["format"] > FORMAT:
         raise ModelFileError(
             f"the model in {str(folder)!r} was written by softsurv {meta.get('softsurv')} in format {meta['format']}, "
             f"this version reads up to {FORMAT}; update softsurv"
         )
+    if meta.pop("checksum", None) != _checksum(meta):
+        raise ModelFileError(f"{META} in {str(folder)!r} was changed after it was saved; save the model again")
     return meta
+
+
+def _read_tensors(folder: Path, expected: Any) -> bytes:
+    try:
+        data = (folder / TENSORS).read_bytes()
+    except FileNotFoundError:
+        raise ModelFileError(f"{str(folder)!r} lacks {TENSORS}; copy the whole model folder") from None
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise ModelFileError(f"{TENSORS} in {str(folder)!r} is damaged or of another model; save the model again")
+    return data
+
+
+def _checksum(meta: dict[str, Any]) -> str:
+    """sha256 of the JSON values: a guard against damage, not against forgery."""
+    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
 
 
 def _plain_parameters(model: Any) -> dict[str, Any]:
@@ -190,11 +213,9 @@ def _from_plain(value: Any) -> Any:
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file in one step, so that a reader never meets half of it."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        part.write_bytes(data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
