@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
@@ -35,6 +36,9 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
         return name
     if name not in _REGISTRY:
         raise InvalidParameterError(f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}")
+    unknown = settings.keys() - signature(_REGISTRY[name]).parameters.keys()
+    if unknown:
+        raise InvalidParameterError(f"{name} takes no setting {', '.join(sorted(unknown))}; leave it out")
     return _REGISTRY[name](**settings)
 
 

@@ -20,7 +20,7 @@ MIN_KNOT_GAP = 1e-3
 
 class _RoystonParmar(LinearBaseline):
     def __init__(self, n_knots: int = 2) -> None:
-        if not isinstance(n_knots, int) or n_knots < 0:
+        if isinstance(n_knots, bool) or not isinstance(n_knots, int) or n_knots < 0:
             raise InvalidParameterError(f"n_knots must be an integer >= 0, got {n_knots!r}")
         self.n_knots = n_knots
         self.n_shape = n_knots + 1
