@@ -129,7 +129,7 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, np.ndarray], device: str) -
     model.n_features_in_ = meta["n_features_in"]
     if meta["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-    model.horizon_ = meta["horizon"]
+    model.horizon_ = float(_from_plain(meta["horizon"]))
     model.unique_times_ = arrays.pop("unique_times")
     model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
     model._restore(arrays, _from_plain(meta["state"]))
