@@ -46,7 +46,7 @@ _HOME = {
     "plot_leaf_effects": "effect_plots",
     "plot_feature_profile": "effect_plots",
 }
-__all__ = list(_HOME)  # noqa: PLE0605
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

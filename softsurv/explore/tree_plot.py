@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from softsurv.explore.style import (
     unit_of,
     with_unit,
 )
+from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import Node, TreeView, tree_view
 from softsurv.nonparametric import median
 
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 
     from softsurv.data.survival_data import SurvivalData
 
-LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY = 1.9, 1.45, 1.0, 0.5, 0.6, 0.35
-"""Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, and
-of the key to the lines."""
+LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0, 0.5, 0.6, 0.35, 0.12
+"""Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, of
+the key to the lines, and the margin at the sides."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ def _tree_axes(ax: Axes | None, view: TreeView) -> Axes:
 
         size = (max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY)
         figure = plt.figure(figsize=size)
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+        margin = MARGIN / size[0]
+        ax = figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
     return ax
@@ -170,7 +170,7 @@ def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
     ax.text(
         place.centre[node.index],
         place.level[node.level],
-        "\n".join(_wrapped(text, characters)),
+        "\n".join(wrapped(text, characters)),
         ha="center",
         va="center",
         fontsize=size,
@@ -178,13 +178,6 @@ def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
         zorder=3,
         bbox={"boxstyle": "round,pad=0.35", "facecolor": RULE_FILL, "edgecolor": MUTED, "linewidth": 0.8},
     )
-
-
-def _wrapped(text: str, characters: int) -> list[str]:
-    """Lines that keep a sign with its term: ``- 3.2 nodes`` is never parted."""
-    text = re.sub(r" ([+-]) (\d\S*) ", " \\1\u00a0\\2\u00a0", text)
-    text = re.sub(r" (>|<=|=|\+|-) ", " \\1\u00a0", text)
-    return textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False)
 
 
 def _draw_panel(

@@ -1,0 +1,139 @@
+"""A fitted tree as a small page: what a notebook shows for it. Plain SVG text, without matplotlib."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+
+from softsurv.explore.curves import steps
+from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, leaf_style
+from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.trees.soft_text import leaf_line
+
+LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
+LEVEL_HEIGHT, LINE_HEIGHT, HEAD, FOOT, MARGIN = 92, 13, 46, 22, 10
+"""Pixels: a leaf's room and its panel, a level of rules, a line of text, the words above and below a panel."""
+
+CHARACTER = 6.1
+"""Pixels of an average character at the font size of the rules."""
+
+
+def tree_html(tree: Any, max_terms: int = 3) -> str:
+    """The tree with the Kaplan-Meier curve of each leaf's training rows, as HTML with inline SVG.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    max_terms : int
+        Features that a rule names; the weaker ones are counted.
+
+    Returns
+    -------
+    str
+        HTML without scripts or outside references, for ``_repr_html_``.
+    """
+    view = tree_view(tree)
+    name = html.escape(type(tree).__name__)
+    about = f"{view.n_leaves} {'leaf' if view.n_leaves == 1 else 'leaves'}"
+    score = html.escape(_outcome(tree))
+    words = f'<div style="font:13px sans-serif;color:{INK};padding:6px 10px 0"><b>{name}</b>, {about}{score}</div>'
+    box = f"background:{PAPER};border:1px solid #d5d9de;border-radius:6px;overflow-x:auto;max-width:100%"
+    return f'<div style="{box}">{words}{tree_svg(tree, view, max_terms)}</div>'
+
+
+def _outcome(tree: Any) -> str:
+    report = getattr(tree, "report_", None)
+    return "" if report is None else f", training objective {report.objective:.5g} ({report.status})"
+
+
+def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
+    """The picture alone, (n_leaves * 172) pixels wide."""
+    centre = {k: MARGIN + (place + 0.5) * LEAF_WIDTH for k, place in view.centres().items()}
+    width = 2 * MARGIN + view.n_leaves * LEAF_WIDTH
+    top = MARGIN + view.depth * LEVEL_HEIGHT
+    height = top + HEAD + PANEL_HEIGHT + FOOT
+    end = float(tree.unique_times_[-1])
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="sans-serif" font-size="11" fill="{INK}" role="img" '
+        f'aria-label="Survival tree with {view.n_leaves} leaves">'
+    ]
+    for node in view.nodes:
+        parts.append(_edge(view, node, centre, top))
+    for node in view.nodes:
+        if node.leaf >= 0:
+            parts.append(_panel(tree.leaf_table_, node.leaf, centre[node.index], top, end))
+        else:
+            parts.append(_rule_box(node, centre[node.index], max_terms))
+    return "".join([*parts, "</svg>"])
+
+
+def _middle(level: int) -> float:
+    return MARGIN + (level + 0.42) * LEVEL_HEIGHT
+
+
+def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float) -> str:
+    if node.parent < 0:
+        return ""
+    parent = view.nodes[node.parent]
+    start, end, high = centre[parent.index], centre[node.index], _middle(parent.level)
+    low = top + 4 if node.leaf >= 0 else _middle(node.level)
+    left = parent.left == node.index
+    word, anchor, shift = ("yes", "start", 2) if left else ("no", "end", -2)
+    line = f'<path d="M{start:.1f} {high:.1f}H{end:.1f}V{low:.1f}" fill="none" stroke="{MUTED}"/>'
+    label = f'<text x="{end + shift:.1f}" y="{high - 4:.1f}" text-anchor="{anchor}" fill="{MUTED}">{word}</text>'
+    return line + label
+
+
+def _rule_box(node: Node, x: float, max_terms: int) -> str:
+    assert node.split is not None
+    characters = int(1.5 * LEAF_WIDTH / CHARACTER)
+    lines = wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
+    wide = max(len(line) for line in lines) * CHARACTER + 14
+    tall = len(lines) * LINE_HEIGHT + 10
+    y = _middle(node.level) - tall / 2
+    box = (
+        f'<rect x="{x - wide / 2:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall}" rx="5" fill="{RULE_FILL}" '
+        f'stroke="{MUTED}"/>'
+    )
+    return box + _lines(lines, x, y + LINE_HEIGHT + 2)
+
+
+def _lines(lines: list[str], x: float, y: float, size: int = 11) -> str:
+    return "".join(
+        f'<text x="{x:.1f}" y="{y + k * LINE_HEIGHT:.1f}" text-anchor="middle" font-size="{size}">'
+        f"{html.escape(line)}</text>"
+        for k, line in enumerate(lines)
+    )
+
+
+def _panel(table: Any, leaf: int, x: float, top: float, end: float) -> str:
+    """Words and curve of a leaf."""
+    left, y = x - PANEL_WIDTH / 2, top + HEAD
+    n, _, middle = leaf_line(table, leaf).rpartition(", ")
+    words = _lines([f"leaf {leaf}", n or middle, middle if n else ""], x, top + 16)
+    axes = f'<path d="M{left:.1f} {y}v{PANEL_HEIGHT}h{PANEL_WIDTH}" fill="none" stroke="{MUTED}"/>'
+    ticks = "".join(
+        f'<text x="{left + at * PANEL_WIDTH:.1f}" y="{y + PANEL_HEIGHT + 13}" text-anchor="{anchor}" '
+        f'font-size="9.5" fill="{MUTED}">{text}</text>'
+        for at, anchor, text in ((0, "middle", "0"), (0.5, "middle", "time"), (1, "end", f"{end:.4g}"))
+    )
+    scale = "".join(
+        f'<text x="{left - 3:.1f}" y="{y + PANEL_HEIGHT * (1 - at) + 3:.1f}" text-anchor="end" font-size="9" '
+        f'fill="{MUTED}">{at:g}</text>'
+        for at in (0, 1)
+    )
+    if table.n[leaf] == 0:
+        return words + axes + ticks + scale
+    look = leaf_style(leaf)
+    at, values = steps(table.curves[leaf], end)
+    px, py = left + at / end * PANEL_WIDTH, y + (1 - values) * PANEL_HEIGHT
+    path = f"M{px[0]:.1f} {py[0]:.1f}" + "".join(
+        f"H{a:.1f}V{b:.1f}" for a, b in zip(px[1:], py[1:], strict=True) if np.isfinite(b)
+    )
+    curve = f'<path d="{path}" fill="none" stroke="{look.color}" stroke-width="2" stroke-dasharray="{look.svg_dash}"/>'
+    return words + axes + ticks + scale + curve

@@ -1,0 +1,13 @@
+"""How rules are broken into lines, for every picture of a tree."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+
+def wrapped(text: str, characters: int) -> list[str]:
+    """Lines of a rule that keep a sign and a number with their name: ``- 3.2 nodes`` is never parted."""
+    text = re.sub(r" ([+-]) (\d\S*) ", " \\1\u00a0\\2\u00a0", text)
+    text = re.sub(r" (>|<=|=|\+|-) ", " \\1\u00a0", text)
+    return textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False)
