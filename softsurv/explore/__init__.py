@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from softsurv.explore.quality_plots import plot_size_quality as plot_size_quality
     from softsurv.explore.quality_plots import plot_trace as plot_trace
     from softsurv.explore.tree_plot import plot_tree as plot_tree
+    from softsurv.explore.words import explain as explain
 
 _HOME = {
     "leaf_summary": "curves",
     "survival_frame": "curves",
     "prediction_frame": "curves",
+    "explain": "words",
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
     "plot_leaf_curves": "plots",

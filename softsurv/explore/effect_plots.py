@@ -52,8 +52,7 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     if not view.branches:
         raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
     effects = {f"node {k}": node.split.effects() for k, node in enumerate(view.branches) if node.split is not None}
-    soft = view.leaf_weights is not None
-    label = "Effect on the log-odds of going left" if soft else "High values go right (-1) or left (+1)"
+    label = "Effect on the log-odds of going left" if view.soft else "High values go right (-1) or left (+1)"
     return _dots(pd.DataFrame(effects).fillna(0.0), ax, n_features, label)
 
 

@@ -12,6 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.data.encoding import OutputColumn
+from softsurv.data.frames import as_frame, numeric_matrix
+from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.style import shorten
 from softsurv.trees.soft_text import rule
 
@@ -31,6 +34,10 @@ class Split(Protocol):
 
     def effects(self) -> dict[str, float]:
         """Signed effect of each encoded feature that decides, over its training range; above 0 goes left."""
+        ...
+
+    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+        """What each encoded feature of a row adds towards going left against a typical row, strongest first."""
         ...
 
 
@@ -60,6 +67,9 @@ class LinearSplit:
 
     def effects(self) -> dict[str, float]:
         return {name: float(w) for name, w in zip(self.names, self.weights[1:], strict=True) if w != 0}
+
+    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+        return pushes_of(self.names, self.weights[1:], row, typical)
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,25 @@ class TreeView:
     leaf_weights: FloatArray | None
     names: tuple[str, ...]
     effect: str = ""
+    columns: tuple[OutputColumn, ...] = ()
+    """Where each encoded feature comes from."""
+    preprocessor: Any = None
+
+    soft: bool = True
+    """Whether branch nodes have routing probabilities."""
+
+    @property
+    def typical(self) -> FloatArray:
+        """Encoded training means and most frequent levels (P,); mid-range where the preprocessor kept none."""
+        sources = {} if self.preprocessor is None else {s.name: s.fill for s in self.preprocessor.sources_}
+        return np.array([_typical(column, sources.get(column.source)) for column in self.columns])
+
+    def encode(self, X: Any) -> FloatArray:
+        """Encoded features (n, P) of a raw table."""
+        frame = X.X if isinstance(X, SurvivalData) else X
+        if self.preprocessor is not None:
+            return np.asarray(self.preprocessor.transform(frame), dtype=np.float64)
+        return numeric_matrix(as_frame(frame))
 
     @property
     def n_leaves(self) -> int:
@@ -189,11 +218,30 @@ def _soft_view(tree: Any) -> TreeView:
         return index
 
     add(0, 0, -1)
-    return TreeView(tuple(nodes), leaves, names, EFFECTS.get(module.family.link.name, "effect"))
+    effect = EFFECTS.get(module.family.link.name, "effect")
+    return TreeView(tuple(nodes), leaves, names, effect, _columns_of(tree.preprocessor_, names), tree.preprocessor_)
+
+
+def _columns_of(preprocessor: Any, names: tuple[str, ...]) -> tuple[OutputColumn, ...]:
+    if preprocessor is not None:
+        return tuple(preprocessor.columns_)
+    return tuple(OutputColumn(name, name, "number") for name in names)
 
 
 def _hard_view(tree: Any) -> TreeView:
     raise NotImplementedError
+
+
+def _typical(column: OutputColumn, fill: float | str | None) -> float:
+    if column.kind != "number":
+        return float(fill is not None and column.level == fill)
+    return 0.5 if fill is None else (float(fill) - column.offset) / column.scale
+
+
+def pushes_of(names: tuple[str, ...], slopes: FloatArray, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+    """Terms of a linear combination against those of a typical row, strongest first."""
+    terms = slopes * (row - typical)
+    return {names[k]: float(terms[k]) for k in np.argsort(-np.abs(terms), kind="stable") if terms[k] != 0}
 
 
 def _ranked(names: tuple[str, ...], sizes: FloatArray) -> dict[str, float]:

@@ -1,0 +1,179 @@
+"""A prediction in words: the path of a row, what decided at every turn, and what its curve says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.encoding import OutputColumn
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
+from softsurv.explore.curves import FloatArray
+from softsurv.explore.style import unit_of, with_unit
+from softsurv.explore.view import Node, TreeView, pushes_of, tree_view
+
+FIRM, NARROW = 0.9, 0.6
+"""A routing probability from FIRM on is called clear, one below NARROW narrow."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A turn on a row's path.
+
+    Attributes
+    ----------
+    rule : str
+        In the data's own units.
+    left : bool
+        Whether the rule holds for the row.
+    probability : float or None
+        Of the side taken; None at a hard split.
+    reasons : tuple of (str, float)
+        Features of the row that decided, strongest first on either side, and how much they push towards the left.
+    """
+
+    rule: str
+    left: bool
+    probability: float | None
+    reasons: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Path and curve of a row, as values and in words (``str``)."""
+
+    leaf: int
+    steps: tuple[Step, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+
+def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int = 3) -> Explanation:
+    """The path of one row in words.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    row : DataFrame of one row, Series, dict or SurvivalData of one row
+        Features by their names.
+    time_unit : str, optional
+        For the times in the text.
+    n_reasons : int
+        Features named at every turn.
+
+    Returns
+    -------
+    Explanation
+        ``str()`` of it is the text; ``leaf`` and ``steps`` hold the values.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is not exactly one row.
+
+    Notes
+    -----
+    At a soft turn a feature's push is its term of the log-odds, against that of a typical row: the training means
+    and most frequent levels.
+
+    Examples
+    --------
+    >>> print(explain(tree, test.X.iloc[[0]]))                  # doctest: +SKIP
+    """
+    frame = one_row(row)
+    view = tree_view(tree)
+    leaf = int(tree.apply(frame)[0])
+    encoded = view.encode(frame)[0]
+    steps = tuple(_step(tree, view, node, left, frame, encoded, n_reasons) for node, left in view.path(leaf))
+    unit = unit_of(row if isinstance(row, SurvivalData) else None, time_unit)
+    lines = [_step_line(k, step) for k, step in enumerate(steps, 1)]
+    lines += [*_leaf_lines(tree, view, leaf, encoded, n_reasons, unit), *_curve_lines(tree, frame, unit)]
+    return Explanation(leaf, steps, "\n".join(lines))
+
+
+def one_row(row: Any) -> pd.DataFrame:
+    """A single row as a frame."""
+    if isinstance(row, SurvivalData):
+        row = row.X
+    if isinstance(row, pd.Series):
+        row = row.to_frame().T.infer_objects()
+    elif isinstance(row, Mapping):
+        row = pd.DataFrame([dict(row)])
+    frame = row if isinstance(row, pd.DataFrame) else None
+    if frame is None or len(frame) != 1:
+        got = type(row).__name__ if frame is None else f"{len(frame)} rows"
+        raise InvalidParameterError(f"row must be one row as a frame, a Series or a dict, got {got}")
+    return frame
+
+
+def value_words(column: OutputColumn, encoded: float) -> str:
+    """An encoded value in the data's own terms."""
+    if column.kind == "missing":
+        return f"{column.source} is {'missing' if encoded else 'known'}"
+    if column.kind == "level":
+        return f"{column.source} {'=' if encoded else 'is not'} {column.level}"
+    return f"{column.source} = {column.to_units(encoded):.4g}"
+
+
+def _step(
+    tree: Any, view: TreeView, node: Node, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
+) -> Step:
+    assert node.split is not None
+    probability = None
+    if view.soft:
+        p = float(tree.routing_probability(frame)[0, node.branch])
+        probability = p if left else 1 - p
+    words = dict(zip(view.names, (value_words(c, v) for c, v in zip(view.columns, encoded, strict=True)), strict=True))
+    pushes = node.split.pushes(encoded, view.typical).items()
+    kept = [one for sign in (1, -1) for one in [p for p in pushes if p[1] * sign > 0][:n_reasons]]
+    return Step(node.split.text(), left, probability, tuple((words.get(name, name), value) for name, value in kept))
+
+
+def _step_line(number: int, step: Step) -> str:
+    firm = ""
+    if step.probability is not None:
+        firm = "clearly " if step.probability >= FIRM else "narrowly " if step.probability < NARROW else ""
+    verdict = f"{number}. {step.rule}: {'yes' if step.left else 'no'}, {firm}{'left' if step.left else 'right'}"
+    if step.probability is not None:
+        verdict += f" (probability {step.probability:.2f})" if step.probability < 0.995 else " (probability > 0.99)"
+    towards = [words for words, value in step.reasons if (value > 0) == step.left]
+    against = [words for words, value in step.reasons if (value > 0) != step.left]
+    if towards:
+        verdict += f"; because of {', '.join(towards)}"
+    return verdict + (f"; against it {', '.join(against)}" if against else "")
+
+
+def _leaf_lines(tree: Any, view: TreeView, leaf: int, encoded: FloatArray, n_reasons: int, unit: str) -> list[str]:
+    table = tree.leaf_table_
+    middle = with_unit(float(table.median[leaf]), unit)
+    lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, median {middle}."]
+    if table.n[leaf] == 0:
+        lines = [f"Leaf {leaf}: no training rows, so that its curve rests on the penalties alone."]
+    if view.leaf_weights is not None and view.names:
+        pushes = pushes_of(view.names, view.leaf_weights[leaf], encoded, view.typical)
+        columns = dict(zip(view.names, zip(view.columns, encoded, strict=True), strict=True))
+        for sign, words in (
+            (1, "Earlier event than a typical row through"),
+            (-1, "Later event than a typical row through"),
+        ):
+            found = [value_words(*columns[name]) for name, value in pushes.items() if value * sign > 0][:n_reasons]
+            if found:
+                lines.append(f"{words} {', '.join(found)}.")
+    return lines
+
+
+def _curve_lines(tree: Any, frame: pd.DataFrame, unit: str) -> list[str]:
+    times = np.unique(np.quantile(tree.unique_times_, [0.25, 0.5, 0.75]))
+    survival = tree.predict_survival_function(frame, times=times)[0]
+    shares = ", ".join(f"{s:.0%} beyond {with_unit(t, unit)}" for t, s in zip(times, survival, strict=True))
+    middle = with_unit(float(tree.predict_median(frame)[0]), unit)
+    return [f"Its curve: median {middle}; {shares}."]
