@@ -70,6 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO if args.verbose else logging.WARNING, format="%(name)s: %(message)s")
     try:
         with warnings.catch_warnings():
+            warnings.filterwarnings("default", category=UserWarning)
             warnings.showwarning = _show_warning
             code: int = args.run(args)
             sys.stdout.flush()

@@ -1,0 +1,387 @@
+"""The command line: what it writes, its exit codes, and one sentence for every wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import __version__, load_model
+from softsurv.cli import build_parser, main
+from softsurv.commands import modules
+from softsurv.hazards import family_names
+
+QUICK = ["--depth", "1", "--l2", "1", "--shrinkage", "1", "--routing-l2", "1", "--restarts", "1", "--device", "cpu"]
+OUTCOME = ["--time", "months", "--event", "died"]
+
+
+def make_table(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": np.arange(n), "age": rng.normal(60, 9, n), "arm": rng.choice(["new", "old"], n)})
+    months = 10 * rng.weibull(1.5, n) * np.exp(-(frame["age"] - 60) / 20) + 0.1
+    died = rng.random(n) < 0.7
+    return frame.assign(months=months, died=died.astype(int), status=np.where(died, "dead", "alive"))
+
+
+@pytest.fixture
+def trial(tmp_path, monkeypatch) -> Path:
+    """A folder to work in, with a table in it."""
+    make_table().to_csv(tmp_path / "trial.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> str:
+    """A saved model, trained by the command."""
+    folder = tmp_path_factory.mktemp("fit")
+    make_table().to_csv(folder / "trial.csv", index=False)
+    arguments = [str(folder / "trial.csv"), *OUTCOME, "--drop", "id", "status", *QUICK, "--out", str(folder / "model")]
+    assert main(["fit", *arguments]) == 0
+    return str(folder / "model")
+
+
+# -- help -----------------------------------------------------------------------------------------------------------
+def test_help_teaches_the_first_steps(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    for word in ("first steps", "softsurv fit", "softsurv predict", "softsurv evaluate", "exit codes"):
+        assert word in text
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda m: m.__name__.rpartition(".")[2])
+def test_every_command_explains_itself_with_an_example(module, capsys):
+    name = module.__name__.rpartition(".")[2]
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    text = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert f"softsurv {name} " in text.split("usage:")[1]
+    assert "example" in text or "by hand" in text
+    assert "``" not in text
+
+
+def test_the_help_of_fit_names_every_leaf_family(capsys):
+    with pytest.raises(SystemExit):
+        main(["fit", "--help"])
+    text = capsys.readouterr().out
+    assert [name for name in family_names() if name not in text] == []
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"softsurv {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["fti"], ["fit"], ["fit", "a.csv", "--time", "t"], ["predict", "--times", "x"]]
+)
+def test_wrong_usage_ends_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage: softsurv" in capsys.readouterr().err
+
+
+def test_building_the_parser_imports_nothing_heavy():
+    code = (
+        "import sys; from softsurv.cli import build_parser; build_parser(); "
+        "print([m for m in ('torch', 'pandas', 'sksurv', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("module", ["softsurv", "softsurv.cli"])
+def test_both_modules_run(module):
+    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"softsurv {__version__}\n"
+
+
+# -- fit ------------------------------------------------------------------------------------------------------------
+def test_fit_prints_the_tree_and_saves_it(trial, capsys):
+    code = main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--test-size", "0.25"])
+    text = capsys.readouterr().out
+    assert code == 0
+    assert "trial.csv: 80 rows, 2 features" in text
+    assert "soft tree of depth 1 with loglogistic leaves: converged" in text
+    assert "leaf 0:" in text
+    assert "held out" in text
+    assert "harrell_c" in text
+    assert f"model: {trial / 'trial-model'}" in text
+    loaded = load_model(trial / "trial-model")
+    assert list(loaded.feature_names_in_) == ["age", "arm"]
+    assert int(loaded.leaf_table_.n.sum()) == 60
+
+
+def test_fit_passes_every_option_on(trial):
+    given = ["--leaf", "spline_ph", "--n-knots", "1", "--solver", "nodec", "--init", "kmeans", "--max-iter", "3"]
+    more = ["--l1", "0.5", "--dtype", "float32", "--seed", "7", "--time-limit", "60", "--fairness", "0.1", "--progress"]
+    columns = ["--group", "arm", "--weight", "id", "--drop", "status"]
+    assert main(["fit", "trial.csv", *OUTCOME, *columns, *QUICK, *given, *more, "--out", "m"]) == 0
+    wanted = {"leaf": "spline_ph", "n_knots": 1, "solver": "nodec", "init": "kmeans", "max_iter": 3, "l1": 0.5}
+    wanted |= {"dtype": "float32", "random_state": 7, "time_limit": 60.0, "fairness": 0.1, "n_restarts": 1, "depth": 1}
+    parameters = load_model("m").get_params()
+    assert {name: parameters[name] for name in wanted} == wanted
+    assert list(load_model("m").feature_names_in_) == ["age"]
+
+
+def test_a_value_marks_the_event(trial):
+    common = ["fit", "trial.csv", "--time", "months", *QUICK, "--drop", "id"]
+    assert main([*common, "status", "--event", "died", "--out", "a"]) == 0
+    assert main([*common, "died", "--event", "status=dead", "--out", "b"]) == 0
+    rows = make_table()
+    assert np.array_equal(load_model("a").predict(rows), load_model("b").predict(rows))
+
+
+def test_numeric_codes_mark_the_event_too(trial):
+    make_table().assign(code=lambda t: t["died"] + 1).drop(columns=["died", "status"]).to_csv("coded.csv", index=False)
+    assert main(["fit", "coded.csv", "--time", "months", "--event", "code=2", *QUICK]) == 0
+    assert load_model("coded-model").leaf_table_.events.sum() == make_table()["died"].sum()
+
+
+def test_late_entry_and_intervals(trial):
+    table = make_table().assign(late=lambda t: t["months"] / 3, until=np.inf)
+    table.loc[table["died"] == 0, "until"] = table["months"] + 2
+    table.drop(columns="status").to_parquet("trial.parquet")
+    columns = ["--entry", "late", "--upper", "until", "--drop", "id"]
+    assert main(["fit", "trial.parquet", *OUTCOME, *columns, *QUICK, "--out", "m"]) == 0
+    assert list(load_model("m").feature_names_in_) == ["age", "arm"]
+
+
+def test_a_table_without_censoring_is_fitted_and_noted(trial, capsys):
+    make_table().assign(died=1).to_csv("all.csv", index=False)
+    assert main(["fit", "all.csv", *OUTCOME, "--drop", "id", "status", *QUICK]) == 0
+    assert "Every row has its event, none is censored; if that is not so, check --event." in capsys.readouterr().out
+
+
+def test_warnings_are_notes_of_one_line(trial, capsys):
+    make_table().assign(months=lambda t: t["months"].where(t.index > 0, 0.0)).to_csv("zero.csv", index=False)
+    assert main(["fit", "zero.csv", *OUTCOME, "--drop", "id", "status", *QUICK]) == 0
+    assert capsys.readouterr().err == (
+        "softsurv: note: time is 0 in 1 of 80 rows; models floor it at half the smallest positive time\n"
+    )
+
+
+# -- predict and evaluate -------------------------------------------------------------------------------------------
+def test_predict_writes_a_table(trial, model, capsys):
+    arguments = ["predict", model, "trial.csv", "--times", "0", "2.5", "10", "--id", "id", "--out", "p.csv"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == "80 predictions in p.csv\n"
+    table, tree = pd.read_csv("p.csv"), load_model(model)
+    rows = make_table()
+    assert list(table) == ["id", "leaf", "risk", "median", "survival_0", "survival_2.5", "survival_10"]
+    assert table["id"].tolist() == rows["id"].tolist()
+    assert table["leaf"].tolist() == tree.apply(rows).tolist()
+    assert np.allclose(table["risk"], tree.predict(rows))
+    assert np.allclose(table["median"], tree.predict_median(rows))
+    assert np.allclose(table.iloc[:, 4:], tree.predict_survival_function(rows, [0, 2.5, 10]))
+
+
+def test_predict_writes_to_the_screen_without_out(trial, model, capsys):
+    assert main(["predict", model, "trial.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "leaf,risk,median"
+    assert len(lines) == 81
+
+
+def test_evaluate_prints_what_the_model_says(trial, model, capsys):
+    assert main(["evaluate", model, "trial.csv", *OUTCOME, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    rows = make_table()
+    expected = load_model(model).evaluate(rows, (rows["died"], rows["months"]))
+    assert result == json.loads(json.dumps(expected))
+    assert main(["evaluate", model, "trial.csv", *OUTCOME]) == 0
+    assert f"{expected['harrell_c']:.3f}" in capsys.readouterr().out
+
+
+# -- datasets -------------------------------------------------------------------------------------------------------
+def test_datasets_lists_them(capsys):
+    assert main(["datasets"]) == 0
+    text = capsys.readouterr().out
+    for name in ("aids", "gbsg2", "unemployment", "whas500"):
+        assert f"\n{name} " in text
+
+
+def test_datasets_tells_of_one_and_saves_it(trial, capsys):
+    assert main(["datasets", "veterans", "--out", "v.csv"]) == 0
+    assert "veterans: 137 rows, 6 features, 128 events" in capsys.readouterr().out
+    assert pd.read_csv("v.csv").shape == (137, 8)
+    assert main(["datasets", "veterans", "--out", "v.parquet"]) == 0
+    assert pd.read_parquet("v.parquet").shape == (137, 8)
+
+
+def test_datasets_as_json(capsys):
+    assert main(["datasets", "--json"]) == 0
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= {"gbsg2", "whas500"}
+    assert main(["datasets", "veterans", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] == 128
+
+
+def test_datasets_out_needs_a_name():
+    with pytest.raises(SystemExit) as stop:
+        main(["datasets", "--out", "x.csv"])
+    assert stop.value.code == 2
+
+
+# -- one sentence for every wrong input -----------------------------------------------------------------------------
+FIT = ["fit", "trial.csv", "--drop", "id", "status", *QUICK]
+WRONG = {
+    "no such file": (
+        ["fit", "trail.csv", *OUTCOME],
+        "DATA must be an existing file, got 'trail.csv'; did you mean 'trial.csv'?",
+    ),
+    "no table": (["fit", "notes.txt", *OUTCOME], "must be a .csv or .parquet file"),
+    "empty table": (["fit", "empty.csv", *OUTCOME], "must be a readable table, got 'empty.csv'"),
+    "semicolons": (["fit", "semi.csv", *OUTCOME], "must be comma separated"),
+    "wrong column": (
+        [*FIT, "--time", "month", "--event", "died"],
+        "--time must name a column of DATA, got 'month'; did you mean 'months'? It has id, age, arm, months, died",
+    ),
+    "wrong drop": (
+        [*FIT[:2], *OUTCOME, "--drop", "Id"],
+        "--drop must name a column of DATA, got 'Id'; did you mean 'id'?",
+    ),
+    "text as time": ([*FIT, "--time", "arm", "--event", "died"], "time must be numbers, got '"),
+    "text as event": (
+        [*FIT[:2], "--time", "months", "--event", "status"],
+        "say which one marks an observed event, such as --event status=",
+    ),
+    "numbers as event": (
+        [*FIT, "--time", "months", "--event", "age"],
+        "name the column that says whether the event was observed",
+    ),
+    "value that marks nothing": (
+        [*FIT[:2], "--time", "months", "--event", "status=gone"],
+        "--event status=gone marks no row; column 'status' holds",
+    ),
+    "one column twice": ([*FIT, "--time", "died", "--event", "died"], "--time and --event both name the column 'died'"),
+    "negative time": (["fit", "negative.csv", *OUTCOME], "time must be finite and >= 0, got -3 at row 5; drop the row"),
+    "missing time": (["fit", "missing.csv", *OUTCOME], "time must be finite and >= 0, got nan at row 5"),
+    "missing event": (["fit", "unknown.csv", *OUTCOME], "event must be known, got nan at row 5"),
+    "no events": (["fit", "none.csv", *OUTCOME], "event must be True in at least one row, got none in 80 rows"),
+    "only zero times": (["fit", "zeros.csv", *OUTCOME], "time must be > 0 in at least one row, got only zeros"),
+    "infinite feature": (["fit", "infinite.csv", *OUTCOME], "X must be finite or missing"),
+    "unknown leaf": ([*FIT, *OUTCOME, "--leaf", "cauchy"], "leaf must be one of exponential, weibull"),
+    "wrong depth": ([*FIT, *OUTCOME, "--depth", "-1"], "depth must be"),
+    "wrong test size": ([*FIT, *OUTCOME, "--test-size", "2"], "test_size must be"),
+    "output is a file": ([*FIT, *OUTCOME, "--out", "trial.csv"], "must be a folder, got the file 'trial.csv'"),
+    "no model": (["predict", "nowhere", "trial.csv"], "'nowhere' holds no model"),
+    "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
+    "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
+    "folder of the output": (
+        ["datasets", "veterans", "--out", "no/v.csv"],
+        "no",
+    ),
+}
+
+
+@pytest.fixture
+def wrong(trial) -> Path:
+    """The folder with tables that are wrong in one way each."""
+    table = make_table()
+    (trial / "notes.txt").write_text("no table")
+    (trial / "empty.csv").write_text("")
+    table.to_csv("semi.csv", index=False, sep=";")
+    five = table.index == 5
+    changes = {
+        "negative": {"months": table["months"].mask(five, -3.0)},
+        "missing": {"months": table["months"].mask(five)},
+        "unknown": {"died": table["died"].mask(five)},
+        "none": {"died": 0},
+        "zeros": {"months": 0.0},
+        "infinite": {"age": table["age"].mask(five, np.inf)},
+    }
+    for name, change in changes.items():
+        table.assign(**change).to_csv(f"{name}.csv", index=False)
+    return trial
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_gets_one_sentence_and_code_1(case, wrong, capsys):
+    arguments, sentence = WRONG[case]
+    code = main(arguments)
+    error = capsys.readouterr().err
+    assert code == 1
+    assert error.startswith("softsurv: error: ")
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert "Traceback" not in error
+
+
+def test_predicting_without_a_feature(trial, model, capsys):
+    make_table().drop(columns="age").to_csv("less.csv", index=False)
+    assert main(["predict", model, "less.csv"]) == 1
+    assert "X must have every column seen in training, got none named 'age'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("times", [["-1"], ["nan"]])
+def test_predicting_at_no_time(trial, model, times, capsys):
+    assert main(["predict", model, "trial.csv", "--times", *times]) == 1
+    assert "times must be finite and >= 0" in capsys.readouterr().err
+
+
+def test_evaluating_where_no_pair_can_be_ordered(trial, model, capsys):
+    make_table().assign(months=4.0).to_csv("tied.csv", index=False)
+    assert main(["evaluate", model, "tied.csv", *OUTCOME]) == 1
+    assert capsys.readouterr().err.startswith("softsurv: error: ")
+
+
+def test_an_option_of_the_other_tree(trial, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*FIT, *OUTCOME, "--objective", "ibs"])
+    assert stop.value.code == 2
+    assert "--objective is no option of --model soft" in capsys.readouterr().err
+
+
+def test_debug_shows_where(wrong):
+    with pytest.raises(ValueError, match="event must be True"):
+        main(["fit", "none.csv", *OUTCOME, "--debug"])
+
+
+def test_an_unforeseen_error_asks_for_a_report(trial, model, monkeypatch, capsys):
+    def fail(*_):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("softsurv.estimators.soft.SoftSurvivalTree.apply", fail)
+    assert main(["predict", model, "trial.csv"]) == 1
+    assert "unexpected ZeroDivisionError: division by zero; run again with --debug" in capsys.readouterr().err
+
+
+def test_a_reader_that_stops_reading(trial, model):
+    make = f"{sys.executable} -m softsurv predict {model} trial.csv --times 1 2 3"
+    done = subprocess.run(f"{make} | head -1", shell=True, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("leaf,risk,median")
+    assert done.stderr == ""
+
+
+def test_ctrl_c_keeps_the_best_tree_so_far_and_ends_with_130(trial):
+    slow = ["--depth", "4", "--restarts", "60", "--solver", "nodec", "--max-iter", "5000", "--verbose"]
+    command = [sys.executable, "-m", "softsurv", *FIT, *OUTCOME, *slow, "--out", "m"]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    assert "80 rows" in run.stdout.readline()  # the fit begins
+    time.sleep(1.5)
+    run.send_signal(signal.SIGINT)
+    text, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted after" in text
+    assert load_model(trial / "m").report_.status == "interrupted"
+
+
+def test_the_parser_knows_every_command_by_its_file():
+    folder = Path(sys.modules["softsurv.commands"].__path__[0])
+    files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    assert {module.__name__.rpartition(".")[2] for module in modules()} == files
+    assert build_parser().prog == "softsurv"
