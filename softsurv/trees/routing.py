@@ -64,7 +64,7 @@ def leaf_probability(
     depth: int,
 ) -> Tensor:  # (M, L, N), columns sum to 1
     """Product of p or 1 - p along each leaf's path."""
-    start = torch.ones_like(go_left[:, :1]) if depth else go_left.new_ones(())
+    start = go_left.new_ones(go_left.shape[0], 1, go_left.shape[-1])
     return reach_probability(go_left, depth, start)[-1]
 
 

@@ -1,0 +1,136 @@
+"""Soft routing against products over each leaf's path, and against plain loops."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softsurv.trees.routing import (
+    harden,
+    hbp_leaf,
+    leaf_probability,
+    linear,
+    linear_pullback,
+    reach_probability,
+    routing_slopes,
+    subtree_costs,
+)
+from softsurv.trees.topology import leaf_range, level_slice, n_branches, n_leaves, paths
+
+DEPTHS = range(5)
+depths = pytest.mark.parametrize("depth", DEPTHS)
+
+
+def random_stack(depth, seed=0, m=3, n=11):
+    rng = np.random.default_rng(seed)
+    split = torch.tensor(2 * rng.standard_normal((m, n_branches(depth), n)))
+    cost = torch.tensor(rng.standard_normal((m, n_leaves(depth), n)))
+    return split, torch.sigmoid(split), cost
+
+
+def product_over_paths(go_left, depth):
+    """Probability of each leaf by its definition, (M, L, N)."""
+    table = torch.tensor(paths(depth).astype(np.int64))[None, :, :, None]  # (1, L, B, 1)
+    p = go_left[:, None]
+    return torch.where(table == 1, p, torch.where(table == -1, 1 - p, 1.0)).prod(2)
+
+
+@depths
+def test_leaf_probability_is_the_product_over_the_path(depth):
+    _, go_left, _ = random_stack(depth)
+    found = leaf_probability(go_left, depth)
+    torch.testing.assert_close(found, product_over_paths(go_left, depth))
+
+
+@given(depth=st.integers(0, 5), seed=st.integers(0, 1000), size=st.sampled_from([1.0, 1e3, 1e8]))
+@settings(max_examples=30, deadline=None)
+def test_leaf_probabilities_are_a_distribution(depth, seed, size):
+    split, _, _ = random_stack(depth, seed)
+    found = leaf_probability(torch.sigmoid(size * split), depth)
+    assert (found >= 0).all()
+    torch.testing.assert_close(found.sum(1), torch.ones_like(found.sum(1)))
+
+
+@depths
+def test_reach_starts_with_the_weight_and_ends_at_the_leaves(depth):
+    _, go_left, _ = random_stack(depth)
+    weight = torch.rand(3, 1, 11, dtype=torch.float64)
+    reach = reach_probability(go_left, depth, weight)
+    assert [r.shape[1] for r in reach] == [2**level for level in range(depth + 1)]
+    torch.testing.assert_close(reach[-1], weight * product_over_paths(go_left, depth))
+    for level in range(depth + 1):
+        torch.testing.assert_close(reach[level].sum(1, keepdim=True), weight)
+
+
+@depths
+def test_highest_probability_path_goes_left_where_the_split_is_not_negative(depth):
+    split, go_left, _ = random_stack(depth)
+    split[:, :, 0] = 0  # ties go left
+    leaf = hbp_leaf(split, depth)
+    for tree in range(3):
+        for row in range(11):
+            node = 0
+            for _ in range(depth):
+                node = 2 * node + (1 if split[tree, node, row] >= 0 else 2)
+            assert leaf[tree, row] == node - n_branches(depth)
+    assert (leaf[:, 0] == 0).all()
+    hard = leaf_probability(harden(go_left, depth), depth)
+    ties = split.abs().amin(1) > 0 if depth else torch.ones(3, 11, dtype=torch.bool)
+    assert (hard.argmax(1) == leaf)[ties].all()
+
+
+@depths
+def test_harden_decides_the_levels_above_and_leaves_the_rest(depth):
+    _, go_left, _ = random_stack(depth)
+    for levels in range(depth + 1):
+        found, top = harden(go_left, levels), level_slice(levels).start
+        assert set(found[:, :top].unique().tolist()) <= {0.0, 1.0}
+        torch.testing.assert_close(found[:, :top] == 1, go_left[:, :top] >= 0.5)
+        torch.testing.assert_close(found[:, top:], go_left[:, top:])
+
+
+@depths
+def test_subtree_costs_are_expectations_below_each_node(depth):
+    _, go_left, cost = random_stack(depth)
+    costs = subtree_costs(go_left, cost, depth)
+    probability = product_over_paths(go_left, depth)
+    for level in range(depth):
+        for position, node in enumerate(range(level_slice(level).start, level_slice(level).stop)):
+            below = list(leaf_range(node, depth))
+            reach = probability[:, below].sum(1)
+            expected = (probability[:, below] * cost[:, below]).sum(1) / reach
+            torch.testing.assert_close(costs[level][:, position], expected, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(costs[-1], cost)
+
+
+@depths
+def test_routing_slopes_are_the_gradient_of_the_expected_cost(depth):
+    split, _, cost = random_stack(depth)
+    weight = torch.rand(3, 1, 11, dtype=torch.float64)
+    for first in range(depth + 1):
+        at = split.clone().requires_grad_(True)
+        go_left = harden(torch.sigmoid(at), first)
+        reach = reach_probability(go_left, depth, weight)
+        value = (reach[-1] * cost).sum()
+        expected = torch.autograd.grad(value, at)[0] if at.numel() and first < depth else torch.zeros_like(at)
+        found = routing_slopes(go_left, reach, subtree_costs(go_left, cost, depth), depth, first)
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_linear_and_its_pullback_go_group_by_group(groups):
+    m, rows, n, q = 6, 4, 9, 5
+    coefficients = torch.randn(m, rows, q, dtype=torch.float64, requires_grad=True)
+    design = torch.randn(groups, n, q, dtype=torch.float64)
+    found = linear(coefficients, design)
+    for tree in range(m):
+        torch.testing.assert_close(found[tree], coefficients[tree] @ design[tree * groups // m].T)
+    grad = torch.randn(m, rows, n, dtype=torch.float64)
+    (expected,) = torch.autograd.grad(found, coefficients, grad)
+    torch.testing.assert_close(linear_pullback(grad, design), expected)
+
+
+def test_linear_takes_trees_without_branch_nodes():
+    assert linear(torch.zeros(2, 0, 3), torch.zeros(1, 4, 3)).shape == (2, 0, 4)
+    assert linear_pullback(torch.zeros(2, 0, 4), torch.zeros(1, 4, 3)).shape == (2, 0, 3)
