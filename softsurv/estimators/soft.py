@@ -24,16 +24,14 @@ from softsurv.estimators.soft_parameters import (
     settings_of,
 )
 from softsurv.hazards import get_family
-from softsurv.results import FitReport, Status
-from softsurv.soft.fairness import fairness_of
-from softsurv.soft.objective import Objective, Penalties
-from softsurv.soft.parallel import map_parts, one_core_each, slabs
-from softsurv.soft.problem import make_problem
+from softsurv.results import FitReport
+from softsurv.soft.fit import Machine, Recipe, fit_tree
+from softsurv.soft.parallel import one_core_each
 from softsurv.soft.selection import Candidate, Selection, select
-from softsurv.soft.train import Trained, fit_single_leaf, start_leaves, start_routing, train
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.topology import paths
 
 logger = logging.getLogger(__name__)
 
@@ -146,10 +144,9 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         raw = self._read(X, y, event=event, **columns)
         data = self._encode(raw)
         seed = 0 if self.random_state is None else int(self.random_state)
-        device, dtype = choose_device(self.device), getattr(torch, self.dtype)
         with Budget(self.time_limit) as budget, one_core_each() as workers:
-            candidate = self._choose(data, seed, device, dtype, budget, workers)
-            self._train(data, candidate, seed, device, dtype, budget, workers)
+            machine = Machine(choose_device(self.device), getattr(torch, self.dtype), budget, workers)
+            self._train(data, self._choose(data, seed, machine), seed, machine)
         self.leaf_table_ = leaf_table(self._leaf(_Rows(data.x)), raw.time.numpy(), raw.event.numpy(), 2**self.depth_)
         return self
 
@@ -167,15 +164,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
             )
         return raw.with_features(encoded)
 
-    def _choose(
-        self,
-        data: SurvivalData,
-        seed: int,
-        device: torch.device,
-        dtype: torch.dtype,
-        budget: Budget,
-        workers: int,
-    ) -> Candidate:
+    def _choose(self, data: SurvivalData, seed: int, machine: Machine) -> Candidate:
         """Depth and penalties: as given, or by inner cross-validation where something is left open."""
         settings = settings_of(self)
         self.selection_ = pd.DataFrame()
@@ -184,7 +173,15 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         assert settings.grid is not None
         bar = self._bar("choosing")
         chosen: Selection = select(
-            data, settings.families, settings.grid, seed, device, dtype, budget, bar and bar.set_description, workers
+            data,
+            settings.families,
+            settings.grid,
+            seed,
+            machine.device,
+            machine.dtype,
+            machine.budget,
+            None if bar is None else bar.set_description,
+            machine.workers,
         )
         if bar is not None:
             bar.close()
@@ -192,92 +189,23 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         logger.info("chose %s of %d candidates", chosen.chosen, len(chosen.trials))
         return chosen.chosen
 
-    def _train(
-        self,
-        data: SurvivalData,
-        candidate: Candidate,
-        seed: int,
-        device: torch.device,
-        dtype: torch.dtype,
-        budget: Budget,
-        workers: int,
-    ) -> None:
+    def _train(self, data: SurvivalData, candidate: Candidate, seed: int, machine: Machine) -> None:
         settings = settings_of(self)
-        family = get_family(self.leaf, **settings.family_settings)
-        kinds = settings.starts if candidate.depth else settings.starts[:1]
-        problem = make_problem(data, family, n_trees=len(kinds), dtype=dtype, device=device)
-        one = problem.weight.new_ones(len(kinds)) / data.n
-        everything = settings.l2_all * one
-        anchor = fit_single_leaf(problem, l2=candidate.ridge * one, l2_all=everything)
-        anchored = candidate.shrinkage > 0
-        penalties = Penalties(
-            (0.0 if anchored else candidate.ridge) * one,
-            candidate.shrinkage * one,
-            candidate.routing_l2 * one,
-            anchor,
-            everything,
-        )
-        fairness = fairness_of(data, problem, self.fairness)
-        objective = Objective(problem, candidate.depth, penalties, fairness)
-        seeds = [seed + k for k in range(len(kinds))]
-        routing = self._starts(data, candidate.depth, seeds).to(problem.design)
-        leaves = anchor if candidate.depth == 0 else start_leaves(objective, routing, anchor, seeds)
+        groups = tuple(self._source_numbers(data.x.shape[1]))
+        starts: tuple[Any, ...] = settings.starts
+        recipe = Recipe(candidate, starts, settings.training, settings.l2_all, self.fairness, self.l1, groups)
         bar = self._bar("training")
 
         def show(number: int, value: Tensor) -> None:
-            if bar is not None:
-                bar.update()
-                bar.set_postfix(objective=f"{float(value.min()):.5f}")
+            bar.update()
+            bar.set_postfix(objective=f"{float(value.min()):.5f}")
 
-        def improve(part: slice) -> Trained:
-            rows = torch.arange(len(kinds), device=device)[part]
-            return train(objective.take(rows), routing[rows], leaves[rows], settings.training, budget, show)
-
-        parts = map_parts(improve, slabs(len(kinds), data.n * 2**candidate.depth, device), workers)
+        family = get_family(self.leaf, **settings.family_settings)
+        self.tree_, self.report_ = fit_tree(data, family, recipe, seed, machine, None if bar is None else show)
         if bar is not None:
             bar.close()
-        self._keep(parts, data, candidate, problem.clock[0], family, budget)
-
-    def _starts(self, data: SurvivalData, depth: int, seeds: list[int]) -> Tensor:
-        x, time, event = data.x.numpy(), data.time.numpy(), data.event.numpy()
-        kinds = settings_of(self).starts
-        if depth == 0:
-            return torch.zeros(1, 0, x.shape[1] + 1, dtype=torch.float64)
-        return start_routing(kinds, x, time, event, depth, seeds)
-
-    def _keep(
-        self,
-        parts: list[Trained],
-        data: SurvivalData,
-        candidate: Candidate,
-        clock: Tensor,
-        family: Any,
-        budget: Budget,
-    ) -> None:
-        """The start with the lowest training objective becomes the tree."""
-        objectives = torch.cat([p.objective for p in parts]).double().cpu()
-        best = int(objectives.argmin())
-        routing = torch.cat([p.routing for p in parts])[best : best + 1]
-        leaves = torch.cat([p.leaves for p in parts])[best : best + 1]
-        tree = SoftTree(candidate.depth, data.x.shape[1], family, 1, leaves.dtype)
-        tree.load_state_dict({"routing": routing.cpu(), "leaves": leaves.cpu(), "clock": clock[None].cpu()})
-        owner, first = next(
-            (p, start)
-            for p, start in zip(parts, np.cumsum([0] + [len(p.objective) for p in parts]), strict=False)
-            if start <= best < start + len(p.objective)
-        )
-        trace = tuple(float(v[best - first]) for v in owner.trace)
-        self.tree_ = tree.to(choose_device(self.device))
         self.candidate_, self.depth_ = candidate, candidate.depth
-        status = budget.status or owner.status
-        self.report_ = FitReport(
-            status, float(objectives[best]), seconds=budget.seconds, trace=trace,
-            details={"objectives": objectives.tolist(), "best_start": best},
-        )  # fmt: skip
-        if status is Status.ITERATION_LIMIT and self.solver == "lbfgs":
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn("the best start had not converged; raise max_iter", ConvergenceWarning, stacklevel=4)
+        self.spread_ = data.x.numpy().std(0)
 
     def _bar(self, what: str) -> Any:
         if not self.progress:
@@ -356,6 +284,37 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         names = getattr(self, "feature_names_in_", None)
         return [f"x{k}" for k in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
+    def _source_numbers(self, n_encoded: int) -> list[int]:
+        """Number of the raw column that each encoded column comes from."""
+        if self.preprocessor_ is None:
+            return list(range(n_encoded))
+        sources = [column.source for column in self.preprocessor_.columns_]
+        order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
+        return [order[name] for name in sources]
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each raw feature in the tree, (n_features_in_,), summing to one; zero for an unused feature.
+
+        Notes
+        -----
+        Sum over branch nodes and leaves of |coefficient| times the standard deviation of the encoded feature, each
+        node weighted by its share of the training rows; one-hot columns add up for their source.
+        """
+        routing, leaves = (v[0].detach().double().cpu().numpy() for v in (self.tree_.routing, self.tree_.leaves))
+        share = self.leaf_table_.n / max(self.leaf_table_.n.sum(), 1)  # (L,)
+        on_path = np.abs(paths(self.depth_)).T @ share if self.depth_ else np.zeros(0)  # (B,)
+        p = len(self.spread_)
+        size = (on_path @ np.abs(routing[:, 1:]) + share @ np.abs(leaves[:, 1 : p + 1])) * self.spread_
+        if self.preprocessor_ is None:
+            total = size
+        else:
+            names = [str(name) for name in self.preprocessor_.input_names_]
+            total = np.zeros(len(names))
+            for value, column in zip(size, self.preprocessor_.columns_, strict=True):
+                total[names.index(column.source)] += value
+        return total / total.sum() if total.sum() > 0 else total
+
     def export_text(self, max_terms: int = 3) -> str:
         """The tree as text: rules in the data's own units with their strongest features, and each leaf's numbers."""
         return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, max_terms)
@@ -378,6 +337,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
             "report": self.report_.to_dict(),
             "leaves": leaf_meta,
         }
+        arrays["spread"] = self.spread_
         return arrays | {f"leaves.{k}": v for k, v in leaf_arrays.items()}, meta
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
@@ -387,6 +347,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         tree.load_state_dict(state)
         self.tree_ = tree.to(choose_device(self.device))
         self.depth_ = meta["depth"]
+        self.spread_ = arrays["spread"]
         self.candidate_ = Candidate(**meta["candidate"])
         encoded = meta["preprocessor"]
         self.preprocessor_ = None if encoded is None else Preprocessor.from_dict(encoded)

@@ -70,15 +70,18 @@ def soft_tree_text(
     routing = tree.routing[0].detach().double().cpu().numpy()
     lines: list[str] = []
 
-    def walk(node: int, level: int, label: str) -> None:
-        pad = "    " * level
+    def walk(node: int, level: int, label: str, indent: int = 0) -> None:
+        pad = "    " * indent
         if level == tree.depth:
             leaf = node - (2**tree.depth - 1)
             lines.append(f"{pad}{label}leaf {leaf}: {leaf_line(table, leaf)}")
             return
+        if not routing[node][1:].any():  # one way only: say what lies there
+            walk(2 * node + (1 if routing[node][0] >= 0 else 2), level + 1, label, indent)
+            return
         lines.append(f"{pad}{label}{rule(routing[node], names, preprocessor, max_terms)}")
-        walk(2 * node + 1, level + 1, "yes: ")
-        walk(2 * node + 2, level + 1, "no:  ")
+        walk(2 * node + 1, level + 1, "yes: ", indent + 1)
+        walk(2 * node + 2, level + 1, "no:  ", indent + 1)
 
     walk(0, 0, "")
     return "\n".join(lines)

@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 from softsurv.hazards.base import LeafFamily
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
-from softsurv.trees.topology import check_depth, n_branches, n_leaves
+from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves
+
+SURE = 40.0
+"""Log odds of a branch node that sends every row to one side: the other side has probability 4e-18."""
 
 
 def with_intercept(x: Tensor) -> Tensor:  # (..., N, P) -> (..., N, P + 1)
@@ -131,6 +134,26 @@ class SoftTree(nn.Module):
             over = self._survival_at(x, middle, path) > level
             low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return torch.where(reached, high.exp(), torch.inf)
+
+    def collapse_empty(self, x: Tensor) -> None:
+        """Make a branch node that sends every row of x that reaches it to one side do so for all rows, in place.
+
+        HBP predictions for x stay as they are; a split that nothing uses no longer has to be read.
+        """
+        with torch.no_grad():
+            left = self._split(x) >= 0  # (M, B, N)
+            reached = torch.ones_like(left[:, :1]) if self.depth else left
+            for level in range(self.depth):
+                nodes = level_slice(level)
+                goes_left, goes_right = reached & left[:, nodes], reached & ~left[:, nodes]
+                some_left, some_right = goes_left.any(-1), goes_right.any(-1)
+                for tree, node in torch.nonzero(some_left ^ some_right).tolist():
+                    side = SURE if bool(some_left[tree, node]) else -SURE
+                    self.routing[tree, nodes.start + node] = 0
+                    self.routing[tree, nodes.start + node, 0] = side
+                for tree, node in torch.nonzero(~some_left & ~some_right).tolist():
+                    self.routing[tree, nodes.start + node] = 0
+                reached = torch.stack([goes_left, goes_right], 2).flatten(1, 2)
 
     def forward(self, x: Tensor, times: Tensor) -> Tensor:
         """The mixture's survival function (M, N, T), differentiable in every parameter."""

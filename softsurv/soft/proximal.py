@@ -1,0 +1,120 @@
+"""Group lasso over features: accelerated proximal gradient for a stack of trees, so that a tree names few features.
+
+    E + strength sum_f sqrt(|f|) ||(routing weights, leaf coefficients) of feature f||
+
+over all branch nodes and leaves, a feature's one-hot columns together. Steps are FISTA's with restart where the
+objective rises (Beck & Teboulle 2009; O'Donoghue & Candes 2015), each tree with its own step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.soft.objective import Objective
+
+Pair = tuple[Tensor, Tensor]
+"""Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
+
+MAX_HALVINGS = 40
+"""A step 1e-12 of the last one: there is no lower point."""
+
+STEP_UP = 1.2
+"""Growth of the step after a success: backtracking finds the curvature again where it falls."""
+
+
+def group_norms(
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    groups: Tensor,  # (P,) number of each column's feature
+) -> Tensor:  # (M, F)
+    """Norm of everything that names a feature."""
+    p, n_groups = len(groups), int(groups.max()) + 1 if len(groups) else 0
+    squares = routing[..., 1:].square().sum(1) + leaves[..., 1 : p + 1].square().sum(1)  # (M, P)
+    return squares.new_zeros(len(squares), n_groups).index_add_(1, groups, squares).sqrt()
+
+
+def group_weights(groups: Tensor) -> Tensor:  # (F,)
+    """Square root of each feature's number of columns, so that large one-hot blocks do not come in for free."""
+    return torch.bincount(groups).sqrt()
+
+
+def sparse_fit(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    groups: Tensor,  # (P,)
+    strength: Tensor,  # (M,)
+    max_iterations: int = 400,
+    tolerance: float = 1e-7,
+    budget: Budget | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,)."""
+    weights = group_weights(groups).to(routing)
+    threshold = strength[:, None] * weights  # (M, F)
+
+    def penalty(r: Tensor, b: Tensor) -> Tensor:
+        return (threshold * group_norms(r, b, groups)).sum(1)
+
+    def shrink(r: Tensor, b: Tensor, step: Tensor) -> Pair:
+        norms = group_norms(r, b, groups)
+        keep = (1 - step[:, None] * threshold / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
+        factor = keep[:, groups][:, None]  # (M, 1, P)
+        r, b = r.clone(), b.clone()
+        r[..., 1:] *= factor
+        b[..., 1 : len(groups) + 1] *= factor
+        return r, b
+
+    at: Pair = (routing, leaves)
+    ahead = at
+    momentum = strength.new_ones(len(strength))
+    step = torch.full_like(momentum, 1.0)
+    best = objective.value(*at) + penalty(*at)
+    quiet = torch.zeros_like(momentum)
+    for _ in range(max_iterations):
+        value, d_routing, d_leaves = objective.value_and_gradient(*ahead)
+        step, new, total = _backtrack(objective, ahead, value, (d_routing, d_leaves), step, shrink, penalty)
+        rose = total > best
+        grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())
+        pull = torch.where(rose, 0.0, (momentum - 1) / grown)[:, None, None]
+        pick = rose[:, None, None]
+        moved = (torch.where(pick, at[0], new[0]), torch.where(pick, at[1], new[1]))
+        ahead = (moved[0] + pull * (moved[0] - at[0]), moved[1] + pull * (moved[1] - at[1]))
+        momentum = torch.where(rose, 1.0, grown)
+        still = rose | (best - total <= tolerance * best.abs().clamp(min=1.0))
+        quiet = torch.where(still, quiet + 1, 0.0)
+        best, at = torch.where(rose, best, total), moved
+        step = step * STEP_UP
+        if bool((quiet >= 5).all()) or (budget is not None and budget.exhausted):
+            break
+    return at[0], at[1], best
+
+
+def _backtrack(
+    objective: Objective,
+    at: Pair,
+    value: Tensor,  # (M,)
+    gradient: Pair,
+    step: Tensor,  # (M,)
+    shrink: Callable[[Tensor, Tensor, Tensor], Pair],
+    penalty: Callable[[Tensor, Tensor], Tensor],
+) -> tuple[Tensor, Pair, Tensor]:
+    """Halve each tree's step until the quadratic model bounds its objective; returns step, point, objective."""
+    for _ in range(MAX_HALVINGS):
+        length = step[:, None, None]
+        new = shrink(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
+        smooth = objective.value(*new)
+        change = (new[0] - at[0], new[1] - at[1])
+        bound = value + _inner(gradient, change) + _inner(change, change) / (2 * step)
+        short = ~(smooth <= bound + 1e-12 * value.abs().clamp(min=1.0))
+        if not bool(short.any()):
+            break
+        step = torch.where(short, 0.5 * step, step)
+    return step, new, smooth + penalty(*new)
+
+
+def _inner(a: Pair, b: Pair) -> Tensor:  # (M,)
+    return (a[0] * b[0]).sum((1, 2)) + (a[1] * b[1]).sum((1, 2))
