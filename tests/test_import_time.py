@@ -1,0 +1,38 @@
+"""Importing the package is light: heavy libraries load on first use."""
+
+import subprocess
+import sys
+
+import pytest
+
+import softsurv
+
+HEAVY = ("torch", "pandas", "sklearn", "sksurv", "scipy", "numba", "lifelines", "matplotlib", "plotly", "optuna")
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run("import softsurv, sys; print(*sys.modules)")
+    assert "softsurv" in loaded
+    assert sorted(set(HEAVY) & set(loaded)) == []
+
+
+def test_public_names_load_on_first_use():
+    loaded = run("import softsurv, sys; softsurv.SurvivalData; print(*sys.modules)")
+    assert "softsurv.data.survival_data" in loaded
+    assert sorted({"torch", "sksurv", "numba", "matplotlib", "optuna"} & set(loaded)) == []
+
+
+def test_every_public_name_is_there():
+    assert set(softsurv.__all__) == set(dir(softsurv))
+    for name in softsurv.__all__:
+        assert getattr(softsurv, name) is not None
+
+
+def test_other_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="module 'softsurv' has no attribute 'SoftTreee'"):
+        _ = softsurv.SoftTreee
