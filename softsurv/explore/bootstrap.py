@@ -1,0 +1,163 @@
+"""Confidence intervals of the quality measures: one pass over the curves serves all bootstrap samples.
+
+A bootstrap sample is a vector of row counts. Concordance, AUC and Brier score are sums over rows or pairs of rows,
+so that the samples become matrix products with comparisons that are made once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
+from softsurv.explore.curves import FloatArray
+from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
+from softsurv.nonparametric import StepFunction, ipcw_weights
+
+MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
+CHUNK_ELEMENTS = 2**21
+"""Pairs of rows and events compared at once."""
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Test rows with the samples' counts."""
+
+    time: FloatArray  # (N,)
+    event: NDArray[np.bool_]
+    counts: NDArray[np.float32]  # (R, N)
+    censoring: StepFunction
+    grid: FloatArray  # (T,)
+
+
+def bootstrap_quality(
+    tree: Any, data: SurvivalData, n_boot: int = 200, seed: int = 0, level: float = 0.95
+) -> pd.DataFrame:
+    """The measures of ``tree.evaluate`` with percentile intervals.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    data : SurvivalData
+        Rows the tree has not seen.
+    n_boot : int
+        Samples of the rows, drawn with replacement.
+    seed : int
+        Same seed, same samples.
+    level : float
+        Coverage of the intervals.
+
+    Returns
+    -------
+    DataFrame, index ``measure``
+        ``value`` on the rows as they are, ``lower``, ``upper``.
+
+    Notes
+    -----
+    The tree, its censoring curve and the grid of times stay as they are: the intervals tell how sure the measures
+    are on rows like these, not how much another training set would change the tree. A sample without comparable
+    pairs is left out.
+    """
+    if n_boot < 20:
+        raise InvalidParameterError(f"n_boot must be at least 20, got {n_boot!r}")
+    time, event = data.time.numpy(), data.event.numpy()
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(data.n, np.full(data.n, 1 / data.n), size=n_boot)
+    counts = np.concatenate([np.ones((1, data.n)), drawn]).astype(np.float32)
+    grid = evaluation_range(time, event, tree.censoring_, None, 100).times
+    fold = _Fold(time, event, counts, tree.censoring_, grid)
+    harrell, uno = _concordances(tree, data.X, fold)
+    log_hazard = _log_hazard(tree, data.X, grid)
+    found = {"harrell_c": harrell, "uno_c": uno, "cd_auc": _auc(fold, log_hazard), "ibs": _brier(fold, log_hazard)}
+    tail = (1 - level) / 2
+    rows = [
+        (name, float(found[name][0]), *map(float, np.nanquantile(found[name][1:], [tail, 1 - tail])))
+        for name in MEASURES
+    ]
+    return pd.DataFrame(rows, columns=["measure", "value", "lower", "upper"]).set_index("measure")
+
+
+def _log_hazard(tree: Any, X: pd.DataFrame, times: FloatArray) -> FloatArray:  # (N, T)
+    with np.errstate(divide="ignore"):
+        return np.log(tree.predict_cumulative_hazard_function(X, times=times))
+
+
+def _concordances(tree: Any, X: pd.DataFrame, fold: _Fold) -> tuple[FloatArray, FloatArray]:
+    """Harrell's and Uno's concordance of every sample, (R,) each; pairs as in `softsurv.metrics.harrell_c`."""
+    order = np.argsort(fold.time, kind="stable")
+    time, counts = fold.time[order], fold.counts[:, order]
+    later = np.concatenate([np.cumsum(counts[:, ::-1], axis=1)[:, ::-1], np.zeros((len(counts), 1))], axis=1)
+    cases = np.flatnonzero(fold.event[order])
+    after = np.searchsorted(time, time[cases], side="right")  # first row that may follow each case
+    counted = (time[cases] <= fold.grid[-1]) & (after < time.size)
+    weight = np.zeros(cases.size)
+    weight[counted] = fold.censoring(time[cases[counted]]) ** -2.0
+    sums = np.zeros((4, len(counts)))  # concordant and comparable, plain and weighted
+    features = X.iloc[order]
+    width = max(1, CHUNK_ELEMENTS // time.size)
+    for part in np.array_split(np.arange(cases.size), max(1, -(-cases.size // width))):
+        if part.size == 0:
+            continue
+        first = cases[part[0]]  # nobody before it follows any case of this part
+        grid, column = np.unique(time[cases[part]], return_inverse=True)
+        block = _log_hazard(tree, features.iloc[first:], grid)[:, column]  # (N', c)
+        own = block[cases[part] - first, np.arange(part.size)]
+        won = np.where(block < own, np.float32(1), np.where(block == own, np.float32(0.5), np.float32(0)))
+        won[np.arange(first, time.size)[:, None] < after[part]] = 0
+        here = counts[:, cases[part]].astype(float)
+        concordant = here * (counts[:, first:] @ won)
+        comparable = here * later[:, after[part]]
+        sums += [v.sum(1) for v in (concordant, comparable, concordant * weight[part], comparable * weight[part])]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums[0] / sums[1], sums[2] / sums[3]
+
+
+def _brier(fold: _Fold, log_hazard: FloatArray) -> FloatArray:
+    """Integrated Brier score of every sample, (R,): a mean of one number per row."""
+    survival = survival_from_log_cumulative_hazard(log_hazard)
+    case_weight = ipcw_weights(fold.time, fold.event & (fold.time <= fold.grid[-1]), fold.censoring)
+    free = fold.time[:, None] > fold.grid
+    loss = np.where(free, (1 - survival) ** 2 / fold.censoring(fold.grid), case_weight[:, None] * survival**2)
+    row = np.trapezoid(loss, fold.grid, axis=1) / (fold.grid[-1] - fold.grid[0])
+    return fold.counts @ row / fold.counts.sum(1)
+
+
+def _auc(fold: _Fold, log_hazard: FloatArray) -> FloatArray:
+    """Mean cumulative/dynamic AUC of every sample, (R,), weighted by the drop of its Kaplan-Meier curve."""
+    weight = ipcw_weights(fold.time, fold.event & (fold.time <= fold.grid[-1]), fold.censoring)
+    drop = -np.diff(_kaplan_meier(fold), axis=1, prepend=1.0)  # (R, T)
+    total, used = np.zeros(len(fold.counts)), np.zeros(len(fold.counts))
+    for k, t in enumerate(fold.grid):
+        cases = np.flatnonzero((fold.time <= t) & (weight > 0))
+        controls = np.flatnonzero(fold.time > t)
+        if cases.size == 0:
+            continue
+        controls = controls[np.argsort(log_hazard[controls, k], kind="stable")]
+        ranked = log_hazard[controls, k]
+        below = np.concatenate([np.zeros((len(total), 1)), np.cumsum(fold.counts[:, controls], axis=1)], axis=1)
+        ends = [np.searchsorted(ranked, log_hazard[cases, k], side=side) for side in ("left", "right")]
+        here = fold.counts[:, cases] * weight[cases]
+        won = (here * (below[:, ends[0]] + below[:, ends[1]])).sum(1) / 2
+        pairs = here.sum(1) * below[:, -1]
+        seen = (pairs > 0) & (drop[:, k] > 0)
+        total[seen] += drop[seen, k] * won[seen] / pairs[seen]
+        used[seen] += drop[seen, k]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(used > 0, total / used, np.nan)
+
+
+def _kaplan_meier(fold: _Fold) -> FloatArray:
+    """Kaplan-Meier curve of every sample on the grid, (R, T)."""
+    order = np.argsort(fold.time, kind="stable")
+    times, first = np.unique(fold.time[order], return_index=True)
+    counts = fold.counts[:, order].astype(float)
+    events = np.add.reduceat(counts * fold.event[order], first, axis=1)
+    at_risk = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1][:, first]
+    survival = np.cumprod(1 - np.divide(events, at_risk, out=np.zeros_like(events), where=at_risk > 0), axis=1)
+    levels = np.concatenate([np.ones((len(counts), 1)), survival], axis=1)
+    return levels[:, np.searchsorted(times, fold.grid, side="right")]
