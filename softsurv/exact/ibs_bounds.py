@@ -8,8 +8,6 @@ engine do not hold; they do hold for the pointwise minimiser, from which the bou
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -18,6 +16,7 @@ BLOCKS = 32
 """Blocks of time between two rows of a group; within a block G is replaced by its largest value, still a bound."""
 
 
+@njit(cache=True, error_model="numpy")
 def floor_with_split(leaf: float, bound: float, complexity: float) -> float:
     """Least objective of a node that may be split: as a leaf, or with two leaves and the additive bound.
 
@@ -27,22 +26,30 @@ def floor_with_split(leaf: float, bound: float, complexity: float) -> float:
     return min(leaf + complexity, bound + 2.0 * complexity)
 
 
-def useful_depth(
-    leaf: float, bound: float, size: float, complexity: float, min_rows: float, depth: int
-) -> int:
+def deeper_floor(value: float, bound: float, complexity: float, depth: int) -> float:
+    """Lower bound at any greater depth of a node whose optimum at ``depth`` is ``value``.
+
+    A tree deeper than d has at least d + 2 leaves, so it costs at least bound + (d + 2) * complexity: Theorem 2.3's
+    look-ahead, with all the leaves that the solved depth rules out instead of one.
+    """
+    return min(value, bound + (depth + 2) * complexity)
+
+
+@njit(cache=True, error_model="numpy")
+def useful_depth(leaf: float, bound: float, size: float, complexity: float, min_rows: float) -> int:
     """Depth beyond which no tree on a node beats the node as a leaf.
 
     A tree with k leaves has an objective >= bound + k * complexity, so it beats leaf + complexity only while
     k - 1 < (leaf - bound) / complexity, and a tree that reaches depth d has at least d + 1 leaves: the k-leaf form
     of Theorem 2.6. Every leaf holds min_rows rows. This is what bounds the search without a depth limit.
     """
-    depth = min(depth, int(size // min_rows) - 1)
+    splits = size // min_rows - 1.0
     gain = leaf - bound
     if complexity > 0.0:
-        depth = min(depth, math.ceil(gain / complexity) - 1)
+        splits = min(splits, np.ceil(gain / complexity) - 1.0)
     elif gain <= 0.0:
-        depth = 0
-    return max(depth, 0)
+        splits = 0.0
+    return max(int(splits), 0)
 
 
 def equivalent_points(

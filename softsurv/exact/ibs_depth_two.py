@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from softsurv.exact.ibs_bounds import floor_with_split, useful_depth
 from softsurv.exact.ibs_kernels import (
     FUSE,
     IPCW,
@@ -76,9 +77,7 @@ def tile(local, f, lo, work, cost, count):
         start = np.empty(4 * LANES)
         cell_sums(local.x, side, lo, rows.weight, start)
     if local.mode == IPCW:
-        ipcw_costs(
-            local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost
-        )
+        ipcw_costs(local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost)
     else:
         y_end = rows.t[rows.t.shape[0] - 1]
         row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, y_end, work, cost)
@@ -100,32 +99,46 @@ def one_split(local):
 
 
 @njit(cache=True, error_model="numpy")
-def expand(rows, index, mode, equal, min_rows):
+def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
     """What the search needs to branch on a set of rows.
 
     Returns
     -------
-    feature : (p,) useful splits
-    cost : (2, p) loss of both sides as leaves, rows with the feature first
-    count, bound : (2, p) rows and bound of both sides
-    key : (2, 2, p) keys of both sides: side, word, split
-    whole : rows, bound and loss as a leaf of all rows
+    feature : (p,) useful splits whose children's floors leave room below the ceiling, the best stump first
+    node : (2, 4, p) of both children, rows with the feature first: rows, loss as a leaf, bound, useful depth
+    key : (2, 2, p) keys of both children: side, word, split
+    pruned : least sum of floors among the splits left out
+    whole : (3,) rows, loss as a leaf and bound of all rows
     whole_key : (2,) their key
     """
     count, bound, key = column_sums(rows, index)
     feature = feasible_splits(count, key, min_rows)
     p = feature.shape[0]
     local = gather(rows, index, feature, mode, equal)
-    costs, counts = one_split(local)
-    bounds, keys = np.empty((2, p)), np.empty((2, 2, p), dtype=np.uint64)
-    for k in range(p):
-        f = feature[k]
-        bounds[0, k], bounds[1, k] = bound[f], bound[-1] - bound[f]
-        for word in range(2):
-            keys[0, word, k], keys[1, word, k] = key[word, f], key[word, -1] - key[word, f]
-    work, cost, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
-    tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, cost, cells)  # column p is empty
-    return feature, costs, counts, bounds, keys, (count[-1], bound[-1], cost[LANES + p % LANES]), key[:, -1].copy()
+    cost, counts = one_split(local)
+    work, costs, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
+    tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, costs, cells)  # column p is empty
+    whole = np.array([count[-1], costs[LANES + p % LANES], bound[-1]])
+    node, keys = np.empty((2, 4, p)), np.empty((2, 2, p), dtype=np.uint64)
+    pruned, kept = np.inf, 0
+    order = np.argsort(cost[0] + cost[1], kind="mergesort")
+    for k in order:
+        f, floors = feature[k], 0.0
+        for side in range(2):
+            share = bound[f] if side == 0 else bound[-1] - bound[f]
+            useful = useful_depth(cost[side, k], share, counts[side, k], complexity, min_rows)
+            leaf = cost[side, k] + complexity
+            floors += leaf if useful == 0 else floor_with_split(cost[side, k], share, complexity)
+            node[side, 0, kept], node[side, 1, kept] = counts[side, k], cost[side, k]
+            node[side, 2, kept], node[side, 3, kept] = share, useful
+            for word in range(2):
+                keys[side, word, kept] = key[word, f] if side == 0 else key[word, -1] - key[word, f]
+        if floors < ceiling:
+            order[kept] = k
+            kept += 1
+        else:
+            pruned = min(pruned, floors)
+    return feature[order[:kept]], node[:, :, :kept], keys[:, :, :kept], pruned, whole, key[:, -1].copy()
 
 
 @njit(cache=True, error_model="numpy")

@@ -75,7 +75,7 @@ class SizePath:
         """Try every first split; one whose children's bounds improve no size is skipped."""
         sizes = list(self.best(node, index, depth - 1, leaves))
         sizes += [sizes[-1]] * (leaves - len(sizes))
-        for split, (one, zero) in self.search.children(index):
+        for split, (one, zero) in self.search.children(index)[0]:
             left, right = _floors(one, leaves), _floors(zero, leaves)
             if not _improves(left, right, sizes):
                 continue

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_bounds import floor_with_split, useful_depth
+from softsurv.exact.ibs_bounds import deeper_floor, useful_depth
 from softsurv.exact.ibs_depth_two import IMPROVEMENT, expand, solve_shallow
 from softsurv.exact.ibs_table import Rows, split_rows
 from softsurv.results import Status
@@ -28,12 +28,17 @@ Key = tuple[int, int]
 
 
 class Node(NamedTuple):
-    """A subproblem: a set of rows, known by its key, with its loss as a leaf and its equivalent-points bound."""
+    """A subproblem: a set of rows."""
 
     key: Key
     size: float
+    """Rows."""
     leaf: float
+    """Loss as a leaf."""
     bound: float
+    """Additive lower bound of the loss (equivalent points, or a reference)."""
+    useful: int
+    """Depth beyond which no tree beats the leaf."""
 
 
 class Plan(NamedTuple):
@@ -43,6 +48,9 @@ class Plan(NamedTuple):
     one: Plan | None
     zero: Plan | None
 
+
+NOTHING = (0, math.inf)
+"""Depth and optimum of a set of rows that is not solved at any depth yet."""
 
 Option = tuple[int, tuple[Node, Node]]
 """A first split and its two children: rows with the feature, rows without."""
@@ -88,6 +96,8 @@ class Search:
     min_rows: float
     limits: Limits = field(default_factory=Limits)
     cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
+    solved: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    """Greatest depth at which a set of rows is solved, and its optimum there."""
     splits_tried: int = 0
 
     @property
@@ -97,7 +107,7 @@ class Search:
 
     def entry(self, node: Node, depth: int) -> Entry | None:
         """What is known of a node at a depth; None if it was not visited, or can only be a leaf."""
-        return self.cache.get((node.key, self._useful(node, depth)))
+        return self.cache.get((node.key, min(depth, node.useful)))
 
     def entries_of(self, node: Node) -> list[Entry]:
         """What is known of a node at any depth."""
@@ -105,19 +115,20 @@ class Search:
 
     def root(self) -> Node:
         """The whole training set."""
-        *_, whole, key = expand(self.rows, self.everyone, self.mode, self.equal, self.min_rows)
-        return Node((int(key[0]), int(key[1])), whole[0], whole[2], whole[1])
+        *_, (size, leaf, bound), key = self._expand(self.everyone, math.inf)
+        useful = useful_depth(leaf, bound, size, self.complexity, self.min_rows)
+        return Node((int(key[0]), int(key[1])), float(size), float(leaf), float(bound), useful)
 
     def solve(self, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> tuple[float, bool]:
         """Objective of the best tree on a node (True), or a lower bound of it that reaches the budget (False)."""
-        depth = self._useful(node, depth)
+        depth = min(depth, node.useful)
         as_leaf = node.leaf + self.complexity
         if depth == 0:
             return as_leaf, True
         entry = self.cache.get((node.key, depth))
         if entry is None:
             self.check_limits(len(self.cache))
-            entry = Entry(floor_with_split(node.leaf, node.bound, self.complexity), as_leaf)
+            entry = Entry(self._floor(node, depth), as_leaf)
             self.cache[node.key, depth] = entry
         if entry.solved:
             return entry.value, True
@@ -127,7 +138,11 @@ class Search:
             self._solve_shallow(entry, index, depth, budget)
         else:
             self._solve_deep(entry, node, index, depth, budget)
-        return (entry.value, True) if entry.solved else (entry.lower, False)
+        if not entry.solved:
+            return entry.lower, False
+        if depth > self.solved.get(node.key, NOTHING)[0]:
+            self.solved[node.key] = (depth, entry.value)
+        return entry.value, True
 
     def _solve_shallow(self, entry: Entry, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Depth one or two: every pair of splits at once."""
@@ -142,15 +157,17 @@ class Search:
                 entry.value, entry.plan = value, shallow_plan(plan[leaves])
         entry.lower = min(entry.value, max(entry.lower, budget))
 
-    def _solve_deep(
-        self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float
-    ) -> None:
+    def _solve_deep(self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Try every first split, best one-split loss first, each child within what is left of the budget."""
-        value, exact = self.solve(node, index, depth - 1, budget)
+        shallower = depth - 1 if depth <= 4 else (depth + 1) // 2
+        value, exact = self.solve(node, index, shallower, budget)
         if exact and value < entry.value - IMPROVEMENT:
-            entry.value, entry.plan = value, self._plan(node, depth - 1)
-        unresolved = math.inf  # least lower bound of the splits that did not become the incumbent
-        options = self.children(index)
+            entry.value, entry.plan = value, self._plan(node, shallower)
+        entry.lower = max(entry.lower, self._floor_unvisited(node, depth))
+        if entry.solved or entry.lower >= budget:
+            return
+        # ``unresolved`` is the least lower bound of the splits that did not become the incumbent
+        options, unresolved = self.children(index, min(budget, entry.value - IMPROVEMENT))
         for position, option in enumerate(options):
             try:
                 value, plan = self._try_split(option, index, depth, min(budget, entry.value - IMPROVEMENT))
@@ -190,37 +207,40 @@ class Search:
         entry = self.entry(node, depth)
         return None if entry is None else entry.plan
 
-    def _useful(self, node: Node, depth: int) -> int:
-        return useful_depth(node.leaf, node.bound, node.size, self.complexity, self.min_rows, depth)
-
     def _floor(self, node: Node, depth: int) -> float:
         """Best known lower bound of a node's objective."""
         entry = self.entry(node, depth)
         if entry is not None:
             return entry.lower
-        if self._useful(node, depth) == 0:
-            return node.leaf + self.complexity
-        return floor_with_split(node.leaf, node.bound, self.complexity)
+        return self._floor_unvisited(node, min(depth, node.useful))
 
-    def children(self, index: NDArray[np.int64]) -> list[Option]:
-        """Both children of every useful split, the best stump first."""
-        feature, cost, count, bound, key, _, _ = expand(self.rows, index, self.mode, self.equal, self.min_rows)
-        order = np.argsort(cost[0] + cost[1], kind="stable")
+    def _floor_unvisited(self, node: Node, depth: int) -> float:
+        """Lower bound of a node's objective from the bounds of `ibs_bounds.py` and from other depths."""
+        leaf = node.leaf + self.complexity
+        if depth == 0:
+            return leaf
+        floor = min(leaf, node.bound + 2.0 * self.complexity)  # `floor_with_split`
+        solved_depth, value = self.solved.get(node.key, NOTHING)
+        if solved_depth >= depth:
+            return max(floor, value)
+        if solved_depth > 0:
+            return max(floor, deeper_floor(value, node.bound, self.complexity, solved_depth))
+        return floor
+
+    def children(self, index: NDArray[np.int64], ceiling: float = math.inf) -> tuple[list[Option], float]:
+        """Both children of every split with room below the ceiling, and the least floor of the other splits."""
+        feature, node, key, pruned, _, _ = self._expand(index, ceiling)
         sides = [
             [
-                Node((k0, k1), size, leaf, floor)
-                for k0, k1, size, leaf, floor in zip(
-                    key[side, 0, order].tolist(),
-                    key[side, 1, order].tolist(),
-                    count[side, order].tolist(),
-                    cost[side, order].tolist(),
-                    bound[side, order].tolist(),
-                    strict=True,
-                )
+                Node((k0, k1), size, leaf, bound, int(useful))
+                for k0, k1, size, leaf, bound, useful in zip(*key[side].tolist(), *node[side].tolist(), strict=True)
             ]
             for side in range(2)
         ]
-        return list(zip(feature[order].tolist(), zip(*sides, strict=True), strict=True))
+        return list(zip(feature.tolist(), zip(*sides, strict=True), strict=True)), pruned
+
+    def _expand(self, index: NDArray[np.int64], ceiling: float) -> tuple:
+        return expand(self.rows, index, self.mode, self.equal, self.min_rows, self.complexity, ceiling)
 
     def check_limits(self, entries: int) -> None:
         """Raise `Stop` when time or memory has run out."""

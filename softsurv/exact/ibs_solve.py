@@ -161,9 +161,7 @@ def _one_tree(search: Search, depth: int) -> _Outcome:
     target = search.entry(root, depth)
     solved = target is None or status is Status.OPTIMAL
     lower = best.value if solved else target.lower
-    return _Outcome(
-        status, best.plan, best.value, min(lower, best.value), details={"subproblems": len(search.cache)}
-    )
+    return _Outcome(status, best.plan, best.value, min(lower, best.value), details={"subproblems": len(search.cache)})
 
 
 def _all_sizes(search: Search, depth: int, max_leaves: int) -> _Outcome:
@@ -274,9 +272,7 @@ def _curves(reference: ArrayLike, score: IbsScore) -> NDArray[np.float64]:
     return curves
 
 
-def _check(
-    complexity: float, max_depth: int | None, max_leaves: int | None, min_samples_leaf: int, leaf: str
-) -> None:
+def _check(complexity: float, max_depth: int | None, max_leaves: int | None, min_samples_leaf: int, leaf: str) -> None:
     """Ranges of the settings."""
     if not (math.isfinite(complexity) and complexity >= 0.0):
         raise InvalidParameterError(f"complexity must be a finite number >= 0, got {complexity!r}; 0.01 is usual")

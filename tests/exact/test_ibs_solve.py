@@ -1,0 +1,250 @@
+"""Optimal trees for the integrated Brier score against brute-force enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softsurv.errors import InvalidParameterError
+from softsurv.exact import ibs_table
+from softsurv.exact.ibs_search import leaf_count
+from softsurv.exact.ibs_solve import assign_leaves, solve_ibs
+from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.results import Status
+
+
+def instance(seed, n, p, n_times, weighted=False, copies=False):
+    rng = np.random.default_rng(seed)
+    x = (rng.random((n, p)) < rng.uniform(0.2, 0.8, p)).astype(np.uint8)
+    if copies and n > 3:
+        x[n // 2 :] = x[: n - n // 2]
+    risk = x @ rng.normal(0, 1, p)
+    time = np.floor(n_times * np.exp(-0.3 * risk) * rng.random(n)).clip(0, n_times)
+    event = rng.random(n) < rng.choice([0.0, 0.5, 0.8, 1.0])
+    weight = rng.uniform(0.3, 3.0, n) if weighted else None
+    return x, time, event, weight
+
+
+class BruteForce:
+    """Least loss by exact number of leaves, over every tree, from the definition of a leaf's loss."""
+
+    def __init__(self, x, score, min_rows, leaf):
+        self.x, self.score, self.min_rows, self.leaf = x, score, min_rows, leaf
+        self.memory = {}
+
+    def sizes(self, rows, depth):
+        key = (rows.tobytes(), depth)
+        if key not in self.memory:
+            best = {1: self.score.leaf_loss(rows, self.leaf)}
+            for f in range(self.x.shape[1] if depth else 0):
+                on = self.x[rows, f] == 1
+                if min(on.sum(), (~on).sum()) < self.min_rows:
+                    continue
+                one, zero = self.sizes(rows[on], depth - 1), self.sizes(rows[~on], depth - 1)
+                for (i, a), (j, b) in itertools.product(one.items(), zero.items()):
+                    best[i + j] = min(best.get(i + j, np.inf), a + b)
+            self.memory[key] = best
+        return self.memory[key]
+
+    def objective(self, depth, complexity, max_leaves=99):
+        sizes = self.sizes(np.arange(len(self.x)), depth)
+        return min(loss + complexity * k for k, loss in sizes.items() if k <= max_leaves)
+
+
+def check_tree(solution, x, time, event, weight, complexity, min_rows, depth, leaf="km"):
+    """The reported tree has the reported objective and keeps the limits."""
+    score = IbsScore.from_columns(time, event, weight)
+    leaves = [np.flatnonzero(solution.leaf_of_row == k) for k in range(leaf_count(solution.plan))]
+    loss = sum(score.leaf_loss(rows, leaf) for rows in leaves)
+    assert loss + complexity * len(leaves) == pytest.approx(solution.report.objective, abs=1e-9)
+    assert len(leaves) == 1 or min(rows.size for rows in leaves) >= min_rows
+    assert depth_of(solution.plan) <= depth
+    assert solution.survival.shape == (len(leaves), np.unique(time).size)
+    assert (np.diff(solution.survival, axis=1) <= 1e-12).all()
+
+
+def depth_of(plan):
+    return 0 if plan is None else 1 + max(depth_of(plan.one), depth_of(plan.zero))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    p=st.integers(1, 5),
+    n_times=st.sampled_from([1, 3, 8, 60]),
+    depth=st.integers(0, 4),
+    complexity=st.sampled_from([0.0, 0.001, 0.01, 0.05]),
+    min_rows=st.integers(1, 4),
+    weighted=st.booleans(),
+    leaf=st.sampled_from(["km", "ipcw"]),
+)
+def test_optimum_is_brute_force(seed, n, p, n_times, depth, complexity, min_rows, weighted, leaf):
+    x, time, event, weight = instance(seed, n, p, n_times, weighted, copies=seed % 2 == 0)
+    solution = solve_ibs(
+        x,
+        time,
+        event,
+        weight=weight,
+        complexity=complexity,
+        max_depth=depth,
+        min_samples_leaf=min_rows,
+        leaf=leaf,
+    )
+    brute = BruteForce(x, IbsScore.from_columns(time, event, weight), min_rows, leaf)
+    assert solution.report.objective == pytest.approx(brute.objective(depth, complexity), abs=1e-9)
+    assert solution.report.status is Status.OPTIMAL
+    assert solution.report.gap == pytest.approx(0.0, abs=1e-9)
+    check_tree(solution, x, time, event, weight, complexity, min_rows, depth, leaf)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 30),
+    p=st.integers(1, 4),
+    depth=st.integers(0, 4),
+    max_leaves=st.integers(1, 7),
+    min_rows=st.integers(1, 3),
+)
+def test_path_of_sizes_is_brute_force(seed, n, p, depth, max_leaves, min_rows):
+    x, time, event, _ = instance(seed, n, p, 20)
+    solution = solve_ibs(
+        x, time, event, complexity=0.004, max_depth=depth, max_leaves=max_leaves, min_samples_leaf=min_rows
+    )
+    brute = BruteForce(x, IbsScore.from_columns(time, event), min_rows, "km")
+    assert solution.report.objective == pytest.approx(brute.objective(depth, 0.004, max_leaves), abs=1e-9)
+    for k, (loss, plan) in enumerate(solution.path, start=1):
+        assert loss == pytest.approx(brute.objective(depth, 0.0, k), abs=1e-9)
+        assert leaf_count(plan) <= k
+    check_tree(solution, x, time, event, None, 0.004, min_rows, depth)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30), p=st.integers(1, 4))
+def test_no_depth_limit(seed, n, p):
+    x, time, event, _ = instance(seed, n, p, 20)
+    solution = solve_ibs(x, time, event, complexity=0.003)
+    brute = BruteForce(x, IbsScore.from_columns(time, event), 1, "km")
+    assert solution.report.objective == pytest.approx(brute.objective(p, 0.003), abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 40), p=st.integers(1, 4), depth=st.integers(1, 3))
+def test_reference_guarantee(seed, n, p, depth):
+    """Theorem 2.7: never worse than complexity * leaves + the larger of the two losses, row by row."""
+    x, time, event, _ = instance(seed, n, p, 20)
+    score = IbsScore.from_columns(time, event)
+    rng = np.random.default_rng(seed)
+    cuts = np.sort(rng.random((n, np.unique(time).size)), axis=1)[:, ::-1]
+    solution = solve_ibs(x, time, event, complexity=0.005, max_depth=depth, reference=cuts)
+    best = solve_ibs(x, time, event, complexity=0.005, max_depth=depth)
+    losses = score.row_losses(best.survival[best.leaf_of_row])
+    union = np.maximum(losses, score.row_losses(cuts)).sum() + 0.005 * best.report.details["n_leaves"]
+    assert solution.report.status is Status.CONDITIONALLY_OPTIMAL
+    assert best.report.objective - 1e-9 <= solution.report.objective <= union + 1e-9
+    assert solution.report.lower_bound <= best.report.objective + 1e-9
+    distance = solution.report.objective - best.report.objective
+    assert distance <= solution.report.details["guaranteed_distance"] + 1e-9
+    check_tree(solution, x, time, event, None, 0.005, 1, depth)
+
+
+def test_perfect_reference_keeps_the_optimum():
+    """Corollary 2.7.1: a reference that is nowhere worse than the optimal tree."""
+    x, time, event, _ = instance(3, 60, 5, 30)
+    times = np.unique(time)
+    perfect = (times < time[:, None]).astype(float) * event[:, None] + ~event[:, None]
+    best = solve_ibs(x, time, event, complexity=0.005, max_depth=3)
+    guessed = solve_ibs(x, time, event, complexity=0.005, max_depth=3, reference=perfect)
+    assert guessed.report.objective == pytest.approx(best.report.objective, abs=1e-12)
+
+
+@pytest.mark.parametrize("leaf", ["km", "ipcw"])
+def test_kernels_agree(leaf, monkeypatch):
+    """Rows, bins and merged rows with weights give the same optimum."""
+    x, time, event, _ = instance(11, 300, 6, 12)
+    twice = [np.concatenate([column, column]) for column in (x, time, event)]
+    plain = solve_ibs(x, time, event, complexity=0.002, max_depth=3, leaf=leaf, min_samples_leaf=2)
+    double = solve_ibs(*twice, complexity=0.002, max_depth=3, leaf=leaf, min_samples_leaf=4)
+    weighted = solve_ibs(
+        *twice, weight=np.r_[np.full(300, 0.5), np.full(300, 1.5)], complexity=0.002, max_depth=3, leaf=leaf
+    )
+    weighted_once = solve_ibs(x, time, event, complexity=0.002, max_depth=3, leaf=leaf)
+    assert double.report.objective == pytest.approx(plain.report.objective, abs=1e-12)
+    assert weighted.report.objective == pytest.approx(weighted_once.report.objective, abs=1e-12)
+
+
+def test_splits_in_many_tiles():
+    """More splits than lanes, opposite and equal columns among them."""
+    x, time, event, _ = instance(5, 120, 20, 30)
+    wide = np.hstack([x, 1 - x[:, :7], x[:, :3]])
+    narrow = solve_ibs(x, time, event, complexity=0.004, max_depth=3, min_samples_leaf=3)
+    same = solve_ibs(wide, time, event, complexity=0.004, max_depth=3, min_samples_leaf=3)
+    assert same.report.objective == pytest.approx(narrow.report.objective, abs=1e-12)
+
+
+def test_time_limit_returns_an_honest_bound():
+    x, time, event, _ = instance(7, 400, 25, 300)
+    limited = solve_ibs(x, time, event, complexity=0.0005, max_depth=5, time_limit=0.05)
+    assert limited.report.status is Status.TIME_LIMIT
+    assert limited.report.lower_bound <= limited.report.objective
+    shallow = solve_ibs(x, time, event, complexity=0.0005, max_depth=2)
+    longer = solve_ibs(x, time, event, complexity=0.0005, max_depth=3)
+    assert limited.report.lower_bound <= longer.report.objective
+    assert longer.report.objective <= shallow.report.objective + 1e-12
+    check_tree(limited, x, time, event, None, 0.0005, 1, 5)
+    assert solve_ibs(x, time, event, max_leaves=6, time_limit=0.05).report.status in (
+        Status.TIME_LIMIT,
+        Status.OPTIMAL,
+    )
+
+
+def test_memory_limit():
+    x, time, event, _ = instance(7, 400, 25, 300)
+    limited = solve_ibs(x, time, event, complexity=0.0005, max_depth=5, memory_limit=20_000)
+    assert limited.report.status is Status.MEMORY_LIMIT
+    assert limited.report.gap > 0.0
+
+
+def test_interrupt_keeps_the_incumbent(monkeypatch):
+    x, time, event, _ = instance(7, 200, 12, 100)
+    calls = itertools.count()
+
+    def interrupted(*args):
+        if next(calls) > 20:
+            raise KeyboardInterrupt
+        return ibs_table.split_rows(*args)
+
+    monkeypatch.setattr("softsurv.exact.ibs_search.split_rows", interrupted)
+    stopped = solve_ibs(x, time, event, complexity=0.001, max_depth=4)
+    assert stopped.report.status is Status.INTERRUPTED
+    check_tree(stopped, x, time, event, None, 0.001, 1, 4)
+
+
+def test_leaves_are_numbered_depth_first():
+    x, time, event, _ = instance(9, 80, 4, 30)
+    solution = solve_ibs(x, time, event, complexity=0.001, max_depth=3)
+    assert set(solution.leaf_of_row) == set(range(solution.report.details["n_leaves"]))
+    assert (assign_leaves(solution.plan, x) == solution.leaf_of_row).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"features": np.full((4, 2), 2)}, "only 0 and 1"),
+        ({"features": np.zeros(4)}, "shape"),
+        ({"complexity": -1.0}, "complexity must be"),
+        ({"max_depth": -1}, "max_depth must be"),
+        ({"max_leaves": 0}, "max_leaves must be"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf must be"),
+        ({"leaf": "mean"}, "leaf must be"),
+        ({"reference": np.ones((4, 2))}, "reference must have shape"),
+        ({"reference": np.full((4, 4), 2.0)}, "between 0 and 1"),
+    ],
+)
+def test_wrong_arguments(change, match):
+    good = {"features": np.eye(4), "time": [1.0, 2.0, 3.0, 4.0], "event": [True] * 4}
+    with pytest.raises(InvalidParameterError, match=match):
+        solve_ibs(**(good | change))
