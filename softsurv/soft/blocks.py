@@ -84,6 +84,8 @@ def leaf_step(
     budget: Budget | None = None,
 ) -> Tensor:
     """LN step: leaves of all working sets of one level, the routing being fixed."""
+    if objective.fairness is not None:
+        return _restricted_with_fairness(objective, routing, leaves, None, level, settings, budget)[1]
     reach = objective.reach(routing, hard_levels=level)
     taken = _Taken(objective, reach)
 
@@ -126,6 +128,8 @@ def branch_step(
     free = _free_branches(~imbalanced, level, objective.depth)
     if not bool(free.any()):
         return routing
+    if objective.fairness is not None:
+        return _restricted_with_fairness(objective, routing, leaves, free, level, settings, budget)[0]
     return _restricted(objective, routing, leaf_loss, free, level, settings, budget)
 
 
@@ -176,6 +180,37 @@ def _restricted(
 
     x, _ = minimise(function, routing.flatten(1), settings, objective.problem.whole_groups, budget)
     return x.view_as(routing)
+
+
+def _restricted_with_fairness(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    free: Tensor | None,  # (M, B, 1) branch nodes that move; None: the leaves move
+    level: int,
+    settings: Settings,
+    budget: Budget | None,
+) -> tuple[Tensor, Tensor]:
+    """Restricted objective (4): the fairness term couples all rows, so neither part can be held as a constant."""
+    size = routing[0].numel()
+    mask = torch.cat(
+        [
+            (torch.zeros_like(routing, dtype=torch.bool) if free is None else free.expand_as(routing)).flatten(1),
+            torch.full_like(leaves, float(free is None)).bool().flatten(1),
+        ],
+        1,
+    )
+    taken = _Taken(objective, mask)
+
+    def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+        part, moves = taken(rows)
+        r, b = x[:, :size].view(len(x), *routing.shape[1:]), x[:, size:].view(len(x), *leaves.shape[1:])
+        value, d_routing, d_leaves = part.value_and_gradient(r, b, level)
+        return value, torch.where(moves, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1), 0.0)
+
+    start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
+    x, _ = minimise(function, start, settings, objective.problem.whole_groups, budget)
+    return x[:, :size].view_as(routing), x[:, size:].view_as(leaves)
 
 
 def _routed(objective: Objective, routing: Tensor, level: int) -> tuple[Tensor, Tensor, Tensor]:

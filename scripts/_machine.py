@@ -1,0 +1,34 @@
+"""What every measurement prints: the machine, and a Markdown table."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def machine_line() -> str:
+    """Processor, cores, Python, torch and numpy, and today's date."""
+    import numpy as np
+    import torch
+
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        processor = names[0] if names else processor
+    return (
+        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, "
+        f"numpy {np.__version__}; {date.today().isoformat()}"
+    )
+
+
+def as_markdown(frame: pd.DataFrame) -> str:
+    """A frame as a Markdown table, values as they print."""
+    rows = [list(frame.columns), ["---"] * frame.shape[1], *frame.astype(object).to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
