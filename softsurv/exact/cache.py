@@ -19,6 +19,8 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from softsurv.exact.jit import FAST
+
 ENTRY_BYTES = 16 + 4 + 4 + 24
 MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag
 
@@ -76,13 +78,13 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, new:
     return types.int8(array, types.intp, array.dtype, array.dtype), generate
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def tag_of(depth, leaves):
     """One word for the limits of a subproblem."""
     return np.int32(depth * MAX_LEAVES + leaves)
 
 
-@njit(cache=True)
+@njit(**FAST)
 def find(cache, low, high, tag):
     """Index of the entry of a subset under a tag, or -1."""
     slot = np.int64((low + np.uint64(tag)) & np.uint64(cache.heads.shape[0] - 1))
@@ -95,7 +97,7 @@ def find(cache, low, high, tag):
     return np.int64(-1)
 
 
-@njit(cache=True)
+@njit(**FAST)
 def insert(cache, low, high, tag, first, second, third, reserve):
     """Add an entry unless fewer than ``reserve`` places are left; returns its index or -1."""
     capacity = cache.tags.shape[0]

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
 from softsurv.exact.tasks.base import Task
+
+ENGINE = (
+    "cache.py",
+    "depth_three.py",
+    "depth_two.py",
+    "fastmath.py",
+    "jit.py",
+    "kernels.py",
+    "recursion.py",
+    "simd.py",
+)
+"""Files whose code ends up inside the compiled kernels."""
 
 
 @cache
 def specialise(task: Task) -> ModuleType:
     """The recursion compiled for a task (compilation itself happens at the first call, or is read from disk).
 
-    Numba names its files on disk after the module and function, and checks the template's time stamp: the name holds
-    the task and a digest of its leaf cost, so every task has files of its own and a changed one is compiled again.
+    Numba keeps a compiled function on disk under its name (`jit.kernel`) and recompiles it when its own file changes,
+    but not when a function that was inlined into it does. So the name holds the task, a digest of its leaf cost and
+    one of the engine's source.
     """
-    suffix = f"{task.name}_{task.digest()}"
+    suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
     two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics})
     three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
     names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_pairs")}
     return _execute("softsurv.exact.recursion", suffix, names | {"solve_lanes": three.solve_lanes})
+
+
+@cache
+def _engine_digest() -> str:
+    """Ten hex digits that change with the source of any compiled part of the engine."""
+    digest = hashlib.sha256()
+    for name in sorted(ENGINE):
+        digest.update((Path(__file__).parent / name).read_bytes())
+    return digest.hexdigest()[:10]
 
 
 def _execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:

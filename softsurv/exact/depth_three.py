@@ -12,19 +12,18 @@ from collections.abc import Callable
 
 from numba import njit
 
-from softsurv.exact.kernels import FAST
+from softsurv.exact.jit import FAST, inlined, kernel
 from softsurv.exact.simd import LANES, load, smaller, spread, store
 
 price: Callable[..., None]  # set by `compile.specialise`
 
 
-@njit(**FAST)
+@inlined
 def _add_rows(local, lanes, n):
-    """Sums per bin and per pair of bins over the rows that entered each lane, then those per bin of the lane itself."""
+    """Sums per bin over the rows that entered each lane, then those of the lane itself."""
     width, n_bins = local.side.shape[0], local.size[1]
-    single, pairs, row, active = lanes.single, lanes.pairs, lanes.row, local.active
+    single, active = lanes.single, local.active
     single[: n_bins * width * LANES] = 0.0
-    pairs[: n_bins * n_bins * width * LANES] = 0.0
     lanes.total[:] = 0.0
     for i in range(n):
         if lanes.entered[i] == 0:
@@ -32,19 +31,10 @@ def _add_rows(local, lanes, n):
         member = load(lanes.member, i * LANES)
         for k in range(width):
             value = spread(local.stats[i, k]) * member
-            store(row, k * LANES, value)
             store(lanes.total, k * LANES, load(lanes.total, k * LANES) + value)
-        m = local.n_active[i]
-        for a in range(m):
-            first = active[i, a]
-            base = first * n_bins
-            for k in range(width):
-                value = load(row, k * LANES)
-                at = (first * width + k) * LANES
+            for a in range(local.n_active[i]):
+                at = (active[i, a] * width + k) * LANES
                 store(single, at, load(single, at) + value)
-                for b in range(a + 1, m):
-                    at = ((base + active[i, b]) * width + k) * LANES
-                    store(pairs, at, load(pairs, at) + value)
     whole, sign = load(lanes.whole, 0), load(lanes.sign, 0)
     for k in range(width):
         store(lanes.total, k * LANES, whole * spread(local.total[k]) + sign * load(lanes.total, k * LANES))
@@ -52,7 +42,33 @@ def _add_rows(local, lanes, n):
         store(single, c * LANES, whole * spread(local.single[c]) + sign * load(single, c * LANES))
 
 
-@njit(**FAST)
+@inlined
+def _add_pairs(local, lanes, n, f):
+    """Sums per (bin of feature f, bin of a later feature): one feature at a time stays in the nearest cache."""
+    width, n_bins = local.side.shape[0], local.size[1]
+    pairs, active = lanes.pairs, local.active
+    b0, b1 = local.bin_start[f], local.bin_start[f + 1]
+    later = n_bins - b1
+    pairs[: (b1 - b0) * later * width * LANES] = 0.0
+    for i in range(n):
+        if lanes.entered[i] == 0:
+            continue
+        m = local.n_active[i]
+        a = 0
+        while a < m and active[i, a] < b0:
+            a += 1
+        if a == m or active[i, a] >= b1:
+            continue
+        base = (active[i, a] - b0) * later - b1
+        member = load(lanes.member, i * LANES)
+        for k in range(width):
+            value = spread(local.stats[i, k]) * member
+            for b in range(a + 1, m):
+                at = ((base + active[i, b]) * width + k) * LANES
+                store(pairs, at, load(pairs, at) + value)
+
+
+@inlined
 def _price_sides(problem, local, lanes):
     """Sums and leaf costs of either side of every split, in every lane."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -81,7 +97,7 @@ def _price_sides(problem, local, lanes):
         store(lanes.stump, s * LANES, value)
 
 
-@njit(**FAST)
+@inlined
 def _same_feature(problem, local, lanes, f):
     """As `depth_two._same_feature`: intervals of an ordered feature, pairs of levels of a nominal one."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -106,7 +122,7 @@ def _same_feature(problem, local, lanes, f):
         store(stump, mine, best)
 
 
-@njit(**FAST)
+@inlined
 def _gather_row(local, lanes, f, s):
     """As `depth_two._gather_row`: sums of (left of s, bin c) for all bins c of later features."""
     n_bins, width = local.size[1], local.side.shape[0]
@@ -114,26 +130,24 @@ def _gather_row(local, lanes, f, s):
     pairs, gather = lanes.pairs, lanes.gather
     whole, sign = load(lanes.whole, 0), load(lanes.sign, 0)
     first, last = b1 * width, n_bins * width
+    stride = last - first
     b = b0 + s - local.split_start[f]
     if b == b1:
         for c in range(first, last):
             value = load(lanes.single, c * LANES)
-            for b in range(b0, b1):
-                at = b * last + c
-                value = value - (whole * spread(local.pairs[at]) + sign * load(pairs, at * LANES))
+            for b in range(b1 - b0):
+                at = (b * stride + c - first) * LANES
+                value = value - (whole * spread(local.pairs[(b0 + b) * last + c]) + sign * load(pairs, at))
             store(gather, c * LANES, value)
-    elif local.chained[f] and b > b0:
-        for c in range(first, last):
-            at = b * last + c
-            value = whole * spread(local.pairs[at]) + sign * load(pairs, at * LANES)
-            store(gather, c * LANES, load(gather, c * LANES) + value)
-    else:
-        for c in range(first, last):
-            at = b * last + c
-            store(gather, c * LANES, whole * spread(local.pairs[at]) + sign * load(pairs, at * LANES))
+        return
+    base = (b - b0) * stride - first
+    keep = spread(1.0 if local.chained[f] and b > b0 else 0.0)
+    for c in range(first, last):
+        value = whole * spread(local.pairs[b * last + c]) + sign * load(pairs, (base + c) * LANES)
+        store(gather, c * LANES, keep * load(gather, c * LANES) + value)
 
 
-@njit(**FAST)
+@inlined
 def _fill_cells(local, lanes, f, s, w):
     """Sums of the four cells of s and every split t of later features, into the batch: (s t, s, t, neither)."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -160,12 +174,13 @@ def _fill_cells(local, lanes, f, s, w):
                 store(batch, at + 3 * w * LANES, rest - other)
 
 
-@njit(**FAST)
-def _other_features(problem, local, lanes, f):
+@inlined
+def _other_features(problem, local, lanes, n_rows, f):
     """As `depth_two._other_features`: second splits on later features, and first splits there with second ones here."""
     n, stump, cost = local.size[2], lanes.stump, lanes.cost
     after = local.split_start[f + 1]
     w = n - after
+    _add_pairs(local, lanes, n_rows, f)
     for s in range(local.split_start[f], after):
         _gather_row(local, lanes, f, s)
         _fill_cells(local, lanes, f, s, w)
@@ -184,7 +199,7 @@ def _other_features(problem, local, lanes, f):
         store(stump, (n + s) * LANES, best_right)
 
 
-@njit(**FAST)
+@kernel
 def solve_lanes(problem, local, lanes, n):
     """Best cost with at most 1..4 leaves and depth two of eight subsets (`lanes.member`), into ``lanes.value``."""
     width, n_splits = local.side.shape[0], local.size[2]
@@ -193,7 +208,7 @@ def solve_lanes(problem, local, lanes, n):
     for f in range(local.size[0]):
         _same_feature(problem, local, lanes, f)
         if local.split_start[f + 1] < n_splits:
-            _other_features(problem, local, lanes, f)
+            _other_features(problem, local, lanes, n, f)
     for k in range(width):
         store(lanes.batch, k * lanes.plane, load(lanes.total, k * LANES))
     price(problem, lanes.sums, LANES, lanes.cost)
@@ -212,7 +227,7 @@ def solve_lanes(problem, local, lanes, n):
     store(lanes.value, 4 * LANES, four)
 
 
-@njit(cache=True)
+@njit(**FAST)
 def clear_lanes(lanes, n):
     """Empty all lanes."""
     lanes.member[: n * LANES] = 0.0
@@ -221,7 +236,7 @@ def clear_lanes(lanes, n):
     lanes.sign[:] = 1.0
 
 
-@njit(cache=True)
+@njit(**FAST)
 def enter_lane(problem, rows, n, split, right, fewer_left, lanes, lane):
     """Put one side of a split into a lane: the rows of the smaller side enter, the larger one is all minus those."""
     f = problem.feature_of[split]

@@ -15,22 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
-
-from softsurv.exact.kernels import FAST, add_pairs, add_singles, cumulate_singles, localise
+from softsurv.exact.jit import inlined, kernel
+from softsurv.exact.kernels import add_pairs, add_singles, cumulate_singles, localise
 
 leaf_costs: Callable[..., None]  # set by `compile.specialise`
 n_statistics: int  # set by `compile.specialise`: columns that the task itself declared
 
 
-@njit(**FAST)
+@inlined
 def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on rows per leaf."""
     leaf_costs(batch, n, cost)
     finish(batch, n, cost, problem.complexity, problem.min_leaf)
 
 
-@njit(**FAST)
+@inlined
 def finish(batch, n, cost, complexity, min_leaf):
     """Add the cost per leaf and forbid leaves with too few rows."""
     if batch.shape[0] > n_statistics:
@@ -42,7 +41,7 @@ def finish(batch, n, cost, complexity, min_leaf):
             cost[i] += complexity
 
 
-@njit(**FAST)
+@inlined
 def _price_sides(problem, local):
     """Cost of either side of every split as a leaf, into ``leaf``; the start of ``stump``."""
     n, side, batch, cost = local.size[2], local.side, local.batch, local.cost
@@ -61,7 +60,7 @@ def _price_sides(problem, local):
         local.stump[1, s] = cost[n + s]
 
 
-@njit(**FAST)
+@inlined
 def _same_feature(problem, local, f):
     """Second splits on the feature of the first: intervals of an ordered feature, pairs of levels of a nominal one."""
     s0, s1, chained = local.split_start[f], local.split_start[f + 1], local.chained[f]
@@ -89,7 +88,7 @@ def _same_feature(problem, local, f):
         begin = end
 
 
-@njit(**FAST)
+@inlined
 def _gather_row(local, f, s):
     """Sums of (left of s, bin c) for all later bins c, from those of the split before; see `cumulate_singles`."""
     width = local.side.shape[0]
@@ -115,7 +114,7 @@ def _gather_row(local, f, s):
             gather[c] = pairs[base + c]
 
 
-@njit(**FAST)
+@inlined
 def _expand_row(local, f, s, at):
     """Sums of (left of s, left of t) for all splits t of later features, into ``batch[:, at:]``."""
     width = local.side.shape[0]
@@ -139,7 +138,7 @@ def _expand_row(local, f, s, at):
                     batch[k, t1 - 1] = local.side[k, s] - run
 
 
-@njit(**FAST)
+@inlined
 def _other_features(problem, local, f):
     """Second splits on later features, and first splits there with second ones here."""
     s0, s1 = local.split_start[f], local.split_start[f + 1]
@@ -175,7 +174,7 @@ def _other_features(problem, local, f):
                 stump[1, s1 + t] = min(stump[1, s1 + t], cost[a + w + t] + cost[a + 3 * w + t])
 
 
-@njit(cache=True)
+@inlined
 def _best_roots(problem, local):
     """Best cost with at most 1, 2, 3, 4 leaves and the first split that attains it, into ``value`` and ``root``."""
     for k in range(local.total.shape[0]):
@@ -196,7 +195,7 @@ def _best_roots(problem, local):
             value[4], root[4] = four, s
 
 
-@njit(cache=True)
+@kernel
 def sum_pairs(problem, local, n):
     """Sums per bin and pair of bins of the localised subset, and leaf costs of both sides of every split."""
     width = local.total.shape[0]
@@ -209,7 +208,7 @@ def sum_pairs(problem, local, n):
     add_pairs(local, 0, n)
 
 
-@njit(cache=True)
+@kernel
 def solve_two(problem, rows, n, local):
     """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
     localise(problem, rows, n, local)

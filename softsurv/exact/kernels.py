@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-FAST = {"fastmath": {"nnan", "nsz", "contract", "reassoc"}, "error_model": "numpy", "cache": True}
-"""Options of the loops over costs: infinities are used, NaN never is; a zero divisor raises nothing."""
+from softsurv.exact.jit import FAST
 
 
 class Local(NamedTuple):
@@ -71,7 +70,7 @@ class Lanes(NamedTuple):
     value: np.ndarray  # (5 * 8,) best cost with at most that many leaves
 
 
-@njit(cache=True)
+@njit(**FAST)
 def localise(problem, rows, n, local):
     """Renumber the bins that occur in a subset; fills everything of `Local` up to ``total``."""
     gcode, start, nominal = problem.gcode, problem.code_start, problem.nominal
@@ -133,7 +132,7 @@ def localise(problem, rows, n, local):
             local.total[k] += value
 
 
-@njit(cache=True)
+@njit(**FAST)
 def add_singles(local, begin, end):
     """Add rows of the localised subset to the sums per bin."""
     width = local.stats.shape[1]
@@ -144,7 +143,7 @@ def add_singles(local, begin, end):
                 local.single[at + k] += local.stats[i, k]
 
 
-@njit(cache=True)
+@njit(**FAST)
 def add_pairs(local, begin, end):
     """Add rows of the localised subset to the sums per pair of bins: P^2/2 additions a row."""
     width = local.stats.shape[1]
@@ -171,7 +170,7 @@ def add_pairs(local, begin, end):
                     pairs[at + k] += local.stats[i, k]
 
 
-@njit(cache=True)
+@njit(**FAST)
 def cumulate_singles(local):
     """Sums per bin -> sums of the left side of every local split, into ``side``."""
     width = local.stats.shape[1]
@@ -188,7 +187,7 @@ def cumulate_singles(local):
                 local.side[k, s1 - 1] = local.total[k] - run
 
 
-@njit(cache=True)
+@njit(**FAST)
 def partition(problem, rows, n, split, feature, out, begin):
     """Write the rows that go left, then those that go right, to ``out[begin:]``; returns how many went left."""
     gcode = problem.gcode

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
-
 from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
 from softsurv.exact.depth_three import clear_lanes, enter_lane
+from softsurv.exact.jit import kernel
 from softsurv.exact.kernels import localise, partition
 from softsurv.exact.simd import LANES
 
@@ -32,7 +31,7 @@ STOP, CALLS, SOLVED = 0, 1, 2  # places in `Shared.control`
 LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
 
 
-@njit(cache=True)
+@kernel
 def store_two(low, high, local, cache):
     """Keep the values that the base case has just found."""
     value = local.value
@@ -40,7 +39,7 @@ def store_two(low, high, local, cache):
     insert(cache, low, high, tag_of(2, 0), value[2], value[3], value[4], reserve)
 
 
-@njit(cache=True)
+@kernel
 def scan(problem, rows, n, level, nodes):
     """One pass over a subset: keys and equivalent-points floors of the left side of every split."""
     key, floor, count = nodes.key[level], nodes.floor[level], nodes.count
@@ -67,19 +66,23 @@ def scan(problem, rows, n, level, nodes):
                 count[g] += count[g - 1]
 
 
-@njit(cache=True)
+@kernel
 def rank_splits(level, nodes, local):
     """Splits that divide the subset, the most promising first: by the best tree of depth two under each."""
     n_splits = local.size[2]
+    score, order = nodes.score[level], nodes.order[level]
     for s in range(n_splits):
-        nodes.score[level, s] = local.stump[0, s] + local.stump[1, s]
-    order = np.argsort(nodes.score[level, :n_splits], kind="mergesort")
-    for s in range(n_splits):
-        nodes.order[level, s] = local.split_code[order[s]]
+        # insertion sort: stable, and a sort of numpy would be compiled for seconds
+        mine = local.stump[0, s] + local.stump[1, s]
+        at = s
+        while at > 0 and score[at - 1] > mine:
+            score[at], order[at] = score[at - 1], order[at - 1]
+            at -= 1
+        score[at], order[at] = mine, local.split_code[s]
     return n_splits
 
 
-@njit(cache=True)
+@kernel
 def reset_bounds(problem, level, nodes, bound, local):
     """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
     floor, total = nodes.floor[level], nodes.total_floor[level]
@@ -89,7 +92,7 @@ def reset_bounds(problem, level, nodes, bound, local):
         bound[1, g] = total - floor[g] + problem.complexity
 
 
-@njit(cache=True)
+@kernel
 def raise_bounds(problem, bound, floor, split, left, right):
     """Interval bound: what one side costs, every side that contains it costs at least (`bounds.interval`)."""
     f = problem.feature_of[split]
@@ -103,14 +106,14 @@ def raise_bounds(problem, bound, floor, split, left, right):
         bound[1, g] = max(bound[1, g], right + floor[split] - floor[g])
 
 
-@njit(cache=True)
+@kernel
 def limits(depth, leaves):
     """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
     depth = max(min(depth, leaves - 1), 2)
     return depth, min(leaves, 1 << depth)
 
 
-@njit(cache=True)
+@kernel
 def look_up(cache, low, high, depth, leaves, upper):
     """What the cache knows: (is it enough, value). A value at or above ``upper`` is a lower bound and enough."""
     if depth == 2:
@@ -126,7 +129,7 @@ def look_up(cache, low, high, depth, leaves, upper):
     return cache.values[at, 0] >= upper, cache.values[at, 0]
 
 
-@njit(cache=True)
+@kernel
 def leaf_value(problem, rows, n, local):
     """Cost of a subset as one leaf."""
     for k in range(problem.stats.shape[1]):
@@ -138,7 +141,7 @@ def leaf_value(problem, rows, n, local):
     return local.cost[0]
 
 
-@njit(cache=True)
+@kernel
 def keep(low, high, depth, leaves, best, choice, cache):
     """Keep an optimum with its first split, or a lower bound where no solution was found below the upper bound."""
     tag = tag_of(depth, leaves)
@@ -152,7 +155,7 @@ def keep(low, high, depth, leaves, best, choice, cache):
             cache.values[at, 1] = best
 
 
-@njit(cache=True)
+@kernel
 def announce(shared, value, choice, tolerance):
     """Offer a solution of the whole problem to all threads; returns the best one."""
     while not compare_and_swap(shared.lock, 0, np.int64(0), np.int64(1)):
@@ -165,7 +168,7 @@ def announce(shared, value, choice, tolerance):
     return best
 
 
-@njit(cache=True)
+@kernel
 def best_division(two, split, leaves):
     """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
     best, chosen = np.inf, 0
@@ -176,7 +179,7 @@ def best_division(two, split, leaves):
     return best, chosen
 
 
-@njit(cache=True)
+@kernel
 def open_three(problem, n, low, high, level, nodes, local, cache):
     """Leaf costs of both sides of every split, and what the cache knows of them."""
     key, two = nodes.key[level], nodes.two
@@ -195,7 +198,7 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
                     two[side, most, g] = cache.values[at, most - 2]
 
 
-@njit(cache=True)
+@kernel
 def flush_lanes(problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared):
     """Run the base case over the filled lanes and keep the values."""
     shared.control[CALLS] += filled
@@ -215,7 +218,7 @@ def flush_lanes(problem, low, high, level, n, filled, lane_split, lane_side, nod
         )  # fmt: skip
 
 
-@njit(cache=True)
+@kernel
 def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
     """Optimum of a subset of depth three where it lies below ``upper``: (value, choice), see `solve`."""
     localise(problem, rows, n, local)
@@ -239,8 +242,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     first_stride = stride
     while stride >= 1:
         # coarse to fine: the interval bound closes what lies between two evaluated thresholds
-        filled = 0
-        done = 0
+        filled, done = np.int64(0), np.int64(0)
         for s in range(local.size[2] + 1):
             last = s == local.size[2]
             fresh = s % stride == 0 and (stride == first_stride or s % (2 * stride) != 0)
@@ -260,7 +262,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
                     flush_lanes(
                         problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared
                     )
-                    filled = 0
+                    filled = np.int64(0)
                     if shared.control[STOP] != 0:
                         return best, UNKNOWN
                 for r in range(done, min(s + 1, local.size[2])):
@@ -276,7 +278,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     return best, choice
 
 
-@njit(cache=True)
+@kernel
 def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
     """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not."""
     if leaves == 1:

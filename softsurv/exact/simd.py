@@ -70,9 +70,7 @@ def spread(typingctx: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         undefined = ir.Constant(_VECTOR, ir.Undefined)
         first = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(
-            first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        )
+        return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
     return vector(types.float64), generate
 

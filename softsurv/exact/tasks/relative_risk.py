@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from softsurv.exact.fastmath import log_ratio
-from softsurv.exact.kernels import FAST
+from softsurv.exact.jit import FAST
 from softsurv.exact.tasks.base import Task
 
 

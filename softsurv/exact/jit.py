@@ -1,0 +1,35 @@
+"""How the engine's functions are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+FAST: dict[str, Any] = {
+    "fastmath": {"nnan", "nsz", "contract", "reassoc"},
+    "error_model": "numpy",
+    "cache": True,
+    "nogil": True,
+}
+"""Options of numba: infinities are used, NaN never is, a zero divisor raises nothing, threads run side by side.
+
+Reordered sums are harmless: the sums are exact (`problem.round_to_grid`).
+"""
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function of a template module, with a place of its own in the cache on disk.
+
+    Numba names a cached function after its file and qualified name. A template is executed once per task under
+    different module names (`compile.specialise`), so the module's name goes into the qualified name.
+    """
+    function.__qualname__ = f"{function.__name__}_{function.__module__.rpartition('.')[2]}"
+    return njit(**FAST)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """As `kernel`, for a function that is put into its caller before compilation: its arguments cost nothing."""
+    function.__qualname__ = f"{function.__name__}_{function.__module__.rpartition('.')[2]}"
+    return njit(inline="always", **FAST)(function)
