@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.trees.soft_tree import with_intercept
 
@@ -113,7 +114,7 @@ def make_problem(
         M, where ``weight`` is not given.
     """
     time = floor_times(data.time)
-    clock = family.fit_clock(time.log(), data.event)
+    clock = family.fit_clock(*_known_times(data, time))
     row_weight = torch.ones_like(time) if data.weight is None else data.weight
     table = row_weight.expand(n_trees, -1) if weight is None else weight.to(row_weight) * row_weight
     table = table / table.sum(1, keepdim=True)
@@ -145,8 +146,27 @@ def make_problem(
     )
 
 
+def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
+    """Log times (N,) and which are events, as the clock takes them: an interval is an event in its middle."""
+    if data.upper is None:
+        return time.log(), data.event
+    interval = ~data.event & torch.isfinite(data.upper)
+    upper = torch.where(interval, data.upper, time)
+    middle = torch.where(data.time > 0, 0.5 * (time.log() + upper.log()), (0.5 * upper).log())
+    return torch.where(interval, middle, time.log()), data.event | interval
+
+
 def join_problems(problems: list[Problem]) -> Problem:
-    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero."""
+    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero.
+
+    Raises
+    ------
+    InvalidParameterError
+        If some have entry times or intervals and others do not.
+    """
+    for name in _GROUPED:
+        if len({getattr(p, name) is None for p in problems}) > 1:
+            raise InvalidParameterError(f"problems must all have {name} or none; give each data set the same columns")
     longest = max(p.design.shape[1] for p in problems)
 
     def pad(value: Tensor, axis: int) -> Tensor:
@@ -159,7 +179,7 @@ def join_problems(problems: list[Problem]) -> Problem:
 
     def join(name: str, axis: int) -> Tensor | None:
         parts = [getattr(p, name) for p in problems]
-        return None if any(v is None for v in parts) else torch.cat([pad(v, axis) for v in parts])
+        return None if parts[0] is None else torch.cat([pad(v, axis) for v in parts])
 
     weights = []
     for p in problems:
