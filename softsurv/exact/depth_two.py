@@ -12,14 +12,15 @@ What `recursion.py` calls: `localise` (from `kernels.py`), `price` and `solve_tw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
+
 from softsurv.exact.jit import inlined, kernel
 from softsurv.exact.kernels import add_pairs, add_singles, cumulate_singles, localise
 
-leaf_costs: Callable[..., None]  # set by `compile.specialise`
-n_statistics: int  # set by `compile.specialise`: columns that the task itself declared
+if TYPE_CHECKING:
+    from softsurv.exact.injected import leaf_costs, n_statistics
 
 
 @inlined

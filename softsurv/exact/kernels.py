@@ -31,7 +31,10 @@ class Local(NamedTuple):
     bin_start: np.ndarray  # (P + 1,) int32 first local bin of each local feature
     split_start: np.ndarray  # (P + 1,) int32 first local split of each local feature
     split_code: np.ndarray  # (G,) int32 global code of each local split
-    size: np.ndarray  # (3,) int64 local features, bins, splits
+    size: np.ndarray  # (4,) int64 local features, bins, splits, rows
+    origin: np.ndarray  # (P + 1,) int32 the feature that a local feature is
+    bucket: np.ndarray  # (P + 1, largest number of bins + 2) int32 where the rows of each local bin start in `by_bin`
+    by_bin: np.ndarray  # (P + 1, N) int32 rows of the subset ordered by local bin, those left out last
     active: np.ndarray  # (N, P) int32 local bins of each row, those left out skipped
     n_active: np.ndarray  # (N,) int32
     stats: np.ndarray  # (N, W) statistics of the subset's rows
@@ -49,25 +52,27 @@ class Local(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """Scratch of one thread for eight subsets at once; flat arrays whose last axis is the lane (`depth_three.py`)."""
+    """Scratch of one thread for 8 splits and their 16 sides; flat arrays whose last axis is the lane (`depth_three.py`).
 
-    member: np.ndarray  # (N * 8,) 1 where a row of the subset is in the lane
+    Two passes over the lanes, each with one side of every split.
+    """
+
+    member: np.ndarray  # (N * 8,) 1 where a row of the subset entered the lane
     entered: np.ndarray  # (N,) int8 1 where a row is in any lane
-    whole: np.ndarray  # (8,) a lane is whole * S + sign * (the rows that entered it)
-    sign: np.ndarray  # (8,)
-    row: np.ndarray  # (W * 8,) statistics of one row in every lane
-    total: np.ndarray  # (W * 8,)
-    single: np.ndarray  # (G * W * 8,)
-    pairs: np.ndarray  # (F * F * W * 8,)
-    gather: np.ndarray  # (G * W * 8,)
-    side: np.ndarray  # (W * F * 8,)
-    leaf: np.ndarray  # (2 * F * 8,)
-    stump: np.ndarray  # (2 * F * 8,)
+    whole: np.ndarray  # (2 * 8,) a side is whole * S + sign * (the rows that entered the lane)
+    sign: np.ndarray  # (2 * 8,)
+    entered_total: np.ndarray  # (W * 8,) sums over the rows that entered
+    single: np.ndarray  # (G * W * 8,) the same per bin
+    gather: np.ndarray  # (G * W * 8,) the same per (left of the current split, bin)
+    total: np.ndarray  # (2 * W * 8,) sums of the side
+    side: np.ndarray  # (2 * W * F * 8,) sums of the left of every split of the side
+    leaf: np.ndarray  # (2 * 2 * F * 8,) cost of left and right of every split of the side, as leaves
+    stump: np.ndarray  # (2 * 2 * F * 8,) the same with at most one more split
     sums: np.ndarray  # (W, 4 * F * 8) leaves whose cost is asked for
     batch: np.ndarray  # the same memory, flat
     plane: int  # 4 * F * 8
     cost: np.ndarray  # (4 * F * 8,)
-    value: np.ndarray  # (5 * 8,) best cost with at most that many leaves
+    value: np.ndarray  # (2 * 5 * 8,) best cost of the side with at most that many leaves
 
 
 @njit(**FAST)
@@ -97,6 +102,7 @@ def localise(problem, rows, n, local):
         skipped = largest if nominal[f] or present == 2 else last
         local.bin_start[features] = bins
         local.split_start[features] = splits
+        local.origin[features] = f
         local.chained[features] = 0 if nominal[f] and present > 2 else 1
         for g in range(start[f], start[f + 1]):
             if count[g] > 0 and g != skipped:
@@ -115,6 +121,7 @@ def localise(problem, rows, n, local):
     local.size[0] = features
     local.size[1] = bins
     local.size[2] = splits
+    local.size[3] = n
     width = problem.stats.shape[1]
     local.total[:] = 0.0
     for i in range(n):
@@ -130,6 +137,31 @@ def localise(problem, rows, n, local):
             value = problem.stats[r, k]
             local.stats[i, k] = value
             local.total[k] += value
+
+
+@njit(**FAST)
+def order_by_bin(problem, rows, local):
+    """Order the rows of the localised subset by their bin on every feature: a counting sort."""
+    n = local.size[3]
+    for f in range(local.size[0]):
+        b0 = local.bin_start[f]
+        n_bins = local.bin_start[f + 1] - b0
+        bucket, by_bin = local.bucket[f], local.by_bin[f]
+        bucket[: n_bins + 2] = 0
+        g = local.origin[f]
+        for i in range(n):
+            b = local.map[problem.gcode[rows[i], g]]
+            bucket[(b - b0 if b >= 0 else n_bins) + 1] += 1
+        for b in range(n_bins + 1):
+            bucket[b + 1] += bucket[b]
+        for i in range(n):
+            b = local.map[problem.gcode[rows[i], g]]
+            b = b - b0 if b >= 0 else n_bins
+            by_bin[bucket[b]] = i
+            bucket[b] += 1
+        for b in range(n_bins + 1, 0, -1):
+            bucket[b] = bucket[b - 1]
+        bucket[0] = 0
 
 
 @njit(**FAST)

@@ -106,7 +106,10 @@ def new_local(problem: Problem) -> Local:
         bin_start=np.empty(p + 1, np.int32),
         split_start=np.empty(p + 1, np.int32),
         split_code=np.empty(g, np.int32),
-        size=np.zeros(3, np.int64),
+        size=np.zeros(4, np.int64),
+        origin=np.empty(p + 1, np.int32),
+        bucket=np.empty((p + 1, int(np.diff(problem.code_start).max(initial=1)) + 2), np.int32),
+        by_bin=np.empty((p + 1, n), np.int32),
         active=np.empty((n, p), np.int32),
         n_active=np.empty(n, np.int32),
         stats=np.empty((n, w)),
@@ -132,36 +135,27 @@ def aligned(size: int) -> np.ndarray:
     return raw[skip : skip + size]
 
 
-def pair_cells(problem: Problem) -> int:
-    """Most pairs (bin of one feature, bin of a later one) that any feature has."""
-    bins = np.diff(problem.code_start)
-    later = bins[::-1].cumsum()[::-1] - bins
-    return int((bins * later).max(initial=1))
-
-
 def new_lanes(problem: Problem) -> Lanes:
-    """Scratch for the base case over eight subsets."""
+    """Scratch for the base case over eight splits."""
     n, g, w = len(problem.gcode), len(problem.feature_of), problem.stats.shape[1]
-    v = LANES
-    sums = aligned(w * 4 * g * v).reshape(w, -1)
+    sums = aligned(w * 4 * g * LANES).reshape(w, -1)
     return Lanes(
-        member=aligned(n * v),
-        entered=np.empty(n, np.int8),
-        whole=aligned(v),
-        sign=aligned(v),
-        row=aligned(w * v),
-        total=aligned(w * v),
-        single=aligned(g * w * v),
-        pairs=aligned(pair_cells(problem) * w * v),
-        gather=aligned(g * w * v),
-        side=aligned(w * g * v),
-        leaf=aligned(2 * g * v),
-        stump=aligned(2 * g * v),
+        member=aligned(n * LANES),
+        entered=np.zeros(n, np.int8),
+        whole=aligned(2 * LANES),
+        sign=aligned(2 * LANES),
+        entered_total=aligned(w * LANES),
+        single=aligned(g * w * LANES),
+        gather=aligned(g * w * LANES),
+        total=aligned(2 * w * LANES),
+        side=aligned(2 * w * g * LANES),
+        leaf=aligned(4 * g * LANES),
+        stump=aligned(4 * g * LANES),
         sums=sums,
         batch=sums.reshape(-1),
-        plane=4 * g * v,
-        cost=aligned(4 * g * v),
-        value=aligned(5 * v),
+        plane=4 * g * LANES,
+        cost=aligned(4 * g * LANES),
+        value=aligned(2 * 5 * LANES),
     )
 
 

@@ -13,19 +13,18 @@ cache. Everything below the root belongs to one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
+
 from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
 from softsurv.exact.depth_three import clear_lanes, enter_lane
 from softsurv.exact.jit import kernel
-from softsurv.exact.kernels import localise, partition
+from softsurv.exact.kernels import localise, order_by_bin, partition
 from softsurv.exact.simd import LANES
 
-price: Callable[..., None]  # set by `compile.specialise`
-solve_two: Callable[..., None]  # set by `compile.specialise`
-sum_pairs: Callable[..., None]  # set by `compile.specialise`
-solve_lanes: Callable[..., None]  # set by `compile.specialise`
+if TYPE_CHECKING:
+    from softsurv.exact.injected import price, solve_lanes, solve_two, sum_pairs
 
 STOP, CALLS, SOLVED = 0, 1, 2  # places in `Shared.control`
 LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
@@ -199,81 +198,83 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
 
 
 @kernel
-def flush_lanes(problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared):
+def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, local, lanes, cache, shared, problem):
     """Run the base case over the filled lanes and keep the values."""
-    shared.control[CALLS] += filled
-    solve_lanes(problem, local, lanes, n)
+    shared.control[CALLS] += filled * passes
+    solve_lanes(problem, local, lanes, passes)
     reserve = cache.tags.shape[0] >> 3
-    value, key = lanes.value, nodes.key[level]
+    key = nodes.key[level]
     for lane in range(filled):
-        g, side = lane_split[lane], lane_side[lane]
-        nodes.known[side, g] = 1
-        for most in range(2, 5):
-            nodes.two[side, most, g] = value[most * LANES + lane]
-        side_low = key[g, 0] if side == 0 else low - key[g, 0]
-        side_high = key[g, 1] if side == 0 else high - key[g, 1]
-        insert(
-            cache, side_low, side_high, tag_of(2, 0),
-            value[2 * LANES + lane], value[3 * LANES + lane], value[4 * LANES + lane], reserve,
-        )  # fmt: skip
+        g = lane_split[lane]
+        for turn in range(passes):
+            side = (lane_side[lane] + turn) % 2
+            at = turn * 5 * LANES + lane
+            two, three, four = (
+                lanes.value[at + 2 * LANES],
+                lanes.value[at + 3 * LANES],
+                lanes.value[at + 4 * LANES],
+            )
+            nodes.known[side, g] = 1
+            nodes.two[side, 2, g], nodes.two[side, 3, g], nodes.two[side, 4, g] = two, three, four
+            side_low = key[g, 0] if side == 0 else low - key[g, 0]
+            side_high = key[g, 1] if side == 0 else high - key[g, 1]
+            insert(cache, side_low, side_high, tag_of(2, 0), two, three, four, reserve)
 
 
 @kernel
 def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
-    """Optimum of a subset of depth three where it lies below ``upper``: (value, choice), see `solve`."""
+    """Optimum of a subset of depth three where it lies below ``upper``: (value, choice), see `solve`.
+
+    Splits go into the lanes coarse to fine: the interval bound closes what lies between two evaluated thresholds of a
+    feature. Splits of which both sides are unknown go first, so that both passes over the lanes are full.
+    """
     localise(problem, rows, n, local)
+    order_by_bin(problem, rows, local)
     sum_pairs(problem, local, n)
     scan(problem, rows, n, level, nodes)
     open_three(problem, n, low, high, level, nodes, local, cache)
     bound, two, floor = nodes.bound[level], nodes.two, nodes.floor[level]
     reset_bounds(problem, level, nodes, bound, local)
-    tolerance = problem.tolerance
+    tolerance, n_splits, most = problem.tolerance, local.size[2], min(4, leaves - 1)
     best, choice = upper, UNKNOWN
     local.batch[:, 0] = local.total
     price(problem, local.batch, 1, local.cost)
     if local.cost[0] < best:
         best, choice = local.cost[0], LEAF
     lane_split, lane_side = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
-    most = min(4, leaves - 1)
-    waiting = local.size[2]
-    stride = 1
-    while stride * 16 <= waiting:
-        stride *= 2
-    first_stride = stride
+    coarsest = 1
+    while coarsest * 16 <= n_splits:
+        coarsest *= 2
+    stride = coarsest
+    filled = np.int64(0)
     while stride >= 1:
-        # coarse to fine: the interval bound closes what lies between two evaluated thresholds
-        filled, done = np.int64(0), np.int64(0)
-        for s in range(local.size[2] + 1):
-            last = s == local.size[2]
-            fresh = s % stride == 0 and (stride == first_stride or s % (2 * stride) != 0)
-            if not last and fresh:
-                g = local.split_code[s]
-                if bound[0, g] + bound[1, g] >= best - tolerance:
-                    continue
-                for side in range(2):
-                    if nodes.known[side, g] == 0:
-                        if filled == 0:
-                            clear_lanes(lanes, n)
-                        enter_lane(problem, rows, n, g, side == 1, nodes.fewer[s] == 1, lanes, filled)
-                        lane_split[filled], lane_side[filled] = g, side
-                        filled += 1
-            if filled >= LANES - 1 or last:
-                if filled > 0:
-                    flush_lanes(
-                        problem, low, high, level, n, filled, lane_split, lane_side, nodes, local, lanes, cache, shared
-                    )
-                    filled = np.int64(0)
-                    if shared.control[STOP] != 0:
-                        return best, UNKNOWN
-                for r in range(done, min(s + 1, local.size[2])):
-                    g = local.split_code[r]
-                    if nodes.known[0, g] and nodes.known[1, g]:
+        for unknown in (2, 1, 0):
+            for s in range(n_splits + 1):
+                last = s == n_splits
+                if not last and s % stride == 0 and (stride == coarsest or s % (2 * stride) != 0):
+                    g = local.split_code[s]
+                    missing = 2 - nodes.known[0, g] - nodes.known[1, g]
+                    if missing == 0 and unknown == 0:
                         raise_bounds(problem, bound, floor, g, two[0, most, g], two[1, most, g])
                         value, left_leaves = best_division(two, g, leaves)
                         if value < best - tolerance:
                             best = value
                             choice = np.float64(g) * MAX_LEAVES + left_leaves
-                done = min(s + 1, local.size[2])
+                    elif missing == unknown and bound[0, g] + bound[1, g] < best - tolerance:
+                        if filled == 0:
+                            clear_lanes(lanes, n)
+                        lane_split[filled] = g
+                        lane_side[filled] = 1 if missing == 1 and nodes.known[0, g] else 0
+                        enter_lane(problem, rows, n, g, nodes.fewer[s] == 1, lane_side[filled], lanes, filled)
+                        filled += 1
+                if filled == LANES or (last and filled > 0):
+                    flush_lanes(
+                        low, high, level, filled, unknown, lane_split, lane_side,
+                        nodes, local, lanes, cache, shared, problem,
+                    )  # fmt: skip
+                    filled = np.int64(0)
+                    if shared.control[STOP] != 0:
+                        return best, UNKNOWN
         stride //= 2
     return best, choice
 

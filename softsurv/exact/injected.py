@@ -1,0 +1,26 @@
+"""Names that the template modules read and `compile.specialise` sets: declarations only, never executed.
+
+They tell readers and type checkers what a template may call. The functions are compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+n_statistics: int
+"""Columns that the task itself declared; a further one counts rows where the limit on rows per leaf is above 1."""
+
+leaf_costs: Callable[..., None]
+"""(sums, n, out): the task's leaf cost."""
+
+price: Callable[..., None]
+"""(problem, batch, n, cost): leaf costs with the cost per leaf and the limit on rows per leaf."""
+
+sum_pairs: Callable[..., None]
+"""(problem, local, n): sums of a localised subset per bin and pair of bins, and leaf costs of both sides."""
+
+solve_two: Callable[..., None]
+"""(problem, rows, n, local): the base case over one subset."""
+
+solve_lanes: Callable[..., None]
+"""(problem, local, lanes, passes): the base case over eight or sixteen subsets at once."""
