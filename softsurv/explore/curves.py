@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
+from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
-from softsurv.explore.view import tree_view
+from softsurv.explore.view import TreeView, tree_view
 from softsurv.nonparametric import StepFunction, kaplan_meier, restricted_mean
 
 FloatArray = NDArray[np.float64]
@@ -22,6 +23,10 @@ KINDS = {
     "cumulative_hazard": "predict_cumulative_hazard_function",
     "hazard": "predict_hazard_function",
 }
+
+
+MAX_STEPS = 400
+"""More corners than a picture has pixels to show only make its file larger."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +106,10 @@ def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFuncti
 
 
 def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
-    """Corners of a step curve from time 0 to where its data end, for drawing with steps-post."""
+    """Corners of a step curve from time 0 to where its data end, for drawing with steps-post; at most MAX_STEPS."""
     last = min(end, float(curve.times[-1])) if curve.times.size else end
     inside = (curve.times > 0) & (curve.times < last)
-    at = np.concatenate([[0.0], curve.times[inside], [last]])
+    at = np.concatenate([[0.0], thin(curve.times[inside], MAX_STEPS), [last]])
     return at, curve(at)
 
 
@@ -152,6 +157,35 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
             }
         )
     return pd.DataFrame(rows).set_index("leaf")
+
+
+def distinguishing(view: TreeView, data: SurvivalData, rows: NDArray[np.int64]) -> pd.DataFrame:
+    """What sets some rows apart from the others, strongest first.
+
+    Returns
+    -------
+    DataFrame, index encoded feature
+        ``here`` and ``elsewhere``, means in the data's own units (shares of a level), and ``difference`` of the
+        means in standard deviations of all rows. Empty where there are no other rows.
+    """
+    inside = np.zeros(data.n, dtype=bool)
+    inside[rows] = True
+    columns = ["here", "elsewhere", "difference"]
+    if inside.all() or not inside.any() or not view.columns:
+        return pd.DataFrame(columns=columns, dtype=float)
+    encoded = view.encode(data.X)
+    spread = encoded.std(0)
+    here, elsewhere = encoded[inside].mean(0), encoded[~inside].mean(0)
+    difference = np.divide(here - elsewhere, spread, out=np.zeros_like(spread), where=spread > 0)
+    units = [
+        [column.to_units(value) for column, value in zip(view.columns, values, strict=True)]
+        for values in (here, elsewhere)
+    ]
+    frame = pd.DataFrame(
+        {"here": units[0], "elsewhere": units[1], "difference": difference},
+        index=pd.Index([column.name for column in view.columns], name="feature"),
+    )
+    return frame.iloc[np.argsort(-np.abs(difference), kind="stable")]
 
 
 def _table_of(tree: Any, data: Any) -> Any:

@@ -172,7 +172,9 @@ def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
         if one.rows.size:
             alpha = float(np.clip(12 / len(one.values), 0.06, 0.6))
             lines = [np.column_stack([times, row]) for row in one.values]
-            thin = LineCollection(lines, colors=leaf_style(one.leaf).color, linewidths=0.6, alpha=alpha, zorder=2)
+            thin = LineCollection(
+                lines, colors=leaf_style(one.leaf).color, linewidths=0.6, alpha=alpha, zorder=2, rasterized=True
+            )
             ax.add_collection(thin)
     for one in leaves:
         look = leaf_style(one.leaf)

@@ -23,7 +23,7 @@ from softsurv.explore.style import (
     unit_of,
     with_unit,
 )
-from softsurv.metrics.calibration import d_calibration
+from softsurv.metrics.calibration import CalibrationCurve, DCalibration, d_calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +63,12 @@ def plot_calibration(
     read = read_data(data)
     at = default_horizons(read) if horizons is None else np.atleast_1d(np.asarray(horizons, dtype=float))
     curves, test = calibration_curves(tree, read, at, n_bins)
-    ax = plain_axes(new_axes(ax, 4.8, 4.8))
+    return draw_calibration(new_axes(ax, 4.8, 4.8), curves, test, read.n, unit_of(read, time_unit))
+
+
+def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibration, n: int, unit: str) -> Axes:
+    """Calibration curves that are already computed."""
+    plain_axes(ax)
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=":", label="perfect")
     for k, curve in enumerate(curves):
         look = leaf_style(k)
@@ -80,7 +85,7 @@ def plot_calibration(
             linewidth=1.3,
             elinewidth=0.8,
             capsize=2,
-            label=f"at {with_unit(curve.horizon, unit_of(read, time_unit))}",
+            label=f"at {with_unit(curve.horizon, unit)}",
         )
     ax.set(
         xlabel="Predicted survival probability",
@@ -89,7 +94,7 @@ def plot_calibration(
         ylim=(-0.02, 1.02),
         aspect="equal",
     )
-    ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {read.n}", fontsize=9, color=INK)
+    ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {n}", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False, loc="upper left")
     return ax
 
@@ -103,7 +108,13 @@ def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: 
     """
     read = read_data(data)
     test = d_calibration(read.time.numpy(), read.event.numpy(), own_survival(tree, read), n_bins)
-    ax = plain_axes(new_axes(ax, 4.8, 3.6))
+    return draw_d_calibration(new_axes(ax, 4.8, 3.6), test)
+
+
+def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
+    """A D-calibration that is already computed."""
+    plain_axes(ax)
+    n_bins = len(test.shares)
     middles = (np.arange(n_bins) + 0.5) / n_bins
     ax.bar(middles, test.shares, width=0.9 / n_bins, color=leaf_style(0).color, alpha=0.75, label="share of rows")
     ax.axhline(1 / n_bins, color=INK, linestyle="--", linewidth=1, label="calibrated")

@@ -29,6 +29,7 @@ from softsurv.nonparametric import median
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from softsurv.data.survival_data import SurvivalData
 
@@ -109,17 +110,30 @@ def plot_tree(
     return ax
 
 
+def tree_figure(view: TreeView) -> Axes:
+    """Axes of a figure of the size that the tree needs; it belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return _fitted_axes(Figure(figsize=_size(view)))
+
+
 def _tree_axes(ax: Axes | None, view: TreeView) -> Axes:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        size = (max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY)
-        figure = plt.figure(figsize=size)
-        margin = MARGIN / size[0]
-        ax = figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
+        ax = _fitted_axes(plt.figure(figsize=_size(view)))
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
     return ax
+
+
+def _size(view: TreeView) -> tuple[float, float]:
+    return max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY
+
+
+def _fitted_axes(figure: Figure) -> Axes:
+    margin = MARGIN / figure.get_figwidth()
+    return figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
 
 
 def _layout(ax: Axes, view: TreeView) -> Layout:

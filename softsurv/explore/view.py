@@ -163,7 +163,10 @@ class TreeView:
         for node, left in self.path(leaf):
             assert node.split is not None
             text = node.split.text(max_terms)
-            words.append(text if left else f"not ({text})")
+            if node.split.strengths():
+                words.append(text if left else f"not ({text})")
+            elif (text == "goes left") != left:
+                return "no row, as a branch node above sends every row to its other side"
         return " and ".join(words) or "all rows"
 
     def top_features(self, leaf: int, count: int = 3) -> list[str]:

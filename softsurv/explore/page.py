@@ -1,0 +1,131 @@
+"""Parts of a self-contained HTML page: sections, tables, pictures, and a style for screen, phone and paper."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE = """
+:root{color-scheme:light}
+*{box-sizing:border-box}
+body{font:16px/1.5 system-ui,"Segoe UI",sans-serif;color:#1a1a1a;background:#fff;margin:0 auto;max-width:1180px;
+padding:0 20px 60px}
+h1{font-size:1.7rem;line-height:1.2;margin:28px 0 4px}
+h2{font-size:1.3rem;margin:44px 0 8px;padding-top:8px;border-top:2px solid #d5d9de}
+h3{font-size:1.05rem;margin:26px 0 4px}
+p{max-width:75ch;margin:8px 0}
+a{color:#005a91}
+a:focus-visible,[tabindex]:focus-visible,summary:focus-visible{outline:3px solid #d55e00;outline-offset:2px}
+.skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:#fff;padding:8px;z-index:9}
+nav ol{display:flex;flex-wrap:wrap;gap:4px 18px;padding:0;margin:12px 0;list-style:none}
+.scroll{overflow-x:auto;max-width:100%;margin:10px 0}
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
+caption{text-align:left;color:#5f6670;padding:2px 0 6px}
+th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;vertical-align:top}
+th:first-child,td:first-child,td.words,th.words{text-align:left}
+td.words{max-width:52ch}
+figure{margin:14px 0}
+figcaption{color:#5f6670;font-size:.88rem;max-width:80ch}
+img{max-width:100%;height:auto}
+.wide img{max-width:none}
+.row{display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start}
+.row>*{flex:1 1 340px;min-width:0}
+.note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
+.rule{background:#f3f5f7;padding:6px 10px;border-radius:5px;max-width:90ch;overflow-wrap:anywhere}
+@media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}
+@media print{body{max-width:none;padding:0;font-size:10.5pt}nav,.skip{display:none}
+h2,h3{break-after:avoid}figure,tr,.note{break-inside:avoid}.leaf{break-before:page}
+.scroll{overflow:visible}.wide img{max-width:100%}a{color:inherit;text-decoration:none}}
+"""
+
+
+def page(title: str, intro: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A whole page of sections (anchor, heading, body), with links to them; no scripts, nothing from outside."""
+    links = "".join(f'<li><a href="#{key}">{html.escape(name)}</a></li>' for key, name, _ in sections)
+    body = "".join(
+        f'<section aria-labelledby="{key}"><h2 id="{key}">{html.escape(name)}</h2>{text}</section>'
+        for key, name, text in sections
+    )
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<link rel="icon" href="data:,">'
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
+        f'<a class="skip" href="#main">Skip to the report</a><header><h1>{html.escape(title)}</h1>{intro}</header>'
+        f'<nav aria-label="Sections"><ol>{links}</ol></nav><main id="main">{body}</main></body></html>'
+    )
+
+
+def paragraph(text: str, kind: str = "") -> str:
+    """A paragraph of plain text."""
+    mark = f' class="{kind}"' if kind else ""
+    return f"<p{mark}>{html.escape(text)}</p>"
+
+
+def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
+    """A table with a header row and the index as its first column; text columns are left-aligned."""
+    text = {str(c): frame[c].dtype == object for c in frame.columns}
+    head = "".join(f'<th scope="col"{_words(is_text)}>{html.escape(name)}</th>' for name, is_text in text.items())
+    rows = []
+    for label, row in zip(frame.index, frame.itertuples(index=False), strict=True):
+        cells = "".join(
+            f"<td{_words(is_text)}>{html.escape(cell(v))}</td>" for v, is_text in zip(row, text.values(), strict=True)
+        )
+        rows.append(f'<tr><th scope="row">{html.escape(cell(label))}</th>{cells}</tr>')
+    name = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(caption or "table")}"><table>{name}'
+        f'<thead><tr><th scope="col">{html.escape(index_name)}</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _words(is_text: bool) -> str:
+    return ' class="words"' if is_text else ""
+
+
+def cell(value: Any) -> str:
+    """A value as a reader expects it."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}" if abs(int(value)) >= 10_000 else str(value)
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return "–"
+        return "not reached" if np.isinf(value) else f"{value:.4g}"
+    return str(value)
+
+
+def new_figure(width: float, height: float) -> Axes:
+    """Axes of a figure that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
+    """A picture as an image within the page; a wide one keeps its size and scrolls."""
+    from matplotlib import rc_context
+
+    file = io.BytesIO()
+    drawn: Figure = ax.figure  # type: ignore[assignment]
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "softsurv"}):
+        drawn.savefig(file, format="svg", dpi=110, metadata={"Date": None})
+    data = base64.b64encode(file.getvalue()).decode()
+    width, height = (round(96 * v) for v in drawn.get_size_inches())
+    image = f'<img src="data:image/svg+xml;base64,{data}" width="{width}" height="{height}" alt="{html.escape(alt)}">'
+    words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    if wide:
+        image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{html.escape(alt)}">{image}</div>'
+    return f"<figure>{image}{words}</figure>"

@@ -1,0 +1,73 @@
+"""The report: one page to hand over, with data, quality, calibration, tree, leaves, fairness and model card."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from softsurv.explore.page import page
+from softsurv.explore.report_card import card_section, intro
+from softsurv.explore.report_data import data_section, fairness_section
+from softsurv.explore.report_quality import calibration_section, quality_section
+from softsurv.explore.report_tree import leaf_sections, tree_section
+from softsurv.explore.style import read_data
+
+
+def report_html(
+    tree: Any,
+    data: Any,
+    *,
+    title: str | None = None,
+    time_unit: str | None = None,
+    group: str | None = None,
+    n_boot: int = 200,
+    seed: int = 0,
+) -> str:
+    """The report as one HTML page without scripts and without anything from outside.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    data : SurvivalData or (X, y)
+        Rows to report on, best ones the tree has not seen.
+    title : str, optional
+    time_unit : str, optional
+        For labels; known for the package's own data sets.
+    group : str, optional
+        Name of the sensitive group, where the data hold groups; the last of ``data.group_names`` by default.
+    n_boot : int
+        Bootstrap samples behind the intervals.
+    seed : int
+        Of the bootstrap.
+
+    Returns
+    -------
+    str
+    """
+    read = read_data(data)
+    name = title or f"Survival tree on {read.name or 'data'}"
+    sections = [
+        ("data", "Data", data_section(read, time_unit)),
+        ("quality", "Quality", quality_section(tree, read, time_unit, n_boot, seed)),
+        ("calibration", "Calibration", calibration_section(tree, read, time_unit)),
+        ("tree", "Tree", tree_section(tree, read, time_unit)),
+        *leaf_sections(tree, read, time_unit),
+    ]
+    if read.group is not None:
+        sections.append(("fairness", "Fairness", fairness_section(tree, read, group, time_unit)))
+    sections.append(("card", "Model card", card_section(tree, read, time_unit)))
+    return page(name, intro(tree, read), sections)
+
+
+def write_report(tree: Any, data: Any, path: str | PathLike[str], **options: Any) -> Path:
+    """Write :func:`report_html` to a file and return its path.
+
+    Examples
+    --------
+    >>> write_report(tree, test, "report.html", time_unit="days")  # doctest: +SKIP
+    """
+    out = Path(path)
+    out.write_text(report_html(tree, data, **options), encoding="utf-8")
+    return out

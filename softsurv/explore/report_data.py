@@ -1,0 +1,118 @@
+"""Sections of the report on the rows: what they are, and how groups among them fare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.encoding import is_number
+from softsurv.data.survival_data import SurvivalData
+from softsurv.explore.curves import default_times, leaf_kaplan_meier, steps
+from softsurv.explore.page import figure, new_figure, paragraph, table
+from softsurv.explore.quality import sensitive_rows
+from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of
+from softsurv.metrics.fairness import curve_gap, fairness_penalty, leaf_gini
+from softsurv.nonparametric import kaplan_meier, survival_interval
+
+MAX_FEATURES = 60
+"""Features described one by one; a page that lists thousands is not read."""
+
+
+def data_section(data: SurvivalData, time_unit: str | None) -> str:
+    """Counts, features and the overall survival curve."""
+    facts, unit = data.summary(), unit_of(data, time_unit)
+    time = f" {unit}" if unit else ""
+    lines = {
+        "rows": facts["n"],
+        "features": facts["p"],
+        "observed events": facts["events"],
+        "censored": f"{facts['censoring_percent']} %",
+        "observed times": f"{facts['time_min']:g} to {facts['time_max']:g}{time}, median {facts['time_median']:g}",
+        "missing values": facts["missing_cells"],
+        "repeated rows": facts["duplicate_rows"],
+        "rows with time 0": facts["zero_times"],
+        "late entries": facts["late_entries"],
+        "groups": ", ".join(facts["groups"]) or "none",
+    }
+    counts = pd.DataFrame({"value": [_plain(v) for v in lines.values()]}, index=list(lines))
+    shown = data.X.columns[:MAX_FEATURES]
+    features = pd.DataFrame([_describe(data.X[name]) for name in shown], index=list(shown))
+    more = data.X.shape[1] - len(shown)
+    rest = paragraph(f"{more} more features are not listed.") if more > 0 else ""
+    return (
+        f'<div class="row">{table(counts, "The rows of this report")}{_overall(data, time_unit)}</div>'
+        f"{table(features, 'Features', 'feature')}{rest}"
+    )
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _describe(column: pd.Series) -> dict[str, Any]:
+    """Kind, missing values and spread of a raw column."""
+    missing = int(column.isna().sum())
+    if is_number(column):
+        values = column.dropna().astype(float)
+        spread = f"mean {values.mean():.4g}, sd {values.std():.4g}, {values.min():.4g} to {values.max():.4g}"
+        return {"kind": "number", "missing": missing, "values": spread if len(values) else "none"}
+    shares = column.astype(str)[column.notna()].value_counts(normalize=True)
+    text = ", ".join(f"{level} {share:.0%}" for level, share in shares.head(6).items())
+    text += f", {len(shares) - 6} more" if len(shares) > 6 else ""
+    return {"kind": "category", "missing": missing, "values": text}
+
+
+def _overall(data: SurvivalData, time_unit: str | None) -> str:
+    time, event = data.time.numpy(), data.event.numpy()
+    curve, (lower, upper) = kaplan_meier(time, event), survival_interval(time, event)
+    end = float(time.max())
+    at, values = steps(curve, end)
+    ax = survival_axes(new_figure(4.8, 3.0), time_label(data, time_unit))
+    ax.fill_between(at, lower(at), upper(at), step="post", color=leaf_style(0).color, alpha=0.2, linewidth=0)
+    ax.step(at, values, where="post", color=INK, linewidth=1.2)
+    ax.set_xlim(0, end)
+    return figure(ax, "Kaplan-Meier curve of all rows", "Kaplan-Meier curve of all rows with its 95 % interval.")
+
+
+def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit: str | None) -> str:
+    """How the sensitive group and the others fare: curves, leaves, gap."""
+    member = sensitive_rows(data, group)
+    name = group or data.group_names[-1]
+    leaf, times = tree.apply(data.X), default_times(tree)
+    survival = tree.predict_survival_function(data.X, times=times)
+    gap, gini = curve_gap(survival, times, member), leaf_gini(leaf, member)
+    used = np.unique(leaf)
+    shares = pd.DataFrame(
+        {
+            "rows": [int((leaf == k).sum()) for k in used],
+            f"share of {name}": [f"{member[leaf == k].mean():.0%}" for k in used],
+            "mixing (Gini)": gini.by_leaf,
+        },
+        index=[f"leaf {k}" for k in used],
+    )
+    ax = survival_axes(new_figure(5.4, 3.6), time_label(data, time_unit))
+    for k, (label, rows) in enumerate({name: member, "others": ~member}.items()):
+        look = leaf_style(k)
+        mean = survival[rows].mean(0)
+        ax.plot(times, mean, color=look.color, linestyle=look.linestyle, linewidth=2, label=f"{label}: predicted mean")
+        at, values = steps(leaf_kaplan_meier(data, np.flatnonzero(rows)), times[-1])
+        ax.step(at, values, where="post", color=look.color, linewidth=0.9, label=f"{label}: Kaplan-Meier")
+    ax.set_xlim(0, times[-1])
+    ax.legend(fontsize=8, frameon=False)
+    words = (
+        f"Sensitive group: {name}, {int(member.sum())} of {data.n} rows. The mean predicted curves of the group and "
+        f"of the others lie {gap.mean:.3f} apart on average over time, at most {gap.largest:.3f}; the group's is "
+        f"{abs(gap.signed):.3f} {'higher' if gap.signed > 0 else 'lower'} on average. The mean squared distance of a "
+        f"pair of rows across the groups is {fairness_penalty(survival, times, member, per_pair=True):.4g} in units "
+        f"of time. Leaves mix the groups with a weighted Gini of {gini.weighted:.3f}, where 1 is half and half."
+    )
+    caption = "Lines: mean predicted curve of each group. Steps: Kaplan-Meier curve of the same rows."
+    return (
+        paragraph(words)
+        + '<div class="row">'
+        + figure(ax, "Survival of the groups", caption)
+        + table(shares, "Groups in the leaves")
+        + "</div>"
+    )

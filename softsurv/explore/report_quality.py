@@ -1,0 +1,98 @@
+"""Sections of the report on trust: measures with intervals, Brier score over time, calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.explore.bootstrap import bootstrap_quality
+from softsurv.explore.page import figure, new_figure, paragraph, table
+from softsurv.explore.quality import calibration_curves, default_horizons
+from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
+from softsurv.explore.style import unit_of, with_unit
+from softsurv.metrics.ranges import evaluation_range
+
+MEANING = {
+    "harrell_c": ("Harrell's concordance", "share of pairs ranked in the order of their events; 0.5 is chance"),
+    "uno_c": ("Uno's concordance", "the same, weighted so that censoring does not bias it"),
+    "cd_auc": ("cumulative/dynamic AUC", "separates those with an event by t from those free of it; 0.5 is chance"),
+    "ibs": ("integrated Brier score", "mean squared distance of predicted survival from what happened; 0 is perfect"),
+}
+
+
+def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot: int, seed: int) -> str:
+    """The four measures with bootstrap intervals, and the Brier score over time."""
+    frame = bootstrap_quality(tree, data, n_boot, seed)
+    shown = pd.DataFrame(
+        {
+            "value": [f"{v:.3f}" for v in frame["value"]],
+            "95 % interval": [f"{a:.3f} to {b:.3f}" for a, b in zip(frame["lower"], frame["upper"], strict=True)],
+            "meaning": [MEANING[str(name)][1] for name in frame.index],
+        },
+        index=[MEANING[str(name)][0] for name in frame.index],
+    )
+    span = evaluation_range(data.time.numpy(), data.event.numpy(), tree.censoring_)
+    unit = unit_of(data, time_unit)
+    words = (
+        f"On {data.n} rows with {data.n_events} events, from {with_unit(span.lower, unit)} to "
+        f"{with_unit(span.upper, unit)}; {span.n_beyond} rows were observed beyond. Intervals: {n_boot} bootstrap "
+        "samples of these rows, the tree held fixed. Censoring weights come from the training rows."
+    )
+    ax = plot_brier(tree, data, ax=new_figure(6.4, 3.4), time_unit=time_unit)
+    caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
+    seen = paragraph(SEEN, "note") if looks_like_training(tree, data) else ""
+    return seen + table(shown, "Measures", "measure") + paragraph(words) + figure(ax, "Brier score over time", caption)
+
+
+SEEN = (
+    "These look like the rows the tree was trained on: every leaf holds the same number of rows and events. "
+    "Measures on training rows are better than what new rows will show."
+)
+
+
+def looks_like_training(tree: Any, data: SurvivalData) -> bool:
+    """Whether every leaf holds as many of these rows and events as of the training rows."""
+    table_, leaf = tree.leaf_table_, tree.apply(data.X)
+    counts = np.bincount(leaf, minlength=len(table_.n))
+    events = np.bincount(leaf, weights=data.event.numpy(), minlength=len(table_.n))
+    return bool(np.array_equal(counts, table_.n) and np.array_equal(events, table_.events))
+
+
+def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
+    """Observed against predicted survival at three horizons, and over all of time."""
+    horizons, unit = default_horizons(data), unit_of(data, time_unit)
+    curves, test = calibration_curves(tree, data, horizons, 8)
+    left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)
+    right = draw_d_calibration(new_figure(4.6, 3.4), test)
+    verdict = (
+        "no sign of miscalibration over time at the 5 % level"
+        if test.p_value >= 0.05
+        else "the predicted probabilities deviate from what happened by more than chance explains"
+    )
+    rows = pd.DataFrame(
+        {
+            "rows in groups": [int(c.n.sum()) for c in curves],
+            "groups": [int(c.n.size) for c in curves],
+            "mean predicted": [float(np.average(c.predicted, weights=c.n)) for c in curves],
+            "observed": [_observed(data, h) for h in horizons],
+        },
+        index=[with_unit(float(h), unit) for h in horizons],
+    )
+    words = f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}: {verdict}."
+    return (
+        paragraph(words)
+        + '<div class="row">'
+        + figure(left, "Observed against predicted survival", "Groups of similar prediction with 95 % intervals.")
+        + figure(right, "D-calibration", "Level bars: calibrated over all of time.")
+        + "</div>"
+        + table(rows, "Survival of all rows at the horizons", "time")
+    )
+
+
+def _observed(data: SurvivalData, horizon: float) -> float:
+    from softsurv.explore.curves import leaf_kaplan_meier
+
+    return float(leaf_kaplan_meier(data, np.arange(data.n))(horizon))

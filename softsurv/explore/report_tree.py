@@ -1,0 +1,114 @@
+"""Sections of the report on the tree: the picture, the effects, and a page for every leaf."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.explore.curves import (
+    FloatArray,
+    LeafCurves,
+    curves_by_leaf,
+    default_times,
+    distinguishing,
+    leaf_kaplan_meier,
+    leaf_summary,
+    steps,
+)
+from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
+from softsurv.explore.page import figure, new_figure, paragraph, table
+from softsurv.explore.plots import plot_leaf_curves
+from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of, with_unit
+from softsurv.explore.tree_plot import plot_tree, tree_figure
+from softsurv.explore.view import TreeView, tree_view
+from softsurv.nonparametric import survival_interval
+
+FEW_EVENTS = 10
+"""A leaf with fewer events than this is called uncertain."""
+
+
+def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
+    """Picture, rules as text, curves of all rows, effects."""
+    view = tree_view(tree)
+    picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
+    curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.9), time_unit=time_unit)
+    parts = [
+        paragraph("A row goes left where the rule is true. Every leaf has its own section below."),
+        figure(picture, "The tree with survival curves in its leaves", wide=True),
+        "<details><summary>The tree as text</summary>"
+        f'<pre class="scroll" tabindex="0">{html.escape(tree.export_text())}</pre></details>',
+        figure(curves, "Predicted survival curves of all rows by leaf", "Thin: single rows. Thick: median of a leaf."),
+    ]
+    effects = []
+    if view.branches:
+        ax = plot_routing_effects(tree, ax=new_figure(6.4, 4.2))
+        effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
+    if view.leaf_weights is not None and view.names:
+        ax = plot_leaf_effects(tree, ax=new_figure(6.4, 4.2))
+        effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))
+    return "".join(parts) + f'<div class="row">{"".join(effects)}</div>'
+
+
+def leaf_sections(tree: Any, data: SurvivalData, time_unit: str | None) -> list[tuple[str, str, str]]:
+    """A section for every leaf."""
+    view, times = tree_view(tree), default_times(tree)
+    summary = leaf_summary(tree, data)
+    return [
+        (f"leaf-{one.leaf}", f"Leaf {one.leaf}", _leaf_section(tree, view, data, one, summary, times, time_unit))
+        for one in curves_by_leaf(tree, data, times)
+    ]
+
+
+def _leaf_section(
+    tree: Any,
+    view: TreeView,
+    data: SurvivalData,
+    one: LeafCurves,
+    summary: pd.DataFrame,
+    times: FloatArray,
+    time_unit: str | None,
+) -> str:
+    row: Any = summary.loc[one.leaf]
+    unit = unit_of(data, time_unit)
+    rule = '<div class="leaf"></div>' + paragraph("Where: " + row["rule"], "rule")
+    trained = f"{tree.leaf_table_.n[one.leaf]} training rows, {tree.leaf_table_.events[one.leaf]} events"
+    if one.rows.size == 0:
+        return rule + paragraph(f"None of the rows arrives here ({trained}).")
+    few = f"Only {row['events']} events: the numbers of this leaf are uncertain." if row["events"] < FEW_EVENTS else ""
+    words = (
+        f"{row['n']} rows ({row['n'] / data.n:.0%}), {row['events']} events; {trained}. Median "
+        f"{with_unit(row['median'], unit)} (95 % interval {with_unit(row['median_lower'], unit)} to "
+        f"{with_unit(row['median_upper'], unit)}); mean up to {with_unit(row['horizon'], unit)}: "
+        f"{with_unit(row['restricted_mean'], unit)}. Strongest features on the way and in the leaf: "
+        f"{row['top_features'] or 'none'}."
+    )
+    apart = distinguishing(view, data, one.rows).head(6)
+    pictures = figure(
+        _leaf_picture(data, one, times, time_unit),
+        f"Survival in leaf {one.leaf}",
+        "Thin: predicted curves of single rows; thick: their median. Steps: Kaplan-Meier with its 95 % interval.",
+    )
+    beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
+    note = paragraph(few, "note") if few else ""
+    return rule + note + paragraph(words) + f'<div class="row">{pictures}{beside if len(apart) else ""}</div>'
+
+
+def _leaf_picture(data: SurvivalData, one: LeafCurves, times: FloatArray, time_unit: str | None) -> Any:
+    from matplotlib.collections import LineCollection
+
+    look = leaf_style(one.leaf)
+    ax = survival_axes(new_figure(5.4, 3.4), time_label(data, time_unit))
+    lines = [np.column_stack([times, row]) for row in one.values[:: max(1, len(one.values) // 100)]]
+    ax.add_collection(LineCollection(lines, colors=look.color, linewidths=0.5, alpha=0.25, rasterized=True))
+    time, event = data.time.numpy()[one.rows], data.event.numpy()[one.rows]
+    at, values = steps(leaf_kaplan_meier(data, one.rows), times[-1])
+    lower, upper = survival_interval(time, event)
+    ax.fill_between(at, lower(at), upper(at), step="post", color="#000000", alpha=0.12, linewidth=0)
+    ax.step(at, values, where="post", color=INK, linewidth=1.1)
+    ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.2)
+    ax.set_xlim(0, times[-1])
+    return ax
