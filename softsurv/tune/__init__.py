@@ -1,0 +1,19 @@
+"""Hyper-parameter studies with optuna: shared by many workers, resumable, one measure or several."""
+
+from softsurv.tune.objective import DIRECTIONS, Objective, soft_setting
+from softsurv.tune.spaces import Choice, Range, default_space, parse_space
+from softsurv.tune.study import StudyResult, best_trial, study, trial_table
+
+__all__ = [
+    "DIRECTIONS",
+    "Choice",
+    "Objective",
+    "Range",
+    "StudyResult",
+    "best_trial",
+    "default_space",
+    "parse_space",
+    "soft_setting",
+    "study",
+    "trial_table",
+]

@@ -1,0 +1,47 @@
+"""How many trees train together: the processor's caches or the device's memory decide."""
+
+from __future__ import annotations
+
+import torch
+
+from softsurv.soft.parallel import MAX_CELLS
+
+LIVE_TABLES = 16
+"""Tables (L, N) per tree that are alive at once while value and gradient are computed, with some to spare."""
+
+MEMORY_SHARE = 0.8
+"""Share of the device's free memory that a stack may take; the rest is the allocator's own waste."""
+
+
+def stack_size(
+    n_rows: int,
+    n_leaves: int,
+    n_columns: int,
+    device: torch.device,
+    dtype: torch.dtype = torch.float64,
+    *,
+    shared_design: bool = True,
+    free_bytes: int | None = None,
+) -> int:
+    """Largest number of trees to train as one stack, at least 1.
+
+    Parameters
+    ----------
+    n_rows, n_leaves, n_columns : int
+        N, L and Q of each tree.
+    device : torch.device
+        On a CPU a stack fills the caches and no more; on a GPU it fills the free memory.
+    dtype : torch.dtype
+    shared_design : bool
+        Whether the trees share their features; otherwise each brings its own (N, Q) table.
+    free_bytes : int, optional
+        Memory to fill, instead of what the GPU has free.
+    """
+    if free_bytes is None and device.type != "cuda":
+        return max(1, MAX_CELLS // (n_rows * n_leaves))
+    free = torch.cuda.mem_get_info(device)[0] if free_bytes is None else free_bytes
+    cells = n_rows * n_leaves * LIVE_TABLES
+    table = n_rows * n_columns
+    per_tree = cells if shared_design else cells + table
+    room = MEMORY_SHARE * free / dtype.itemsize - (table if shared_design else 0)
+    return max(1, int(room // per_tree))

@@ -1,0 +1,217 @@
+"""The objective of a study: cross-validated measures of an estimator with a trial's parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import optuna
+import torch
+from optuna.pruners import NopPruner
+
+from softsurv.data.partition import stratified_folds
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.soft import SoftSurvivalTree
+from softsurv.estimators.soft_parameters import check_parameters, choose_device, settings_of
+from softsurv.metrics.fairness import curve_gap
+from softsurv.soft.cross_validation import Fold, Setting, cross_validate_soft, make_folds
+from softsurv.tune.spaces import Space, default_space, suggest
+
+DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
+    "harrell_c": "maximize",
+    "uno_c": "maximize",
+    "cd_auc": "maximize",
+    "ibs": "minimize",
+    "fairness": "minimize",
+}
+"""Measures and their better side; "fairness" is the mean gap between two groups' mean survival curves."""
+
+ESTIMATORS = ("soft", "optimal")
+
+
+class Objective:
+    """Mean held-out measures of an estimator, for `optuna.Study.optimize`.
+
+    Soft trees train all folds of a trial as one stack. Where the study has a pruner (and one measure), the mean
+    over the folds so far is reported after 1, 2, 4, ... folds.
+
+    Parameters
+    ----------
+    data : SurvivalData
+        Raw rows; what is fitted (preprocessing too) is fitted on training folds only.
+    estimator : {"soft", "optimal"}
+    measures : sequence of str
+        Keys of :data:`DIRECTIONS`; several make the study multi-objective.
+    space : mapping, optional
+        Parameters of the estimator: a `Choice`, a `Range`, a list of values, or one fixed value. They replace
+        those of :func:`softsurv.tune.default_space` by name.
+    n_folds : int
+    seed : int
+        Of the folds and of the estimator.
+    device : str
+        Where soft trees train.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from softsurv import load_dataset
+    >>> from softsurv.tune import Objective
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> goal = Objective(load_dataset("veterans"), space={"depth": [0, 1], "leaf": "weibull", "solver": "lbfgs"})
+    >>> study = optuna.create_study(directions=goal.directions)
+    >>> study.optimize(goal, n_trials=2)
+    >>> 0.5 < study.best_value < 1
+    True
+    """
+
+    def __init__(
+        self,
+        data: SurvivalData,
+        estimator: str = "soft",
+        *,
+        measures: Sequence[str] = ("harrell_c",),
+        space: Space | None = None,
+        n_folds: int = 5,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        if estimator not in ESTIMATORS:
+            raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+        self.measures = (measures,) if isinstance(measures, str) else tuple(measures)
+        for name in self.measures:
+            if name not in DIRECTIONS:
+                raise InvalidParameterError(f"measures must be of {', '.join(DIRECTIONS)}, got {name!r}")
+        if not self.measures or len(set(self.measures)) < len(self.measures):
+            raise InvalidParameterError(f"measures must be one or more different names, got {list(self.measures)}")
+        _check_groups(data, self.measures)
+        self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
+        self.space = default_space(estimator, self.measures) | dict(space or {})
+        self._check_space()
+        happened = data.event if data.upper is None else data.event | torch.isfinite(data.upper)
+        self._rows = stratified_folds(happened.numpy(), n_folds, seed)
+        self._folds: dict[bool, list[Fold]] = {}
+
+    @property
+    def directions(self) -> list[Literal["maximize", "minimize"]]:
+        """Whether to maximise or minimise each measure, for `optuna.create_study`."""
+        return [DIRECTIONS[name] for name in self.measures]
+
+    def __call__(self, trial: optuna.Trial) -> float | tuple[float, ...]:
+        """Means over the folds; the folds' own measures go to the trial's user attribute "folds"."""
+        model = self.model(suggest(trial, self.space))
+        started = time.perf_counter()
+        prunes = len(self.measures) == 1 and not isinstance(trial.study.pruner, NopPruner)
+        done: list[dict[str, Any]] = []
+        for part in _rungs(self.n_folds) if prunes else [slice(0, self.n_folds)]:
+            done += self.cross_validate(model, part)
+            if prunes:
+                trial.report(self._means(done)[0], len(done))
+                if len(done) < self.n_folds and trial.should_prune():
+                    self._note(trial, done, started)
+                    raise optuna.TrialPruned(f"after {len(done)} of {self.n_folds} folds")
+        self._note(trial, done, started)
+        means = self._means(done)
+        return means if len(means) > 1 else means[0]
+
+    def model(self, parameters: dict[str, Any]) -> Any:
+        """The unfitted estimator with these arguments."""
+        if self.estimator == "soft":
+            given: dict[str, Any] = {"random_state": self.seed, "device": self.device} | parameters
+            return SoftSurvivalTree(**given)
+        from softsurv.estimators.optimal import OptimalSurvivalTree
+
+        return OptimalSurvivalTree(**parameters)
+
+    def cross_validate(self, model: Any, part: slice = slice(None)) -> list[dict[str, Any]]:
+        """Measures of an estimator in some folds, by number.
+
+        Folds of an estimator that is no plain soft tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
+        """
+        if self.estimator == "soft":
+            setting = soft_setting(model)
+            if setting is not None:
+                device = choose_device(model.device)
+                return cross_validate_soft(
+                    self._prepared(model.preprocess)[part], setting, device=device, dtype=getattr(torch, model.dtype)
+                )
+        from joblib import Parallel, delayed
+
+        jobs = (delayed(_fit_and_measure)(model, self.data.take(a), self.data.take(b)) for a, b in self._rows[part])
+        return list(Parallel()(jobs))
+
+    def _prepared(self, preprocess: bool) -> list[Fold]:
+        """Encoded folds, made once for all trials."""
+        if preprocess not in self._folds:
+            self._folds[preprocess] = make_folds(self.data, self.n_folds, self.seed, preprocess)
+        return self._folds[preprocess]
+
+    def _means(self, folds: list[dict[str, Any]]) -> tuple[float, ...]:
+        return tuple(float(np.mean([fold[name] for fold in folds])) for name in self.measures)
+
+    def _note(self, trial: optuna.Trial, folds: list[dict[str, Any]], started: float) -> None:
+        names = [name for name in DIRECTIONS if all(name in fold for fold in folds)]
+        values: dict[str, Any] = {name: [fold[name] for fold in folds] for name in names}
+        trial.set_user_attr("folds", values | {"seconds": time.perf_counter() - started})
+
+    def _check_space(self) -> None:
+        """Refuse names that are no argument of the estimator before the first trial, not in it."""
+        known = self.model({}).get_params()
+        for name in self.space:
+            if name not in known:
+                raise InvalidParameterError(
+                    f"space must name arguments of the {self.estimator} estimator, got {name!r}; "
+                    f"it has {', '.join(sorted(known))}"
+                )
+
+
+def soft_setting(model: SoftSurvivalTree) -> Setting | None:
+    """The estimator's arguments as one setting; None where folds cannot share a stack or choose inside."""
+    check_parameters(model)
+    settings = settings_of(model)
+    plain = isinstance(model.leaf, str) and isinstance(model.init, str) and not model.l1 and model.time_limit is None
+    if settings.candidate is None or not plain:
+        return None
+    seed = 0 if model.random_state is None else int(model.random_state)
+    return Setting(
+        settings.candidate,
+        settings.starts,
+        settings.training,
+        settings.family_settings,
+        settings.l2_all,
+        model.fairness,
+        seed,
+    )
+
+
+def _rungs(n_folds: int) -> Iterator[slice]:
+    """Folds 1, 2, 3-4, 5-8, ...: the total doubles from one look at the pruner to the next."""
+    first, last = 0, 1
+    while first < n_folds:
+        yield slice(first, min(last, n_folds))
+        first, last = last, 2 * last
+
+
+def _fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData) -> dict[str, Any]:
+    from sklearn.base import clone
+
+    fitted = clone(model).fit(train)
+    result: dict[str, Any] = fitted.evaluate(test)
+    group = test.group
+    if group is not None and group.unique().numel() == 2:
+        times = np.linspace(result["range"][0], result["range"][1], result["n_times"])
+        curves = fitted.predict_survival_function(test.X, times)
+        result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy()).mean
+    return result
+
+
+def _check_groups(data: SurvivalData, measures: tuple[str, ...]) -> None:
+    if "fairness" not in measures:
+        return
+    found = 0 if data.group is None else data.group.unique().numel()
+    if found != 2:
+        raise InvalidSurvivalDataError(
+            f"the measure fairness compares two groups, got {found}; name the group column, with two levels"
+        )

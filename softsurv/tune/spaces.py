@@ -1,0 +1,167 @@
+"""What a study searches: parameters of an estimator, each fixed, one of some values, or from a range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+
+from softsurv.errors import InvalidParameterError
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values: None, bool, int, float or text."""
+
+    values: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        if not self.values:
+            raise InvalidParameterError("a Choice must have at least one value, got none; list what to try")
+
+    def suggest(self, trial: optuna.Trial, name: str) -> Any:
+        """The value for this trial."""
+        return trial.suggest_categorical(name, self.values)
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number from ``low`` to ``high``, both included: an integer if both are, on a log scale if asked."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise InvalidParameterError(f"a Range must have finite low <= high, got {self.low!r} to {self.high!r}")
+        if self.log and self.low <= 0:
+            raise InvalidParameterError(f"a Range with log=True must have low > 0, got {self.low!r}")
+
+    def suggest(self, trial: optuna.Trial, name: str) -> Any:
+        """The value for this trial."""
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return trial.suggest_int(name, self.low, self.high, log=self.log)
+        return trial.suggest_float(name, self.low, self.high, log=self.log)
+
+
+Space = Mapping[str, Any]
+"""Parameter names to a `Choice`, a `Range`, a list of values, or one fixed value."""
+
+SOFT: dict[str, Any] = {
+    "leaf": Choice(("exponential", "weibull", "loglogistic", "lognormal", "spline_ph", "spline_po")),
+    "n_knots": Range(1, 4),
+    "depth": Range(0, 3),
+    "l2": Range(1e-2, 1e2, log=True),
+    "shrinkage": Range(1e-1, 1e2, log=True),
+    "routing_l2": Range(1e-2, 1e1, log=True),
+    "solver": Choice(("lbfgs", "nodec")),
+    "init": Choice(("auto", "random", "kmeans")),
+    "n_restarts": Range(1, 5),
+}
+
+OPTIMAL: dict[str, Any] = {
+    "objective": Choice(("relative_risk", "ibs")),
+    "max_depth": Range(1, 4),
+    "max_leaves": Range(2, 16),
+    "min_samples_leaf": Range(1, 50, log=True),
+    "complexity": Range(1e-5, 1e-1, log=True),
+    "thresholds": Choice((5, 10, 20)),
+    "time_limit": 20.0,
+}
+
+FAIRNESS = Range(1e-2, 1e2, log=True)
+"""Strength of the soft tree's fairness penalty, searched where fairness is measured."""
+
+
+def default_space(estimator: str, measures: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The search space of "soft" or "optimal", which ``space=`` of a study adds to or replaces by name."""
+    if estimator == "optimal":
+        return dict(OPTIMAL)
+    return SOFT | ({"fairness": FAIRNESS} if "fairness" in measures else {})
+
+
+def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
+    """The estimator's arguments for this trial; parameters without a meaning beside the others are left out."""
+    chosen: dict[str, Any] = {}
+    for name in sorted(space, key=lambda n: n in _MATTERS):  # what others depend on comes first
+        if _MATTERS.get(name, _always)(chosen | _fixed(space)):
+            spec = space[name]
+            chosen[name] = as_spec(spec).suggest(trial, name) if is_open(spec) else spec
+    return chosen
+
+
+def is_open(spec: Any) -> bool:
+    """Whether a parameter is searched rather than fixed."""
+    return isinstance(spec, Choice | Range | list)
+
+
+def as_spec(spec: Any) -> Choice | Range:
+    """A list as a `Choice`."""
+    return Choice(tuple(spec)) if isinstance(spec, list) else spec
+
+
+def parse_space(text: str) -> tuple[str, Any]:
+    """One parameter from the command line.
+
+    Examples
+    --------
+    >>> parse_space("depth=0,1,2")
+    ('depth', Choice(values=(0, 1, 2)))
+    >>> parse_space("l2=0.01..100")
+    ('l2', Range(low=0.01, high=100.0, log=True))
+    >>> parse_space("max_depth=1..4"), parse_space("leaf=weibull")
+    (('max_depth', Range(low=1, high=4, log=False)), ('leaf', 'weibull'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InvalidParameterError(
+            f"a parameter must be given as name=value, name=a,b,c or name=low..high, got {text!r}"
+        )
+    if ".." in value:
+        low, high = (_value(part) for part in value.split("..", 1))
+        if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
+            raise InvalidParameterError(f"{name} must range from one number to another, got {value!r}")
+        if isinstance(low, int) and isinstance(high, int):
+            return name, Range(low, high)
+        return name, Range(float(low), float(high), log=low > 0)
+    if "," in value:
+        return name, Choice(tuple(_value(part) for part in value.split(",")))
+    return name, _value(value)
+
+
+def _value(text: str) -> Any:
+    """None, a bool, a number, or the text itself."""
+    named = {"none": None, "true": True, "false": False}
+    if text.lower() in named:
+        return named[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _fixed(space: Space) -> dict[str, Any]:
+    return {name: spec for name, spec in space.items() if not is_open(spec)}
+
+
+def _always(chosen: dict[str, Any]) -> bool:
+    return True
+
+
+def _splits(chosen: dict[str, Any]) -> bool:
+    return chosen.get("depth") != 0
+
+
+_MATTERS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    **dict.fromkeys(("shrinkage", "routing_l2", "solver", "init", "n_restarts", "l1"), _splits),
+    "n_knots": lambda chosen: str(chosen.get("leaf")).startswith("spline"),
+    "max_leaves": lambda chosen: chosen.get("max_depth") != 1,
+}
+"""Parameters that mean something only beside some values of others."""

@@ -1,0 +1,154 @@
+"""Where studies are kept: a journal file, SQLite, PostgreSQL, or memory."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import optuna
+from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.trial import FrozenTrial, TrialState
+
+from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.tune.liveness import is_dead
+
+HEARTBEAT_SECONDS, DATABASE_GRACE_SECONDS = 10, 60
+"""How often a worker tells a database that it lives, and after how long a silent one is taken for dead."""
+
+UNMARKED_SECONDS = 60.0
+"""A running trial without a mark: its process ended between making it and marking it."""
+
+CREATE_ATTEMPTS = 5
+"""Workers that start together may all create the tables of a new database; all but one try again."""
+
+
+class JournalLock(JournalFileOpenLock):
+    """optuna's lock of a journal, which also drops the half record of a worker that was killed while writing."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._journal = Path(path)
+
+    def acquire(self) -> bool:
+        """Wait for the lock, then leave the journal ending with a whole record."""
+        got = super().acquire()
+        drop_half_record(self._journal)
+        return got
+
+
+def drop_half_record(path: Path) -> None:
+    """Cut a file off after its last whole line."""
+    if not path.exists():
+        return
+    with open(path, "rb+") as file:
+        size = end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            first = max(0, end - 65536)
+            file.seek(first)
+            found = file.read(end - first).rfind(b"\n")
+            end = first + found + 1 if found >= 0 else first
+            if found >= 0:
+                break
+        if end < size:
+            file.truncate(end)
+
+
+def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: Path | None) -> BaseStorage:
+    """The storage of a study.
+
+    Parameters
+    ----------
+    storage : str, path or optuna storage, optional
+        A database URL, the path of a journal file, or None: the journal ``study.journal`` in ``output``, or
+        memory where there is no output either.
+    output : Path, optional
+
+    Raises
+    ------
+    SoftsurvError
+        If the database cannot be reached; the driver of a database is to be installed apart.
+    """
+    if isinstance(storage, BaseStorage):
+        return storage
+    if storage is None and output is None:
+        return InMemoryStorage()
+    place = os.fspath(storage) if storage is not None else str(_default_journal(output))
+    if "://" in place:
+        return _open_database(place)
+    path = Path(place)
+    if path.suffix in (".db", ".sqlite", ".sqlite3"):
+        raise InvalidParameterError(f"storage must be a journal file or a URL, got {place!r}; write sqlite:///{place}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
+
+
+def beats_folder(storage: str | os.PathLike[str] | BaseStorage | None, output: Path | None) -> Path | None:
+    """Where workers that share a journal file show that they live; None for other storages."""
+    if isinstance(storage, BaseStorage) or (storage is None and output is None):
+        return None
+    place = os.fspath(storage) if storage is not None else str(_default_journal(output))
+    return None if "://" in place else Path(f"{place}.workers")
+
+
+def fail_dead_trials(study: optuna.Study, folder: Path | None) -> list[int]:
+    """Mark the running trials whose process has ended as failed; returns their numbers.
+
+    Trials of other machines in a database are left to optuna's heartbeats.
+    """
+    failed = []
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if _has_ended(trial, folder):
+            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+            failed.append(trial.number)
+    return failed
+
+
+def _has_ended(trial: FrozenTrial, folder: Path | None) -> bool:
+    mark = trial.user_attrs.get("worker")
+    if mark is not None:
+        return is_dead(mark, folder)
+    started = trial.datetime_start
+    if started is None:
+        return False
+    age = datetime.now(tz=started.tzinfo) - started
+    return age > timedelta(seconds=UNMARKED_SECONDS)
+
+
+def _default_journal(output: Path | None) -> Path:
+    assert output is not None
+    return output / "study.journal"
+
+
+def _open_database(url: str) -> RDBStorage:
+    """A database with heartbeats; tables are made where they are missing."""
+    options = {} if url.startswith("sqlite") else {"pool_pre_ping": True}
+    for attempt in range(CREATE_ATTEMPTS):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # the heartbeat's interface
+                return RDBStorage(
+                    url,
+                    engine_kwargs=options,
+                    heartbeat_interval=HEARTBEAT_SECONDS,
+                    grace_period=DATABASE_GRACE_SECONDS,
+                )
+        except ImportError as error:
+            raise SoftsurvError(f"storage {_public(url)!r} needs a database driver: {error}; pip install it") from error
+        except Exception as error:
+            if attempt + 1 == CREATE_ATTEMPTS:
+                reason = str(error).strip().splitlines()[0]
+                raise SoftsurvError(
+                    f"storage {_public(url)!r} cannot be opened ({reason}); check the URL and that the server runs"
+                ) from error
+            time.sleep(0.2 * 2**attempt)
+    raise AssertionError("unreachable")
+
+
+def _public(url: str) -> str:
+    """The URL without a password."""
+    head, at, tail = url.rpartition("@")
+    return f"{head.partition('://')[0]}://...@{tail}" if at else url

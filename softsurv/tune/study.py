@@ -1,0 +1,266 @@
+"""Studies: many trials of an estimator, shared by any number of workers, resumable, with the best model refitted."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import optuna
+import pandas as pd
+from optuna.pruners import BasePruner
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.run_record import write_run
+from softsurv.tune.objective import DIRECTIONS, Objective
+from softsurv.tune.samplers import make_pruner, make_sampler
+from softsurv.tune.spaces import Space, is_open
+from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
+from softsurv.tune.worker import Plan, count_done, work
+
+logger = logging.getLogger(__name__)
+
+Callback = Callable[[optuna.Study, FrozenTrial], None]
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found.
+
+    Attributes
+    ----------
+    study : optuna.Study
+    measures : tuple of str
+    parameters : dict
+        Arguments of the best trial's estimator; of several measures, the best of the Pareto front by the first.
+    model : estimator or None
+        Fitted on all rows with these arguments; None while other workers are still running trials.
+    """
+
+    study: optuna.Study
+    measures: tuple[str, ...]
+    parameters: dict[str, Any]
+    model: Any = None
+
+    @property
+    def best(self) -> FrozenTrial:
+        """The chosen trial."""
+        return best_trial(self.study)
+
+    def table(self) -> pd.DataFrame:
+        """Every trial: number, state, measures, standard errors over folds, parameters; best first."""
+        return trial_table(self.study, self.measures)
+
+    def summary(self) -> str:
+        """The study in words."""
+        counts = pd.Series([t.state.name.lower() for t in self.study.get_trials(deepcopy=False)]).value_counts()
+        states = ", ".join(f"{n} {state}" for state, n in counts.items())
+        values = ", ".join(f"{m} {v:.4f}" for m, v in zip(self.measures, self.best.values, strict=True))
+        chosen = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters.items())
+        return f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
+
+
+def study(
+    data: SurvivalData,
+    estimator: str = "soft",
+    *,
+    n_trials: int = 100,
+    output: str | os.PathLike[str] | None = None,
+    storage: str | os.PathLike[str] | BaseStorage | None = None,
+    name: str = "softsurv",
+    measures: Sequence[str] = ("harrell_c", "ibs"),
+    space: Space | None = None,
+    n_folds: int = 5,
+    seed: int = 0,
+    sampler: str | BaseSampler = "tpe",
+    pruner: str | BasePruner = "none",
+    n_jobs: int | None = None,
+    callbacks: Sequence[Callback] = (),
+    time_limit: float | None = None,
+    device: str = "auto",
+    progress: bool = False,
+    refit: bool = True,
+) -> StudyResult:
+    """Search an estimator's parameters by cross-validation.
+
+    Calling it again with the same storage goes on where the study stopped. Any number of processes and hosts may
+    do so at once; together they run ``n_trials``. A trial whose process was killed is marked as failed and made up for;
+    a finished one is never run again.
+
+    Parameters
+    ----------
+    data : SurvivalData
+    estimator : {"soft", "optimal"}
+    n_trials : int
+        Trials that the study is to have in all, those of earlier calls and other workers included. Workers that
+        take up their last trial in the same instant may exceed it by one each.
+    output : path-like, optional
+        Folder for the journal, the table of trials, the best model and the record of the run.
+    storage : str, path or optuna storage, optional
+        The path of a journal file, or a URL such as ``sqlite:///study.db`` or
+        ``postgresql+psycopg://user@host/base``. By default the journal in ``output``, else memory.
+    name : str
+        Of the study in its storage.
+    measures : sequence of str
+        "harrell_c", "uno_c", "cd_auc", "ibs", "fairness"; the first one decides among the best.
+    space : mapping, optional
+        See :class:`softsurv.tune.Objective`.
+    n_folds, seed : int
+    sampler : {"tpe", "random"} or optuna sampler
+    pruner : {"none", "median", "hyperband"} or optuna pruner
+        Needs a single measure; looks at the mean of 1, 2, 4, ... folds.
+    n_jobs : int, optional
+        Worker processes on this machine; by default as `joblib.parallel_config` says, otherwise one.
+    callbacks : sequence of callable
+        Called with study and trial after each trial, in the worker that ran it.
+    time_limit : float, optional
+        Seconds after which no further trial is begun.
+    device : str
+    progress : bool
+        Show a progress line.
+    refit : bool
+        Fit the best arguments on all rows, once no trial is running.
+
+    Returns
+    -------
+    StudyResult
+
+    Raises
+    ------
+    InvalidParameterError
+        Also where the storage holds a study of that name on other data, measures or folds.
+    SoftsurvError
+        If no trial was completed.
+    """
+    goal = Objective(data, estimator, measures=measures, space=space, n_folds=n_folds, seed=seed, device=device)
+    if isinstance(n_trials, bool) or not isinstance(n_trials, int) or n_trials < 1:
+        raise InvalidParameterError(f"n_trials must be an integer >= 1, got {n_trials!r}")
+    folder = None if output is None else Path(output)
+    make_pruner(pruner, n_folds, len(goal.measures))
+    make_sampler(sampler, seed)
+    plan = Plan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit)
+    study_ = _open(plan)
+    _run(plan, study_, n_jobs, progress)
+    return _finish(plan, study_, refit)
+
+
+def best_trial(study: optuna.Study) -> FrozenTrial:
+    """The best trial; of several measures, the one of the Pareto front that is best by the first.
+
+    Raises
+    ------
+    SoftsurvError
+        If no trial was completed.
+    """
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not complete:
+        failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
+        reason = next((t.user_attrs["error"] for t in failed if "error" in t.user_attrs), "every trial was stopped")
+        raise SoftsurvError(f"the study has no completed trial ({reason}); allow more trials or change the space")
+    sign = 1.0 if study.directions[0].name == "MINIMIZE" else -1.0
+    return min(study.best_trials, key=lambda t: (sign * t.values[0], t.number))
+
+
+def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
+    """Every trial as a row: number, state, means and standard errors of the measures, parameters; best first."""
+    rows = []
+    for trial in study.get_trials(deepcopy=False):
+        folds = trial.user_attrs.get("folds", {})
+        row: dict[str, Any] = {"trial": trial.number, "state": trial.state.name.lower()}
+        for name in DIRECTIONS:
+            if name in folds:
+                values = pd.Series(folds[name])
+                row |= {name: values.mean(), f"{name}_se": values.std() / len(values) ** 0.5}
+        row |= {"seconds": folds.get("seconds"), "folds": len(folds.get("harrell_c", [])) or None}
+        rows.append(row | trial.params | {"error": trial.user_attrs.get("error")})
+    table = pd.DataFrame(rows)
+    if measures[0] not in table:
+        return table
+    done = (table["state"] == "complete").astype(int)
+    rising = DIRECTIONS[measures[0]] == "minimize"
+    order = table.assign(done=done).sort_values(["done", measures[0], "trial"], ascending=[False, rising, True]).index
+    return table.loc[order].reset_index(drop=True)
+
+
+def _open(plan: Plan) -> optuna.Study:
+    """The study of this plan, made if need be, refused if it is another one of the same name."""
+    study_ = plan.open(open_storage(plan.storage, plan.output))
+    wanted = plan.identity()
+    known = study_.user_attrs.get("softsurv")
+    if known is None:
+        study_.set_user_attr("softsurv", wanted)
+        return study_
+    for key, value in wanted.items():
+        if known.get(key) != value:
+            raise InvalidParameterError(
+                f"the study {plan.name!r} in this storage has {key} {known.get(key)!r}, got {value!r}; "
+                "choose another name or output to begin a new one"
+            )
+    return study_
+
+
+def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -> None:
+    """The plan's trials, in this process or in several."""
+    jobs = joblib.effective_n_jobs(n_jobs)
+    remaining = plan.n_trials - count_done(study_)
+    if remaining <= 0:
+        logger.info("the study %r has its %d trials already", plan.name, plan.n_trials)
+        return
+    if jobs == 1:
+        work(plan, study_, progress)
+        return
+    if (plan.storage is None and plan.output is None) or isinstance(plan.storage, BaseStorage):
+        raise InvalidParameterError(
+            f"n_jobs must be 1 where the study is kept in memory or in an open storage, got {jobs}; "
+            "give output=, or the storage as a path or URL"
+        )
+    joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(plan, None, progress and k == 0) for k in range(jobs))
+
+
+def _finish(plan: Plan, study_: optuna.Study, refit: bool) -> StudyResult:
+    """Choose, refit and write."""
+    goal = plan.objective
+    fail_dead_trials(study_, beats_folder(plan.storage, plan.output))
+    best = best_trial(study_)
+    parameters = {k: v for k, v in goal.space.items() if not is_open(v)} | best.params
+    running = study_.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    model = None
+    if refit and running:
+        logger.warning("trials %s are still running elsewhere; their worker will refit", [t.number for t in running])
+    elif refit:
+        model = goal.model(parameters).fit(goal.data)
+    result = StudyResult(study_, goal.measures, parameters, model)
+    if plan.output is not None:
+        _write(plan, result)
+    return result
+
+
+def _write(plan: Plan, result: StudyResult) -> None:
+    """The table of trials, the best model and the record of the run, beside the journal."""
+    assert plan.output is not None
+    goal = plan.objective
+    plan.output.mkdir(parents=True, exist_ok=True)
+    part = plan.output / f"trials.csv.{os.getpid()}.part"
+    result.table().to_csv(part, index=False)
+    part.replace(plan.output / "trials.csv")
+    if result.model is None:
+        return
+    model = plan.output / "model"
+    result.model.save(model)
+    metrics = dict(zip(goal.measures, result.best.values, strict=True))
+    write_run(
+        model,
+        "tune",
+        plan.config() | {"parameters": result.parameters},
+        data=goal.data,
+        seed=plan.seed,
+        metrics=metrics,
+    )

@@ -1,0 +1,179 @@
+"""One worker of a study: it takes trials until the study has as many as were asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.pruners import BasePruner
+from optuna.samplers import BaseSampler
+from optuna.storages import BaseStorage
+from optuna.trial import FrozenTrial, TrialState
+
+from softsurv.errors import NumericalError
+from softsurv.soft.parallel import one_core_each
+from softsurv.tune.liveness import Beats, process_mark
+from softsurv.tune.objective import Objective
+from softsurv.tune.samplers import make_pruner, make_sampler
+from softsurv.tune.spaces import as_spec, is_open
+from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a worker needs; it travels to worker processes."""
+
+    objective: Objective
+    n_trials: int
+    storage: Any
+    output: Path | None
+    name: str
+    seed: int
+    sampler: str | BaseSampler
+    pruner: str | BasePruner
+    callbacks: tuple[Callable[[optuna.Study, FrozenTrial], None], ...]
+    time_limit: float | None
+
+    def open(self, storage: BaseStorage) -> optuna.Study:
+        """The study in its storage, with this plan's sampler and pruner."""
+        goal = self.objective
+        with quiet_optuna():
+            return optuna.create_study(
+                storage=storage,
+                study_name=self.name,
+                directions=goal.directions,
+                sampler=make_sampler(self.sampler, self.seed),
+                pruner=make_pruner(self.pruner, goal.n_folds, len(goal.measures)),
+                load_if_exists=True,
+            )
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for results to belong to one study."""
+        goal = self.objective
+        return {
+            "estimator": goal.estimator,
+            "measures": list(goal.measures),
+            "n_folds": goal.n_folds,
+            "seed": self.seed,
+            "data": goal.data.fingerprint(),
+        }
+
+    def config(self) -> dict[str, Any]:
+        """The plan as plain values, for the record of the run."""
+        goal = self.objective
+        space = {name: vars(as_spec(spec)) if is_open(spec) else spec for name, spec in goal.space.items()}
+        return {
+            "estimator": goal.estimator,
+            "n_trials": self.n_trials,
+            "storage": None if isinstance(self.storage, BaseStorage) or self.storage is None else str(self.storage),
+            "name": self.name,
+            "measures": list(goal.measures),
+            "space": json.loads(json.dumps(space, default=str)),
+            "n_folds": goal.n_folds,
+            "sampler": str(self.sampler),
+            "pruner": self.pruner if isinstance(self.pruner, str) else type(self.pruner).__name__,
+            "time_limit": self.time_limit,
+        }
+
+
+def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) -> None:
+    """Run trials until the study has ``plan.n_trials``, the time is up, or a callback stops it."""
+    if study is None:
+        study = plan.open(open_storage(plan.storage, plan.output))
+    folder = beats_folder(plan.storage, plan.output)
+    failed = fail_dead_trials(study, folder)
+    if failed:
+        logger.warning("trials %s were left by a worker that ended; they are marked as failed", failed)
+    if count_taken(study) >= plan.n_trials:
+        return
+    bar = _bar(plan, study) if progress else None
+
+    def enough(study: optuna.Study, trial: FrozenTrial) -> None:
+        logger.info("trial %d %s: %s", trial.number, trial.state.name.lower(), trial.values)
+        if bar is not None:
+            _show(bar, study)
+        if count_taken(study) >= plan.n_trials:
+            study.stop()
+
+    with Beats(folder) as beats, one_core_each(), quiet_optuna():
+        try:
+            study.optimize(
+                _Marked(plan.objective, beats.name),
+                timeout=plan.time_limit,
+                callbacks=[*plan.callbacks, enough],
+                catch=(NumericalError,),
+            )
+        finally:
+            if bar is not None:
+                bar.close()
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """While open, optuna's own messages about trials stay away: they are this package's to log."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def count_done(study: optuna.Study) -> int:
+    """Trials that need not be run again: completed, pruned, or failed by an error of their own."""
+    return sum(_is_done(t) for t in study.get_trials(deepcopy=False))
+
+
+def count_taken(study: optuna.Study) -> int:
+    """Trials that are done or running."""
+    return sum(_is_done(t) or t.state == TrialState.RUNNING for t in study.get_trials(deepcopy=False))
+
+
+def _is_done(trial: FrozenTrial) -> bool:
+    if trial.state == TrialState.FAIL:
+        return "error" in trial.user_attrs
+    return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+
+
+class _Marked:
+    """The objective, with the mark of the process on every trial, and of its error."""
+
+    def __init__(self, objective: Objective, beats: str | None) -> None:
+        self.objective, self.beats = objective, beats
+
+    def __call__(self, trial: optuna.Trial) -> Any:
+        trial.set_user_attr("worker", process_mark(self.beats))
+        try:
+            return self.objective(trial)
+        except optuna.TrialPruned:
+            raise
+        except Exception as error:
+            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+            raise
+
+
+def _bar(plan: Plan, study: optuna.Study) -> Any:
+    from tqdm.auto import tqdm
+
+    return tqdm(total=plan.n_trials, initial=count_done(study), desc=plan.name, unit=" trials")
+
+
+def _show(bar: Any, study: optuna.Study) -> None:
+    """Trials of all workers, and the best value of each measure."""
+    done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    bar.n = min(count_done(study), bar.total)
+    if done:
+        best = [
+            (min if side.name == "MINIMIZE" else max)(t.values[k] for t in done)
+            for k, side in enumerate(study.directions)
+        ]
+        bar.set_postfix_str("best " + ", ".join(f"{value:.4f}" for value in best), refresh=False)
+    bar.refresh()

@@ -1,0 +1,61 @@
+"""Real worker processes for the tests, forked from one process that has imported everything already.
+
+Reads JSON lines: ``["start", [storage, output, trials, seconds, begun]]`` forks a worker and answers with its
+number, ``["wait", number]`` answers with its exit code. Each trial sleeps for some seconds, so that it can be
+killed in the middle; ``begun`` is a file that gets a line for each trial begun.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from softsurv.tune import Objective, study
+
+sys.path.insert(0, str(Path(__file__).parent))
+from conftest import small_data
+
+SPACE = {"leaf": "weibull", "depth": [0, 1], "solver": "lbfgs", "init": "random", "n_restarts": 1}
+
+
+def work(storage: str | None, output: str | None, n_trials: int, seconds: float, begun: str) -> None:
+    """One call of a study, in the forked process."""
+    measured = Objective.__call__
+
+    def slow(self: Objective, trial: optuna.Trial) -> Any:
+        with open(begun, "a") as file:
+            file.write(f"{trial.number}\n")
+        time.sleep(seconds)
+        return measured(self, trial)
+
+    Objective.__call__ = slow  # type: ignore[method-assign]
+    data, options = small_data(), {"space": SPACE, "n_folds": 2, "measures": ("ibs",), "refit": False}
+    study(data, n_trials=n_trials, storage=storage, output=output, **options)
+
+
+def start(arguments: list[Any]) -> int:
+    """Fork a worker."""
+    number = os.fork()
+    if number:
+        return number
+    try:
+        work(*arguments)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        what, argument = json.loads(line)
+        answer = start(argument) if what == "start" else os.waitstatus_to_exitcode(os.waitpid(argument, 0)[1])
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()

@@ -1,0 +1,232 @@
+"""Workers that are really killed: the study stays usable, their trials are marked, nothing is run twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+from softsurv.errors import SoftsurvError
+from softsurv.tune.liveness import Beats, is_dead, process_mark
+from softsurv.tune.storage import JournalLock, drop_half_record, fail_dead_trials, open_storage
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+WORKER = Path(__file__).with_name("_worker.py")
+
+
+class Workers:
+    """Starts and waits for worker processes."""
+
+    def __init__(self):
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        self.parent = subprocess.Popen(
+            [sys.executable, str(WORKER)],
+            env=environment,
+            cwd=WORKER.parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _ask(self, *request):
+        self.parent.stdin.write(json.dumps(request) + "\n")
+        self.parent.stdin.flush()
+        return int(self.parent.stdout.readline())
+
+    def start(self, storage, output, n_trials, seconds, begun):
+        arguments = [None if v is None else str(v) for v in (storage, output)]
+        return self._ask("start", [*arguments, n_trials, seconds, str(begun)])
+
+    def wait(self, number):
+        return self._ask("wait", number)
+
+    def kill(self, number):
+        os.kill(number, signal.SIGKILL)
+        assert self.wait(number) == -signal.SIGKILL
+
+    def close(self):
+        self.parent.stdin.close()
+        self.parent.wait()
+        self.parent.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """A parent of workers."""
+    made = Workers()
+    yield made
+    made.close()
+
+
+def wait_for(condition, seconds=60.0):
+    """Until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the worker did not get there in time"
+        time.sleep(0.02)
+
+
+def lines(path):
+    return path.read_text().split() if path.exists() else []
+
+
+def kill_in_mid_trial_and_resume(workers, storage, output, tmp_path):
+    """Kill a worker in its third trial, run the same command again; returns the study."""
+    begun = tmp_path / "begun"
+    victim = workers.start(storage, output, 5, 0.3, begun)
+    wait_for(lambda: len(lines(begun)) == 3)
+    workers.kill(victim)
+    assert workers.wait(workers.start(storage, output, 5, 0.0, begun)) == 0
+    study = optuna.load_study(study_name="softsurv", storage=open_storage(storage, Path(output)))
+    assert Counter(t.state.name for t in study.trials) == {"COMPLETE": 5, "FAIL": 1}
+    assert [t.number for t in study.trials if t.state.name == "FAIL"] == [2]
+    assert lines(begun) == [str(k) for k in range(6)]  # each trial was begun once
+    return study
+
+
+def test_killed_worker_journal(workers, tmp_path):
+    kill_in_mid_trial_and_resume(workers, None, tmp_path / "out", tmp_path)
+
+
+def test_killed_worker_sqlite(workers, tmp_path):
+    kill_in_mid_trial_and_resume(workers, f"sqlite:///{tmp_path}/study.db", tmp_path / "out", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["journal", "sqlite"])
+def test_two_workers_share_and_survive_the_loss_of_one(workers, tmp_path, kind):
+    begun, out = tmp_path / "begun", tmp_path / "out"
+    storage = None if kind == "journal" else f"sqlite:///{tmp_path}/study.db"
+    victim, other = (workers.start(storage, out, 8, 0.2, begun) for _ in range(2))
+    wait_for(lambda: len(lines(begun)) >= 4)
+    workers.kill(victim)
+    assert workers.wait(other) == 0
+    assert workers.wait(workers.start(storage, out, 8, 0.0, begun)) == 0
+    study = optuna.load_study(study_name="softsurv", storage=open_storage(storage, out))
+    states = Counter(t.state.name for t in study.trials)
+    assert states["COMPLETE"] in (8, 9)  # both may take up a last trial in the same instant
+    assert states["RUNNING"] == 0
+    assert len(lines(begun)) == len(set(lines(begun)))
+    params = [tuple(t.params.items()) for t in study.trials if t.params]
+    assert len(set(params)) == len(params)  # workers never draw the same numbers
+
+
+@contextmanager
+def postgres_server():
+    """A real server on a free port, owned by another user where the tests run as root."""
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    initdb = shutil.which("initdb") or (binaries and str(binaries[-1] / "initdb"))
+    if not initdb:
+        pytest.skip("PostgreSQL is not installed (Debian package postgresql)")
+    pytest.importorskip("psycopg2", reason="the driver psycopg2 is not installed")
+    bin_folder = Path(initdb).resolve().parent
+    as_owner = []
+    if os.geteuid() == 0:
+        if not shutil.which("runuser"):
+            pytest.skip("PostgreSQL refuses to run as root, and there is no runuser")
+        as_owner = ["runuser", "-u", "postgres", "--"]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        if as_owner:
+            shutil.chown(folder, "postgres")
+
+        def run(tool, *arguments):
+            command = [*as_owner, str(bin_folder / tool), "-D", f"{folder}/base", *arguments]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder, timeout=60)
+
+        run("initdb", "-A", "trust", "-U", "softsurv", "--no-sync")
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
+        try:
+            yield f"postgresql+psycopg2://softsurv@127.0.0.1:{port}/postgres"
+        finally:
+            run("pg_ctl", "-m", "immediate", "stop")
+
+
+def test_killed_worker_postgresql(workers, tmp_path):
+    with postgres_server() as url:
+        kill_in_mid_trial_and_resume(workers, url, tmp_path / "out", tmp_path)
+
+
+def test_a_server_that_is_not_there_is_one_sentence():
+    pytest.importorskip("psycopg2", reason="the driver psycopg2 is not installed")
+    with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL") as caught:
+        open_storage("postgresql+psycopg2://me:secret@127.0.0.1:9/base", None)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_driver_is_one_sentence():
+    with pytest.raises(SoftsurvError, match="needs a database driver"):
+        open_storage("oracle+cx_oracle://me@127.0.0.1/base", None)
+
+
+def test_a_half_written_record_is_dropped(tmp_path):
+    path = tmp_path / "study.journal"
+    study = optuna.create_study(study_name="s", storage=open_storage(path, None))
+    study.enqueue_trial({"x": 1})
+    whole = path.read_bytes()
+    for cut in (whole[:-1], whole + b'{"op_code":4,"wor', whole + b"x" * 100_000):
+        path.write_bytes(cut)
+        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
+        again = optuna.load_study(study_name="s", storage=storage)
+        again.set_user_attr("after", 1)
+        reread = optuna.load_study(study_name="s", storage=open_storage(path, None))
+        assert reread.user_attrs == {"after": 1}
+        path.write_bytes(whole)
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"no newline at all")
+    drop_half_record(empty)
+    assert empty.read_bytes() == b""
+
+
+def test_a_mark_is_of_this_process_until_it_ends(tmp_path):
+    assert not is_dead(process_mark(), None)
+    if not process_mark()["machine"]:
+        pytest.skip("this system has no process table in /proc")
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    mark = process_mark() | {"pid": child.pid}
+    mark["start"] = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
+    assert not is_dead(mark, None)
+    child.kill()
+    wait_for(lambda: is_dead(mark, None))  # also while nobody has waited for it
+    child.wait()
+    assert is_dead(mark, None)
+    assert is_dead(process_mark() | {"start": 1}, None)  # the number was given to another process since
+
+
+def test_workers_of_other_machines_are_judged_by_their_beats(tmp_path):
+    elsewhere = {"machine": "another boot"}
+    with Beats(tmp_path) as beats:
+        mark = process_mark(beats.name) | elsewhere
+        assert not is_dead(mark, tmp_path)
+        old = time.time() - 3600
+        os.utime(tmp_path / beats.name, (old, old))
+        assert is_dead(mark, tmp_path)
+    assert is_dead(mark, tmp_path)  # no file any more
+    assert not is_dead(process_mark() | elsewhere, None)  # a database has heartbeats of its own
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_trials_of_live_workers_are_left_alone(tmp_path):
+    study = optuna.create_study(storage=open_storage(tmp_path / "study.journal", None))
+    live, dead, young = study.ask(), study.ask(), study.ask()
+    live.set_user_attr("worker", process_mark())
+    dead.set_user_attr("worker", process_mark() | {"start": 1})
+    assert fail_dead_trials(study, tmp_path) == [dead.number]
+    assert [t.state.name for t in study.trials] == ["RUNNING", "FAIL", "RUNNING"]
+    assert young.number == 2

@@ -1,0 +1,70 @@
+"""Search spaces: what is suggested, left out, parsed and refused."""
+
+from __future__ import annotations
+
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softsurv import SoftSurvivalTree
+from softsurv.errors import InvalidParameterError
+from softsurv.tune import Choice, Range, default_space, parse_space
+from softsurv.tune.spaces import suggest
+
+
+def fixed(**parameters):
+    return optuna.trial.FixedTrial(parameters)
+
+
+def test_parameters_that_mean_nothing_are_left_out():
+    space = default_space("soft")
+    shallow = suggest(fixed(leaf="weibull", depth=0, l2=1.0), space)
+    assert shallow == {"leaf": "weibull", "depth": 0, "l2": 1.0}
+    spline = suggest(fixed(leaf="spline_po", depth=0, l2=1.0, n_knots=3), space)
+    assert spline["n_knots"] == 3
+
+
+def test_a_fixed_depth_counts_wherever_it_stands():
+    space = {"shrinkage": Range(0.1, 1.0), "depth": 0, "leaf": "weibull", "l2": 1.0}
+    assert suggest(fixed(), space) == {"depth": 0, "leaf": "weibull", "l2": 1.0}
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_every_soft_suggestion_is_accepted_by_the_estimator(seed):
+    from softsurv.tune import soft_setting
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+    chosen = suggest(study.ask(), default_space("soft", ("fairness",)))
+    assert chosen["fairness"] > 0
+    assert soft_setting(SoftSurvivalTree(**chosen)) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("depth=2", ("depth", 2)),
+        ("leaf=weibull,spline_po", ("leaf", Choice(("weibull", "spline_po")))),
+        ("max_leaves=none,4", ("max_leaves", Choice((None, 4)))),
+        ("l2=1e-3..10", ("l2", Range(1e-3, 10.0, log=True))),
+        ("l1=0..10.5", ("l1", Range(0.0, 10.5))),
+        ("n_restarts=1..5", ("n_restarts", Range(1, 5))),
+        ("preprocess=false", ("preprocess", False)),
+    ],
+)
+def test_parameters_from_text(text, expected):
+    assert parse_space(text) == expected
+
+
+@pytest.mark.parametrize("text", ["depth", "=3", "depth=", "leaf=a..b", "l2=5..1"])
+def test_bad_text_is_one_sentence(text):
+    with pytest.raises(InvalidParameterError, match="must"):
+        parse_space(text)
+
+
+def test_bad_specs():
+    with pytest.raises(InvalidParameterError, match="at least one value"):
+        Choice(())
+    with pytest.raises(InvalidParameterError, match="low > 0"):
+        Range(0.0, 1.0, log=True)

@@ -1,0 +1,161 @@
+"""Studies in one process: results, files, resumption, seeds, pruners, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import optuna
+import pytest
+
+from softsurv import SoftSurvivalTree, load_model
+from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
+from softsurv.run_record import read_run
+from softsurv.tune import Objective, study
+
+
+def quick(data, quick_space, **options):
+    return study(data, **({"n_trials": 4, "space": quick_space, "n_folds": 2, "n_jobs": 1} | options))
+
+
+def trials_of(result):
+    return [(t.params, t.values) for t in result.study.trials]
+
+
+def test_the_best_model_is_refitted_and_everything_is_written(data, quick_space, tmp_path):
+    result = quick(data, quick_space, output=tmp_path)
+    assert {t.state.name for t in result.study.trials} == {"COMPLETE"}
+    best = max(t.values[0] for t in result.study.best_trials)
+    assert result.best.values[0] == best
+    expected = SoftSurvivalTree(random_state=0, **result.parameters).fit(data)
+    assert result.model.report_.objective == pytest.approx(expected.report_.objective)
+    loaded = load_model(tmp_path / "model")
+    assert loaded.predict(data.X) == pytest.approx(result.model.predict(data.X))
+    record = read_run(tmp_path / "model", "tune")
+    assert record["data"]["fingerprint"] == data.fingerprint()
+    assert record["metrics"] == dict(zip(("harrell_c", "ibs"), result.best.values, strict=True))
+    assert json.loads(json.dumps(record["config"]))["space"]["depth"] == {"values": [0, 1]}
+    table = result.table()
+    assert table["harrell_c"].is_monotonic_decreasing
+    assert table.loc[0, "trial"] == result.best.number
+    assert (tmp_path / "trials.csv").read_text().count("\n") == 5
+    assert "4 complete" in result.summary()
+
+
+def test_the_same_call_resumes_and_repeats_nothing(data, quick_space, tmp_path):
+    first = trials_of(quick(data, quick_space, output=tmp_path, n_trials=3, refit=False))
+    journal = (tmp_path / "study.journal").read_bytes()
+    again = quick(data, quick_space, output=tmp_path, n_trials=3, refit=False)
+    assert trials_of(again) == first
+    assert (tmp_path / "study.journal").read_bytes().startswith(journal)
+    more = quick(data, quick_space, output=tmp_path, n_trials=5, refit=False)
+    assert trials_of(more)[:3] == first
+    assert len(more.study.trials) == 5
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random"])
+def test_a_resumed_study_equals_one_without_a_stop(data, quick_space, tmp_path, sampler):
+    whole = quick(data, quick_space, n_trials=12, sampler=sampler, refit=False)
+    quick(data, quick_space, n_trials=11, sampler=sampler, output=tmp_path, refit=False)
+    resumed = quick(data, quick_space, n_trials=12, sampler=sampler, output=tmp_path, refit=False)
+    assert [t.params for t in resumed.study.trials] == [t.params for t in whole.study.trials]
+
+
+def test_seeds_matter(data, quick_space):
+    a, b = (quick(data, quick_space, seed=seed, refit=False) for seed in (0, 1))
+    assert [t.params for t in a.study.trials] != [t.params for t in b.study.trials]
+
+
+@pytest.mark.parametrize("pruner", ["median", "hyperband"])
+def test_pruners_stop_bad_trials(data, pruner):
+    space = {"leaf": "weibull", "depth": 0, "l2": [1e-2, 1e4]}  # so strong a penalty leaves no ranking
+    result = quick(data, space, measures=("uno_c",), pruner=pruner, n_trials=16, n_folds=4, refit=False)
+    pruned = [t for t in result.study.trials if t.state.name == "PRUNED"]
+    assert pruned
+    assert all(len(t.user_attrs["folds"]["uno_c"]) < 4 for t in pruned)
+    assert result.best.state.name == "COMPLETE"
+
+
+def test_callbacks_may_stop_a_study(data, quick_space):
+    seen = []
+
+    def stop(study_, trial):
+        seen.append(trial.number)
+        study_.stop()
+
+    result = quick(data, quick_space, callbacks=[stop], refit=False)
+    assert seen == [0]
+    assert len(result.study.trials) == 1
+
+
+def test_several_measures_give_a_pareto_front(data, quick_space):
+    result = quick(data, quick_space, n_trials=8, refit=False)
+    front = [t.values for t in result.study.best_trials]
+    assert all(not (a[0] > b[0] and a[1] < b[1]) for a in front for b in front)
+
+
+def test_a_numerical_failure_is_one_failed_trial(data, quick_space, monkeypatch):
+    measured = Objective.__call__
+
+    def fails_once(self, trial):
+        if trial.number == 1:
+            raise NumericalError("left the finite numbers")
+        return measured(self, trial)
+
+    monkeypatch.setattr(Objective, "__call__", fails_once)
+    result = quick(data, quick_space, refit=False)
+    assert [t.state.name for t in result.study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert "finite numbers" in result.table().set_index("trial").loc[1, "error"]
+
+
+def test_no_completed_trial_is_an_error_that_says_why(data, quick_space, monkeypatch):
+    def fails(self, trial):
+        raise NumericalError("left the finite numbers")
+
+    monkeypatch.setattr(Objective, "__call__", fails)
+    with pytest.raises(SoftsurvError, match=r"no completed trial .*finite numbers"):
+        quick(data, quick_space, n_trials=2)
+
+
+def test_a_progress_line(data, quick_space, capsys):
+    quick(data, quick_space, progress=True, refit=False)
+    err = capsys.readouterr().err
+    assert "4/4" in err
+    assert "best" in err
+
+
+def test_an_optimal_tree_is_searched_too(data):
+    pytest.importorskip("softsurv.estimators.optimal")
+    space = {"objective": "relative_risk", "max_depth": [1, 2], "thresholds": 5, "max_leaves": None}
+    result = quick(data, {**space, "min_samples_leaf": 5, "complexity": 0.0}, estimator="optimal", n_trials=2)
+    assert 0.4 < result.best.values[0] <= 1
+    assert result.model.predict(data.X).shape == (data.n,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_trials": 0}, "n_trials must be"),
+        ({"pruner": "median"}, "one measure"),
+        ({"pruner": "best"}, "pruner must be"),
+        ({"sampler": "cma"}, "sampler must be"),
+        ({"n_jobs": 2}, "n_jobs must be 1"),
+        ({"storage": "study.sqlite3"}, "sqlite:///study.sqlite3"),
+    ],
+)
+def test_bad_options(data, quick_space, options, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        quick(data, quick_space, **options)
+
+
+def test_another_study_of_the_same_name_is_refused(data, quick_space, tmp_path):
+    quick(data, quick_space, output=tmp_path, n_trials=1, refit=False)
+    with pytest.raises(InvalidParameterError, match=r"n_folds 2, got 3.*another name"):
+        quick(data, quick_space, output=tmp_path, n_trials=1, n_folds=3)
+    with pytest.raises(InvalidParameterError, match="data '"):
+        quick(data.take(range(100)), quick_space, output=tmp_path, n_trials=1)
+
+
+def test_optuna_keeps_its_verbosity(data, quick_space):
+    before = optuna.logging.get_verbosity()
+    quick(data, quick_space, n_trials=1, refit=False)
+    assert optuna.logging.get_verbosity() == before
