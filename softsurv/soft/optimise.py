@@ -142,7 +142,8 @@ def _advance(function: Function, state: _State, rows: Tensor | None, settings: S
     accepted = enough & state.moving
     _remember(state, trial, g, accepted)
     gained = state.f - f
-    flat = gained <= settings.ftol * state.f.abs().clamp(min=1.0)
+    # the first step's length is a guess: that it gains little says nothing about the minimum
+    flat = (gained <= settings.ftol * state.f.abs().clamp(min=1.0)) & (state.taken > 0)
     # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
     curved = torch.nan_to_num(f - state.f - state.step * descent, nan=0.0, posinf=0.0)
     shrink = (-0.5 * state.step * descent / curved.clamp(min=1e-300)).clamp(0.1, 0.5)
