@@ -7,6 +7,7 @@ so that the samples become matrix products with comparisons that are made once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from numpy.typing import NDArray
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray
+from softsurv.explore.curves import FloatArray, log_hazard_of
 from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, ipcw_weights
 
 MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
 CHUNK_ELEMENTS = 2**21
 """Pairs of rows and events compared at once."""
+
+N_BLOCKS = 8
+"""Parts of the rows in order of time: the curves of a part are not needed once all its rows have left."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def bootstrap_quality(
     grid = evaluation_range(time, event, tree.censoring_, None, 100).times
     fold = _Fold(time, event, counts, tree.censoring_, grid)
     harrell, uno = _concordances(tree, data.X, fold)
-    log_hazard = _log_hazard(tree, data.X, grid)
+    log_hazard = log_hazard_of(tree, data.X)(grid)
     found = {"harrell_c": harrell, "uno_c": uno, "cd_auc": _auc(fold, log_hazard), "ibs": _brier(fold, log_hazard)}
     tail = (1 - level) / 2
     rows = [
@@ -80,11 +84,6 @@ def bootstrap_quality(
         for name in MEASURES
     ]
     return pd.DataFrame(rows, columns=["measure", "value", "lower", "upper"]).set_index("measure")
-
-
-def _log_hazard(tree: Any, X: pd.DataFrame, times: FloatArray) -> FloatArray:  # (N, T)
-    with np.errstate(divide="ignore"):
-        return np.log(tree.predict_cumulative_hazard_function(X, times=times))
 
 
 def _concordances(tree: Any, X: pd.DataFrame, fold: _Fold) -> tuple[FloatArray, FloatArray]:
@@ -98,14 +97,17 @@ def _concordances(tree: Any, X: pd.DataFrame, fold: _Fold) -> tuple[FloatArray, 
     weight = np.zeros(cases.size)
     weight[counted] = fold.censoring(time[cases[counted]]) ** -2.0
     sums = np.zeros((4, len(counts)))  # concordant and comparable, plain and weighted
-    features = X.iloc[order]
+    starts = np.unique(np.linspace(0, time.size, N_BLOCKS + 1).astype(int))
+    curves = [log_hazard_of(tree, X.iloc[order[a:b]]) for a, b in pairwise(starts)]
     width = max(1, CHUNK_ELEMENTS // time.size)
     for part in np.array_split(np.arange(cases.size), max(1, -(-cases.size // width))):
         if part.size == 0:
             continue
-        first = cases[part[0]]  # nobody before it follows any case of this part
+        # nobody before the first case follows any case of this part
+        skipped = int(np.searchsorted(starts, cases[part[0]], side="right")) - 1
+        first = starts[skipped]
         grid, column = np.unique(time[cases[part]], return_inverse=True)
-        block = _log_hazard(tree, features.iloc[first:], grid)[:, column]  # (N', c)
+        block = np.concatenate([curve(grid) for curve in curves[skipped:]])[:, column]  # (N', c)
         own = block[cases[part] - first, np.arange(part.size)]
         won = np.where(block < own, np.float32(1), np.where(block == own, np.float32(0.5), np.float32(0)))
         won[np.arange(first, time.size)[:, None] < after[part]] = 0

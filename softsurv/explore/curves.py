@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,6 +97,12 @@ def curves_by_leaf(
         lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
         found.append(LeafCurves(number, rows, values, middle, lower, upper, values.mean(0)))
     return found
+
+
+def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArray]:
+    """Log cumulative hazard of some rows as a function of times, (n, T): the rows are encoded once."""
+    prepared = tree._prepare(X)
+    return lambda times: tree._log_cumulative_hazard(prepared, times)
 
 
 def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:

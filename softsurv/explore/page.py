@@ -33,7 +33,7 @@ table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums
 caption{text-align:left;color:#5f6670;padding:2px 0 6px}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;vertical-align:top}
 th:first-child,td:first-child,td.words,th.words{text-align:left}
-td.words{max-width:52ch}
+td.words{max-width:52ch;min-width:16ch}
 figure{margin:14px 0}
 figcaption{color:#5f6670;font-size:.88rem;max-width:80ch}
 img{max-width:100%;height:auto}

@@ -9,6 +9,7 @@ import pandas as pd
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.bootstrap import bootstrap_quality
+from softsurv.explore.curves import leaf_kaplan_meier
 from softsurv.explore.page import figure, new_figure, paragraph, table
 from softsurv.explore.quality import calibration_curves, default_horizons
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
@@ -41,10 +42,11 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
         f"{with_unit(span.upper, unit)}; {span.n_beyond} rows were observed beyond. Intervals: {n_boot} bootstrap "
         "samples of these rows, the tree held fixed. Censoring weights come from the training rows."
     )
-    ax = plot_brier(tree, data, ax=new_figure(6.4, 3.4), time_unit=time_unit)
+    ax = plot_brier(tree, data, ax=new_figure(5.6, 3.4), time_unit=time_unit)
     caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
     seen = paragraph(SEEN, "note") if looks_like_training(tree, data) else ""
-    return seen + table(shown, "Measures", "measure") + paragraph(words) + figure(ax, "Brier score over time", caption)
+    picture = figure(ax, "Brier score over time", caption)
+    return f'{seen}<div class="row"><div>{table(shown, "Measures", "measure")}{paragraph(words)}</div>{picture}</div>'
 
 
 SEEN = (
@@ -93,6 +95,4 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
 
 
 def _observed(data: SurvivalData, horizon: float) -> float:
-    from softsurv.explore.curves import leaf_kaplan_meier
-
     return float(leaf_kaplan_meier(data, np.arange(data.n))(horizon))

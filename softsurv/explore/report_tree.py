@@ -35,20 +35,20 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     """Picture, rules as text, curves of all rows, effects."""
     view = tree_view(tree)
     picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
-    curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.9), time_unit=time_unit)
+    curves = plot_leaf_curves(tree, data, ax=new_figure(5.6, 3.6), time_unit=time_unit)
     parts = [
         paragraph("A row goes left where the rule is true. Every leaf has its own section below."),
         figure(picture, "The tree with survival curves in its leaves", wide=True),
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{html.escape(tree.export_text())}</pre></details>',
-        figure(curves, "Predicted survival curves of all rows by leaf", "Thin: single rows. Thick: median of a leaf."),
     ]
-    effects = []
+    words = "Thin: single rows. Thick: median of a leaf."
+    effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
     if view.branches:
-        ax = plot_routing_effects(tree, ax=new_figure(6.4, 4.2))
+        ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
     if view.leaf_weights is not None and view.names:
-        ax = plot_leaf_effects(tree, ax=new_figure(6.4, 4.2))
+        ax = plot_leaf_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))
     return "".join(parts) + f'<div class="row">{"".join(effects)}</div>'
 
