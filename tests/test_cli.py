@@ -175,6 +175,34 @@ def test_warnings_are_notes_of_one_line(trial, capsys):
     )
 
 
+def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
+    options = ["--drop", "id", "status", *QUICK, "--test-size", "0.25", "--seed", "3", "--out", "a"]
+    assert main(["fit", "trial.csv", *OUTCOME, *options]) == 0
+    record = json.loads((trial / "a" / "run.json").read_text())
+    assert record["config"]["drop"] == ["id", "status"]
+    assert record["metrics"]["n"] == 20
+    assert record["seed"] == 3
+    assert main(["fit", "--config", "a/run.json", "--out", "b"]) == 0
+    again = json.loads((trial / "b" / "run.json").read_text())
+    assert again["metrics"] == record["metrics"]
+    assert again["config"] == record["config"] | {"out": str(trial / "b")}
+    assert (trial / "a" / "tensors.safetensors").read_bytes() == (trial / "b" / "tensors.safetensors").read_bytes()
+    assert capsys.readouterr().err == ""
+
+
+def test_options_beside_a_record_take_precedence(trial):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    assert main(["fit", "--config", "a", "--depth", "0", "--leaf", "weibull", "--out", "b"]) == 0
+    assert (load_model("b").depth_, load_model("b").leaf) == (0, "weibull")
+
+
+def test_a_repeated_run_on_other_rows_says_so(trial, capsys):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    make_table(70).to_csv("trial.csv", index=False)
+    assert main(["fit", "--config", "a/run.json"]) == 0
+    assert "note: the data differ from the recorded ones (80 rows then, 70 now)" in capsys.readouterr().err
+
+
 # -- predict and evaluate -------------------------------------------------------------------------------------------
 def test_predict_writes_a_table(trial, model, capsys):
     arguments = ["predict", model, "trial.csv", "--times", "0", "2.5", "10", "--id", "id", "--out", "p.csv"]
@@ -277,10 +305,11 @@ WRONG = {
     "unknown leaf": ([*FIT, *OUTCOME, "--leaf", "cauchy"], "leaf must be one of exponential, weibull"),
     "wrong depth": ([*FIT, *OUTCOME, "--depth", "-1"], "depth must be"),
     "wrong test size": ([*FIT, *OUTCOME, "--test-size", "2"], "test_size must be"),
-    "output is a file": ([*FIT, *OUTCOME, "--out", "trial.csv"], "must be a folder, got the file 'trial.csv'"),
+    "output is a file": ([*FIT, *OUTCOME, "--out", "trial.csv"], "--out must be a folder, got the file"),
     "no model": (["predict", "nowhere", "trial.csv"], "'nowhere' holds no model"),
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
     "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
+    "no record": (["fit", "--config", "trial.csv"], "'trial.csv' is no run record"),
     "folder of the output": (
         ["datasets", "veterans", "--out", "no/v.csv"],
         "no",

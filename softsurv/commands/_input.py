@@ -20,22 +20,23 @@ _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
 
 
-def add_table(parser: argparse.ArgumentParser) -> None:
+def add_table(parser: argparse.ArgumentParser, required: bool = True) -> None:
     """The table itself."""
-    parser.add_argument("data", metavar="DATA", help="a .csv file with a header line, or a .parquet file")
+    count = None if required else "?"
+    parser.add_argument("data", metavar="DATA", nargs=count, help="a .csv file with a header line, or a .parquet file")
 
 
-def add_outcome(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argparse._ArgumentGroup:
     """The columns that hold the outcome; returns the group, for more of them."""
     group = parser.add_argument_group("columns of DATA (all others are features)")
-    group.add_argument("--time", metavar="COLUMN", required=True, help="observed time, >= 0, in any unit")
+    group.add_argument("--time", metavar="COLUMN", required=required, help="observed time, >= 0, in any unit")
     group.add_argument(
         "--event",
         metavar="COLUMN[=VALUE]",
-        required=True,
+        required=required,
         help="whether the event was observed: true/false or 1/0; otherwise say which VALUE marks it, as in status=dead",
     )
-    group.add_argument("--drop", metavar="COLUMN", nargs="+", default=[], help="columns to leave out, such as an id")
+    group.add_argument("--drop", metavar="COLUMN", nargs="+", help="columns to leave out, such as an id")
     return group
 
 
@@ -60,14 +61,15 @@ def read_data(args: argparse.Namespace) -> SurvivalData:
     from softsurv.data.readers import survival_data
 
     frame = read_table(args.data)
-    for name in args.drop:
+    dropped = args.drop or []
+    for name in dropped:
         check_column(frame, name, "drop")
     columns: dict[str, Any] = {role: name for role in _ROLES if (name := getattr(args, role, None)) is not None}
     columns["event"], frame = _event(frame, columns["event"])
     for role, name in columns.items():
         check_column(frame, name, role)
-    _refuse_shared(columns, args.drop)
-    return survival_data(frame.drop(columns=args.drop), **columns, name=Path(args.data).name)
+    _refuse_shared(columns, dropped)
+    return survival_data(frame.drop(columns=dropped), **columns, name=Path(args.data).name)
 
 
 def check_column(frame: pd.DataFrame, name: str, option: str) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import add_outcome, add_table, read_data
 from softsurv.commands._output import data_line, echo, measure_note, measure_table
+from softsurv.errors import InvalidParameterError, SoftsurvWarning
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -25,10 +28,17 @@ examples:
       nothing left to choose: one quick fit
   softsurv fit trial.csv --time months --event died --model optimal --depth 3 --time-limit 60
       a provably optimal tree
+  softsurv fit --config model/run.json --out again
+      the same run again; options given beside it take precedence
 
 Text columns are taken as categories and missing values are filled in, both learned from the training rows.
+Beside the model lies run.json: every option, versions, the data's fingerprint and the measures.
 Ctrl-C once keeps the best tree so far, saves it and ends with code 130.
 """
+
+_DEFAULTS = {"model": "soft", "seed": 0}
+_REQUIRED = {"data": "DATA", "time": "--time", "event": "--event"}
+_NOT_RECORDED = ("command", "config", "debug", "progress", "run", "tree_options", "usage_error", "verbose")
 
 # options that are called otherwise than the estimator's argument
 _ARGUMENT = {
@@ -45,16 +55,17 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description="Train a survival tree on a table, print it and save it.",
         epilog=_EPILOG,
     )
-    add_table(parser)
-    columns = add_outcome(parser)
+    add_table(parser, required=False)
+    parser.add_argument("--config", metavar="RUN.JSON", type=Path, help="take what is not given from an earlier run")
+    columns = add_outcome(parser, required=False)
     columns.add_argument("--entry", metavar="COLUMN", help="time at which a row came under observation (late entry)")
     columns.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
     columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for --fairness; never a feature")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where the model goes (default: DATA-model)")
     parser.add_argument("--test-size", metavar="SHARE", type=float, help="share of rows to hold out and evaluate on")
-    parser.add_argument("--model", choices=sorted(_ARGUMENT), default="soft", help="kind of tree (default: soft)")
-    parser.add_argument("--seed", type=int, default=0, help="of held-out rows, folds and starts (default: 0)")
+    parser.add_argument("--model", choices=sorted(_ARGUMENT), help="kind of tree (default: soft)")
+    parser.add_argument("--seed", type=int, help="of held-out rows, folds and starts (default: 0)")
     both = parser.add_argument_group("tree")
     both.add_argument("--depth", type=int, help="levels of splits (soft: chosen from 0 to 3; optimal: at most 4)")
     both.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop then, with the best tree so far")
@@ -94,27 +105,72 @@ def _add_optimal(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--max-leaves", metavar="N", type=int, help="leaves at most")
     group.add_argument("--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: 1)")
     group.add_argument("--complexity", metavar="COST", type=float, help="cost of a leaf (default: 0)")
-    group.add_argument("--thresholds", metavar="N", type=int, help="thresholds of a numeric feature (default: 10)")
+    group.add_argument(
+        "--thresholds", metavar="N", type=_whole_or_word, help="thresholds of a numeric feature, or all (default: 10)"
+    )
     group.add_argument("--jobs", metavar="N", type=int, help="processor cores (default: 1)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Fit, print, save."""
+    from softsurv.run_record import differences
+
+    started = time.monotonic()
+    record = _complete(args)
+    out = Path(args.out or f"{Path(args.data).stem}-model").resolve()
+    if out.is_file():
+        raise InvalidParameterError(f"--out must be a folder, got the file {str(out)!r}; choose another name")
     model = make_model(args)
     data = read_data(args)
+    for change in differences(record, data) if record else []:
+        warnings.warn(f"{change}, so the result may differ from the recorded one", SoftsurvWarning, stacklevel=1)
     echo(data_line(data))
     if data.n_events == data.n:
         echo("Every row has its event, none is censored; if that is not so, check --event.")
-    train, test = (data, None) if args.test_size is None else _split(args, data)
+    train, test = (data, None) if args.test_size is None else data.split(test_size=args.test_size, seed=args.seed)
     model.fit(train)
     echo("", f"{_kind(model)}: {_outcome(model)}", "", model.export_text(), "")
+    measures = None
     if test is not None:
         measures = model.evaluate(test)
         echo(*measure_table({"held out": measures}), measure_note(measures), "")
-    out = args.out or Path(f"{Path(args.data).stem}-model")
-    model.save(out)
-    echo(f"model: {out.resolve()}")
+    _save(model, out, args, data, measures, time.monotonic() - started)
+    echo(f"model: {out}")
     return INTERRUPTED if model.report_.status == "interrupted" else 0
+
+
+def _complete(args: argparse.Namespace) -> dict[str, Any]:
+    """Fill in what is not given, from the recorded run and then from the defaults; returns the record."""
+    from softsurv.run_record import read_run
+
+    record = {} if args.config is None else read_run(args.config, "fit")
+    config = record.get("config", {})
+    for name in config.keys() - vars(args).keys():
+        raise InvalidParameterError(f"{name!r} in {str(args.config)!r} is no option of fit; remove it")
+    for name, value in (_DEFAULTS | config).items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    missing = [word for name, word in _REQUIRED.items() if getattr(args, name) is None]
+    if missing:
+        args.usage_error(f"the following arguments are required: {', '.join(missing)}")
+    return record
+
+
+def _save(
+    model: Any,
+    out: Path,
+    args: argparse.Namespace,
+    data: SurvivalData,
+    measures: dict[str, Any] | None,
+    seconds: float,
+) -> None:
+    """The model, and beside it what repeats the run."""
+    from softsurv.run_record import write_run
+
+    model.save(out)
+    given = {name: value for name, value in vars(args).items() if value is not None and name not in _NOT_RECORDED}
+    paths = {"data": str(Path(args.data).resolve()), "out": str(out)}
+    write_run(out, "fit", given | paths, data=data, seed=args.seed, metrics=measures, seconds=seconds)
 
 
 def make_model(args: argparse.Namespace) -> Any:
@@ -133,8 +189,8 @@ def make_model(args: argparse.Namespace) -> Any:
     return model.set_params(random_state=args.seed) if "random_state" in known else model
 
 
-def _split(args: argparse.Namespace, data: SurvivalData) -> tuple[SurvivalData, SurvivalData]:
-    return data.split(test_size=args.test_size, seed=args.seed)
+def _whole_or_word(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 def _kind(model: Any) -> str:
