@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
@@ -27,6 +29,7 @@ from softsurv.hazards import get_family
 from softsurv.results import FitReport
 from softsurv.soft.fit import Machine, Recipe, fit_tree
 from softsurv.soft.parallel import one_core_each
+from softsurv.soft.problem import floor_times
 from softsurv.soft.selection import Candidate, Selection, select
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
@@ -264,6 +267,21 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
 
     def _place(self, value: Tensor) -> Tensor:
         return value.to(self.tree_.leaves)
+
+    def log_likelihood(self, X: Any, y: Any = None, **columns: Any) -> FloatArray:
+        """Log-likelihood of each right-censored row in its leaf, per unit of time, (n,).
+
+        Parameters
+        ----------
+        X, y, time, event
+            As in ``fit``; times must be > 0, or are read at half the smallest positive one.
+        """
+        check_is_fitted(self, "censoring_")
+        data = survival_data(X, y, **columns)
+        rows = self._prepare(data.X)
+        with torch.no_grad():
+            values = self.tree_.log_likelihood(self._place(rows.x), floor_times(data.time), data.event)
+        return values[0].double().cpu().numpy()
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def routing_probability(self, X: Any) -> FloatArray:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from softsurv.hazards.base import LeafFamily
+from softsurv.hazards.likelihood import right_censored_loss
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
 from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves
 
@@ -125,6 +126,15 @@ class SoftTree(nn.Module):
             total = total + probability[..., number : number + 1] * torch.exp(-hazard)
         return total
 
+    def log_likelihood(self, x: Tensor, time: Tensor, event: Tensor) -> Tensor:
+        """Log-likelihood of right-censored rows in their HBP leaf, per unit of time, (M, N); time (N,) > 0."""
+        log_time = time.to(self.leaves).log().expand(self.n_trees, -1)
+        z, log_slope = self._leaf_values(x, log_time)
+        happened = event.to(self.leaves)
+        loss, _ = right_censored_loss(self.family.link, z, log_slope, happened)
+        at_leaf = loss.gather(1, self.apply_leaf(x)[:, None])[:, 0]
+        return -at_leaf - happened * (log_time + self.clock[:, 1:2].log())
+
     def survival_time(self, x: Tensor, level: float, path: str = "hbp", steps: int = 80) -> Tensor:
         """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above."""
         low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
@@ -172,12 +182,16 @@ class SoftTree(nn.Module):
         limit = 0.95 * math.log(torch.finfo(self.leaves.dtype).max)
         return (centre - 60 * scale - 10).clamp(min=-limit), (centre + 60 * scale + 10).clamp(max=limit)
 
-    def _survival_at(self, x: Tensor, log_time: Tensor, path: str) -> Tensor:
-        """S at one time for each row: log_time (M, N) to (M, N)."""
+    def _leaf_values(self, x: Tensor, log_time: Tensor) -> tuple[Tensor, Tensor]:
+        """Linear predictor and log dz/dy of every leaf at one time for each row: log_time (M, N) to (M, L, N)."""
         columns = self.n_features + 1
         features = self.family.time_features(log_time, self.clock)
-        value, _ = self.family.baseline(self.leaves[..., columns:], features)  # (M, L, N)
-        hazard, _, _ = self.family.link.cumulative_hazard(linear(self.leaves[..., :columns], self._design(x)) + value)
+        value, log_slope = self.family.baseline(self.leaves[..., columns:], features)
+        return linear(self.leaves[..., :columns], self._design(x)) + value, log_slope
+
+    def _survival_at(self, x: Tensor, log_time: Tensor, path: str) -> Tensor:
+        """S at one time for each row: log_time (M, N) to (M, N)."""
+        hazard, _, _ = self.family.link.cumulative_hazard(self._leaf_values(x, log_time)[0])
         survival = torch.exp(-hazard)
         if path == "hbp":
             return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
