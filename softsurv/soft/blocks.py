@@ -120,9 +120,8 @@ def branch_step(
             error = (objective.reach(routing, level) * leaf_loss).sum(1, keepdim=True)  # term (9)
             labels = _swap_worst(left, at_node, error, share, high, balance.swap)
         nodes = level_slice(level)
-        fitted = classify(
-            objective, routing[:, nodes], at_node & imbalanced[..., None], labels, share, settings, budget
-        )
+        rows = at_node & imbalanced[..., None]
+        fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
         routing = routing.clone()
         routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
     free = _free_branches(~imbalanced, level, objective.depth)
@@ -137,15 +136,16 @@ def classify(
     objective: Objective,
     weights: Tensor,  # (M, S, Q) of the level's branch nodes
     rows: Tensor,  # (M, S, N) bool: rows that count at each node
-    left: Tensor,  # (M, S, N) bool: class of each row
-    share: Tensor,  # (M, S) of rows that go left
+    left: Tensor,  # (M, S, N) bool: side on which each row is now
+    labels: Tensor,  # (M, S, N) bool: side on which it is wanted, True for left
     settings: Settings,
     budget: Budget | None = None,
 ) -> Tensor:
-    """Weighted logistic regression (8) at each branch node: both classes weigh one half."""
-    half = torch.where(left, 1 / share[..., None].clamp(min=1e-12), 1 / (1 - share)[..., None].clamp(min=1e-12))
-    mass = torch.where(rows, 0.5 * half, 0.0) / rows.sum(-1, keepdim=True).clamp(min=1)
-    taken = _Taken(objective, mass, left.to(weights))
+    """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together."""
+    here_left, here_right = rows & left, rows & ~left
+    count = torch.where(left, here_left.sum(-1, keepdim=True), here_right.sum(-1, keepdim=True))
+    mass = torch.where(rows, 0.5 / count.clamp(min=1), 0.0)  # 1 / (2 L |I_s|) and 1 / (2 (1 - L) |I_s|)
+    taken = _Taken(objective, mass, labels.to(weights))
 
     def function(x: Tensor, trees: Tensor | None) -> tuple[Tensor, Tensor]:
         part, m, target = taken(trees)
@@ -192,25 +192,34 @@ def _restricted_with_fairness(
     budget: Budget | None,
 ) -> tuple[Tensor, Tensor]:
     """Restricted objective (4): the fairness term couples all rows, so neither part can be held as a constant."""
+    move_routing = torch.zeros_like(routing).bool() if free is None else free.expand_as(routing)
+    move_leaves = torch.full_like(leaves, float(free is None)).bool()
+    return minimise_masked(objective, routing, leaves, move_routing, move_leaves, settings, level, budget)[:2]
+
+
+def minimise_masked(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    move_routing: Tensor,  # (M, B, Q) bool
+    move_leaves: Tensor,  # (M, L, Q + K) bool
+    settings: Settings,
+    hard_levels: int = 0,
+    budget: Budget | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Minimise over some of the parameters; returns routing, leaves and objective (M,)."""
     size = routing[0].numel()
-    mask = torch.cat(
-        [
-            (torch.zeros_like(routing, dtype=torch.bool) if free is None else free.expand_as(routing)).flatten(1),
-            torch.full_like(leaves, float(free is None)).bool().flatten(1),
-        ],
-        1,
-    )
-    taken = _Taken(objective, mask)
+    taken = _Taken(objective, torch.cat([move_routing.flatten(1), move_leaves.flatten(1)], 1))
 
     def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
         part, moves = taken(rows)
         r, b = x[:, :size].view(len(x), *routing.shape[1:]), x[:, size:].view(len(x), *leaves.shape[1:])
-        value, d_routing, d_leaves = part.value_and_gradient(r, b, level)
+        value, d_routing, d_leaves = part.value_and_gradient(r, b, hard_levels)
         return value, torch.where(moves, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1), 0.0)
 
     start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
-    x, _ = minimise(function, start, settings, objective.problem.whole_groups, budget)
-    return x[:, :size].view_as(routing), x[:, size:].view_as(leaves)
+    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget)
+    return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 
 def _routed(objective: Objective, routing: Tensor, level: int) -> tuple[Tensor, Tensor, Tensor]:
