@@ -33,13 +33,13 @@ table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums
 caption{text-align:left;color:#5f6670;padding:2px 0 6px}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;vertical-align:top}
 th:first-child,td:first-child,td.words,th.words{text-align:left}
-td.words{max-width:52ch;min-width:16ch}
+td.words{max-width:70ch;min-width:16ch}
 figure{margin:14px 0}
 figcaption{color:#5f6670;font-size:.88rem;max-width:80ch}
 img{max-width:100%;height:auto}
 .wide img{max-width:none}
 .row{display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start}
-.row>*{flex:1 1 340px;min-width:0}
+.row>*{flex:1 1 420px;min-width:0}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
 .rule{background:#f3f5f7;padding:6px 10px;border-radius:5px;max-width:90ch;overflow-wrap:anywhere}
 @media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}

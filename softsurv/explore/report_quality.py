@@ -46,7 +46,7 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
     seen = paragraph(SEEN, "note") if looks_like_training(tree, data) else ""
     picture = figure(ax, "Brier score over time", caption)
-    return f'{seen}<div class="row"><div>{table(shown, "Measures", "measure")}{paragraph(words)}</div>{picture}</div>'
+    return f'{seen}{table(shown, "Measures", "measure")}<div class="row">{picture}{paragraph(words)}</div>'
 
 
 SEEN = (

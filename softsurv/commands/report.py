@@ -1,0 +1,65 @@
+"""``softsurv report``: one page on a saved model, to hand over."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._output import echo
+from softsurv.errors import InvalidParameterError
+
+_EPILOG = """\
+example:
+  softsurv report model test.csv --time time --event event --time-unit days --out report.html
+
+The page stands alone: no network, no scripts. It holds the data, quality with bootstrap intervals, calibration, the
+tree, a section for each leaf, fairness where --group is given, and a model card. Use rows the model has not seen.
+"""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "report",
+        help="write a page on a saved model: quality, calibration, tree, leaves, model card",
+        description="Write one self-contained HTML page on a saved model and the rows of a table.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
+    add_table(parser)
+    group = add_outcome(parser)
+    group.add_argument("--group", metavar="COLUMN", help="sensitive group, such as sex; never a feature")
+    parser.add_argument("--sensitive", metavar="VALUE", help="the value of --group to compare with the others")
+    parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")
+    parser.add_argument("--title", help="heading of the page")
+    parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days, for the labels")
+    parser.add_argument("--bootstrap", type=int, default=200, metavar="N", help="samples for intervals (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (default: 0)")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the page."""
+    from softsurv.explore.report import write_report
+    from softsurv.persistence import load_model
+
+    if args.sensitive is not None and args.group is None:
+        raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
+    out = Path(args.out)
+    if not out.parent.is_dir():
+        raise InvalidParameterError(f"--out must lie in an existing folder, got {args.out!r}; make the folder first")
+    model = load_model(args.model)
+    written = write_report(
+        model,
+        read_data(args),
+        out,
+        title=args.title,
+        time_unit=args.time_unit,
+        group=args.sensitive,
+        n_boot=args.bootstrap,
+        seed=args.seed,
+    )
+    echo(f"wrote {written}, {written.stat().st_size / 1e6:.1f} MB")
+    return 0
