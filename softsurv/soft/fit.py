@@ -17,9 +17,9 @@ from softsurv.soft.fairness import fairness_of
 from softsurv.soft.objective import Objective, Penalties
 from softsurv.soft.parallel import map_parts, slabs
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.proximal import sparse_fit
+from softsurv.soft.proximal import refit_named, sparse_fit
 from softsurv.soft.selection import Candidate
-from softsurv.soft.train import Trained, TrainSettings, fit_single_leaf, start_leaves, start_routing, train
+from softsurv.soft.train import SINGLE_LEAF, Trained, TrainSettings, fit_single_leaf, start_leaves, start_routing, train
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -38,7 +38,7 @@ class Recipe:
         Ridge on every leaf parameter, in units of 1 / N.
     fairness : float
     l1 : float
-        Group lasso over features, in units of 1 / sqrt(N).
+        Group lasso over features, in units of 1 / sqrt(N); it names the features, which are then fitted without it.
     groups : tuple of int
         Feature that each encoded column belongs to.
     """
@@ -108,7 +108,8 @@ def fit_tree(
         trained = train(mine, routing[rows], leaves[rows], recipe.training, machine.budget, progress)
         if recipe.l1 == 0 or not len(groups):
             return trained
-        r, b, value = sparse_fit(mine, trained.routing, trained.leaves, groups, l1[rows], budget=machine.budget)
+        r, b, _ = sparse_fit(mine, trained.routing, trained.leaves, groups, l1[rows], budget=machine.budget)
+        r, b, value = refit_named(mine, r, b, groups, recipe.training.joint, machine.budget)
         return replace(trained, routing=r, leaves=b, objective=value)
 
     parts = map_parts(improve, slabs(len(starts), data.n * 2**depth, machine.device), machine.workers)
@@ -124,7 +125,8 @@ def _penalties(problem: Problem, recipe: Recipe, groups: Tensor, l1: Tensor, n: 
     if bool((l1 > 0).any()):
         lone = Objective(problem, 0, Penalties(ridge, 0 * one, 0 * one, anchor, everything))
         no_routing = problem.design.new_zeros(problem.n_trees, 0, lone.columns)
-        _, anchor, _ = sparse_fit(lone, no_routing, anchor, groups, l1)
+        _, sparse, _ = sparse_fit(lone, no_routing, anchor, groups, l1)
+        _, anchor, _ = refit_named(lone, no_routing, sparse, groups, SINGLE_LEAF)
     own_ridge = 0 * one if candidate.shrinkage > 0 else ridge
     return Penalties(own_ridge, candidate.shrinkage * one, candidate.routing_l2 * one, anchor, everything)
 

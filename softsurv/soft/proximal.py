@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.soft.blocks import minimise_masked
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimise import Settings
 
 Pair = tuple[Tensor, Tensor]
 """Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
@@ -91,6 +93,22 @@ def sparse_fit(
         if bool((quiet >= 5).all()) or (budget is not None and budget.exhausted):
             break
     return at[0], at[1], best
+
+
+def refit_named(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    groups: Tensor,  # (P,)
+    settings: Settings,
+    budget: Budget | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Train on without the group lasso, dropped features staying out: the relaxed lasso (Meinshausen 2007)."""
+    named = group_norms(routing, leaves, groups)[:, groups] > 0  # (M, P)
+    kept = torch.cat([torch.ones_like(named[:, :1]), named], 1)[:, None]  # with the intercept
+    shapes = torch.ones_like(leaves[:, :1, kept.shape[-1] :]).bool()
+    move_leaves = torch.cat([kept, shapes], -1).expand_as(leaves)
+    return minimise_masked(objective, routing, leaves, kept.expand_as(routing), move_leaves, settings, budget=budget)
 
 
 def _backtrack(
