@@ -1,0 +1,140 @@
+"""The demonstration: one run on real data, its report, its files; and the scripts and the README around it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from softsurv import hazards, load_dataset, load_model
+from softsurv.cli import main
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Folder and report of one demonstration on a small data set."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patch:
+        lines: list[str] = []
+        patch.setattr("softsurv.commands.demo.echo", lambda *text: lines.extend(text))
+        assert main(["demo", "--data", "veterans", "--out", str(folder)]) == 0
+    return folder, "\n".join(lines)
+
+
+def test_the_report_has_every_part(demo):
+    folder, text = demo
+    assert text.startswith("veterans: 137 rows, 6 features, 128 events (6.6 % censored), times 1 to 999, median 80")
+    assert "train on 110 rows, hold out 27" in text
+    assert re.search(r"Soft survival tree, depth \d, chosen by cross-validation from \d+ settings \(converged,", text)
+    assert re.search(r"leaf \d: n \d+, events \d+, median \d+", text)
+    assert str(folder.resolve() / "model") in text
+    assert str(folder.resolve() / "leaves.png") in text
+
+
+def test_the_table_of_measures_is_right(demo):
+    folder, text = demo
+    rows = {name: re.search(rf"^{name} +(.+)$", text, re.MULTILINE) for name in ("soft tree", "Cox", "Kaplan-Meier")}
+    values = {name: [float(v) for v in row.group(1).split()] for name, row in rows.items()}
+    _, test = load_dataset("veterans").split(test_size=0.2, seed=0)
+    result = load_model(folder / "model").evaluate(test)
+    assert values["soft tree"] == [round(result[key], 3) for key in ("harrell_c", "uno_c", "cd_auc", "ibs")]
+    assert values["Kaplan-Meier"][:3] == [0.5, 0.5, 0.5]
+    assert values["Cox"][0] > 0.5
+    assert values["Cox"][3] < values["Kaplan-Meier"][3]
+
+
+def test_cox_is_that_of_scikit_survival():
+    from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+    from softsurv.commands.demo import _cox
+    from softsurv.data.preprocess import Preprocessor
+
+    train, test = load_dataset("veterans").split(seed=1)
+    encode = Preprocessor(drop_first=True).fit(train.X)
+    model = CoxPHSurvivalAnalysis().fit(encode.transform(train.X), train.y)
+    times = np.array([20.0, 100.0, 300.0])
+    expected = [curve(times) for curve in model.predict_cumulative_hazard_function(encode.transform(test.X))]
+    np.testing.assert_allclose(np.exp(_cox(train, test)(times)), expected)
+
+
+def test_the_picture_is_one(demo):
+    from matplotlib.image import imread
+
+    picture = imread(demo[0] / "leaves.png")
+    assert picture.shape[0] >= 600
+    assert picture.shape[1] >= 1000
+    assert np.unique(picture[..., :3].reshape(-1, 3), axis=0).shape[0] > 50
+
+
+def test_an_unknown_data_set(capsys):
+    assert main(["demo", "--data", "gbsg3"]) == 1
+    assert "name must be one of aids" in capsys.readouterr().err
+
+
+# -- scripts and README ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("script", ["scripts/_venv", "scripts/demo", "scripts/test", ".ci/run"])
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_the_scripts_parse(script):
+    done = subprocess.run(["bash", "-n", str(ROOT / script)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_an_old_python_is_refused_with_a_sentence(tmp_path):
+    """In a folder without .venv, with a python that calls itself too old."""
+    old = tmp_path / "python-old"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [str(tmp_path / "scripts" / "demo")],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "PYTHON": str(old)},
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"PYTHON={old} is no Python 3.11 or newer; name another one.\n"
+
+
+def readme_blocks(language: str) -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_opens_with_the_two_commands():
+    first = readme_blocks("bash")[0].splitlines()
+    assert [line.split("#")[0].strip() for line in first] == ["scripts/demo", "scripts/test"]
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    """All blocks, one after the other, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hazards, "_REGISTRY", dict(hazards._REGISTRY))  # the README adds a family
+    names: dict = {}
+    for block in readme_blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+    assert (tmp_path / "model" / "model.json").is_file()
+    assert (tmp_path / "leaves.png").is_file()
+
+
+def test_the_command_lines_of_the_readme_run(tmp_path, monkeypatch):
+    """Every softsurv line of the README, in order, in one folder."""
+    monkeypatch.chdir(tmp_path)
+    text = "".join(readme_blocks("bash")).replace("\\\n", " ")
+    lines = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("softsurv ")]
+    assert {line[1] for line in lines} >= {"datasets", "fit", "evaluate", "predict"}
+    for line in lines:
+        if line[1] != "demo":
+            assert main(line[1:]) == 0, " ".join(line)
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("http") or (ROOT / target).exists(), target
