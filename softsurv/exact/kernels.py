@@ -61,6 +61,8 @@ class Lanes(NamedTuple):
     entered: np.ndarray  # (N,) int8 1 where a row is in any lane
     whole: np.ndarray  # (2 * 8,) a side is whole * S + sign * (the rows that entered the lane)
     sign: np.ndarray  # (2 * 8,)
+    split: np.ndarray  # (8,) int32 the split in each lane
+    first_side: np.ndarray  # (8,) int32 the side that the first pass prices, 0 left, 1 right
     entered_total: np.ndarray  # (W * 8,) sums over the rows that entered
     single: np.ndarray  # (G * W * 8,) the same per bin
     gather: np.ndarray  # (G * W * 8,) the same per (left of the current split, bin)

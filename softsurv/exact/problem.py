@@ -144,6 +144,8 @@ def new_lanes(problem: Problem) -> Lanes:
         entered=np.zeros(n, np.int8),
         whole=aligned(2 * LANES),
         sign=aligned(2 * LANES),
+        split=np.zeros(LANES, np.int32),
+        first_side=np.zeros(LANES, np.int32),
         entered_total=aligned(w * LANES),
         single=aligned(g * w * LANES),
         gather=aligned(g * w * LANES),

@@ -237,11 +237,12 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     reset_bounds(problem, level, nodes, bound, local)
     tolerance, n_splits, most = problem.tolerance, local.size[2], min(4, leaves - 1)
     best, choice = upper, UNKNOWN
-    local.batch[:, 0] = local.total
+    for k in range(local.total.shape[0]):
+        local.batch[k, 0] = local.total[k]
     price(problem, local.batch, 1, local.cost)
     if local.cost[0] < best:
         best, choice = local.cost[0], LEAF
-    lane_split, lane_side = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
+    lane_split, lane_side = lanes.split, lanes.first_side
     coarsest = 1
     while coarsest * 16 <= n_splits:
         coarsest *= 2
