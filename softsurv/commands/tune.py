@@ -1,0 +1,109 @@
+"""``softsurv tune``: search a tree's parameters by cross-validation, on one machine or on many."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._output import data_line, echo, table
+
+_EPILOG = """\
+examples:
+  softsurv tune trial.csv --time months --event died --trials 100
+      soft trees of any depth, leaf and penalty; concordance and Brier score at once; results in trial-study
+  softsurv tune trial.csv --time months --event died --jobs 4 --measures uno_c --pruner hyperband
+      four processes, one measure, bad trials stopped after few folds
+  softsurv tune trial.csv --time months --event died --set depth=1,2 leaf=weibull l2=0.01..10
+      other values to try: a list, one fixed value, or a range
+  softsurv tune trial.csv --time months --event died --storage postgresql+psycopg2://me@server/studies
+      the same command on many hosts shares the work
+
+The same command goes on where the study stopped. What a killed process left is marked as failed and made up for.
+"""
+
+SHOWN = 5
+"""Trials that the table shows."""
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "tune",
+        help="search the best parameters by cross-validation",
+        description="Search a tree's parameters by cross-validation and save the best one, fitted on all rows.",
+        epilog=_EPILOG,
+    )
+    add_table(parser)
+    columns = add_outcome(parser)
+    columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
+    columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for the measure fairness")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (default: DATA-study)")
+    parser.add_argument("--model", choices=("soft", "optimal"), default="soft", help="kind of tree (default: soft)")
+    parser.add_argument("--trials", metavar="N", type=int, default=100, help="trials in all (default: 100)")
+    parser.add_argument("--folds", metavar="N", type=int, default=5, help="folds of the cross-validation (default: 5)")
+    parser.add_argument(
+        "--measures",
+        metavar="NAME",
+        nargs="+",
+        default=["harrell_c", "ibs"],
+        help="harrell_c, uno_c, cd_auc, ibs, fairness; the first decides (default: harrell_c ibs)",
+    )
+    parser.add_argument("--set", metavar="NAME=VALUES", nargs="+", default=[], help="what to try: a,b or low..high")
+    parser.add_argument("--seed", type=int, default=0, help="of folds, starts and sampler (default: 0)")
+    _add_search(parser.add_argument_group("search"))
+    return parser
+
+
+def _add_search(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--storage", metavar="PLACE", help="journal file or database URL (default: OUT/study.journal)")
+    group.add_argument("--name", default="softsurv", help="of the study in its storage (default: softsurv)")
+    group.add_argument("--jobs", metavar="N", type=int, default=1, help="processes on this machine (default: 1)")
+    group.add_argument("--sampler", default="tpe", help="tpe (default) or random")
+    group.add_argument("--pruner", default="none", help="none (default), median or hyperband; needs one measure")
+    group.add_argument("--time-limit", metavar="SECONDS", type=float, help="begin no further trial then")
+    group.add_argument("--device", default="auto", help="auto (default), cpu or cuda")
+    group.add_argument("--no-progress", action="store_true", help="show no progress line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search, print, save."""
+    from softsurv.tune import parse_space, study
+
+    space = dict(parse_space(text) for text in args.set)
+    data = read_data(args)
+    echo(data_line(data))
+    out = args.out or Path(f"{Path(args.data).stem}-study")
+    result = study(
+        data,
+        args.model,
+        n_trials=args.trials,
+        output=out,
+        storage=args.storage,
+        name=args.name,
+        measures=args.measures,
+        space=space,
+        n_folds=args.folds,
+        seed=args.seed,
+        sampler=args.sampler,
+        pruner=args.pruner,
+        n_jobs=args.jobs,
+        time_limit=args.time_limit,
+        device=args.device,
+        progress=not args.no_progress,
+    )
+    shown = result.table().head(SHOWN)
+    rows = [["trial", *result.measures, *result.parameters]]
+    rows += [[_cell(row.get(name)) for name in rows[0]] for row in shown.to_dict("records")]
+    echo("", *table(rows), "", result.summary(), f"trials: {(out / 'trials.csv').resolve()}")
+    if result.model is not None:
+        echo(f"model: {(out / 'model').resolve()}")
+    return 0
+
+
+def _cell(value: Any) -> str:
+    """A value in a table; a parameter that the trial had no use for is a dash."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
