@@ -129,13 +129,22 @@ def _gather_bin(local, lanes, f, s):
         if lanes.entered[i] == 0:
             continue
         member = load(lanes.member, i * LANES)
-        for k in range(width):
-            value = spread(local.stats[i, k]) * member
-            a = local.n_active[i] - 1
+        a = local.n_active[i] - 1
+        if width == 2:
+            first_value = spread(local.stats[i, 0]) * member
+            second_value = spread(local.stats[i, 1]) * member
             while a >= 0 and active[i, a] >= b1:
-                at = (active[i, a] * width + k) * LANES
-                store(gather, at, load(gather, at) + value)
+                at = active[i, a] * 2 * LANES
+                store(gather, at, load(gather, at) + first_value)
+                store(gather, at + LANES, load(gather, at + LANES) + second_value)
                 a -= 1
+            continue
+        while a >= 0 and active[i, a] >= b1:
+            at = active[i, a] * width * LANES
+            for k in range(width):
+                value = spread(local.stats[i, k]) * member
+                store(gather, at + k * LANES, load(gather, at + k * LANES) + value)
+            a -= 1
 
 
 @inlined

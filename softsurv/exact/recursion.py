@@ -201,6 +201,7 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
 def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, local, lanes, cache, shared, problem):
     """Run the base case over the filled lanes and keep the values."""
     shared.control[CALLS] += filled * passes
+    shared.control[3] += 1
     solve_lanes(problem, local, lanes, passes)
     reserve = cache.tags.shape[0] >> 3
     key = nodes.key[level]
@@ -244,7 +245,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
         best, choice = local.cost[0], LEAF
     lane_split, lane_side = lanes.split, lanes.first_side
     coarsest = 1
-    while coarsest * 16 <= n_splits:
+    while coarsest * 128 <= n_splits:
         coarsest *= 2
     stride = coarsest
     filled = np.int64(0)
