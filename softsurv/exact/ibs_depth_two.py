@@ -20,7 +20,15 @@ from softsurv.exact.ibs_kernels import (
     popcount,
     row_costs,
 )
-from softsurv.exact.ibs_table import column_sums, feasible_splits, gather, permuted
+from softsurv.exact.ibs_table import (
+    column_sums,
+    feasible_splits,
+    gather,
+    gather_packed,
+    mask_words,
+    packed_sums,
+    permuted,
+)
 
 IMPROVEMENT = 1e-12
 """Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
@@ -177,6 +185,24 @@ def _improve(best, arg, side, f, g, feasible, value):
 
 
 @njit(cache=True, error_model="numpy")
+def _table(rows, index, feature, mode, equal, min_rows):
+    """Useful splits, their bounds, and the local table: from the packed features when the set of rows is large."""
+    n_packed = rows.packed.bits.shape[0]
+    if mode != IPCW and 2 * index.shape[0] > n_packed > 0:
+        words, mask = mask_words(rows.packed, index)
+        count, bound = packed_sums(rows, index, words, mask)
+        smaller = np.minimum(count[feature], count[-1] - count[feature])
+        feature = feature[smaller >= min_rows]
+        return feature, bound, gather_packed(rows, words, mask, feature)
+    count, bound, key = column_sums(rows, index)
+    wanted = np.zeros(rows.x.shape[1], dtype=np.bool_)
+    wanted[feature] = True
+    feature = feasible_splits(count, key, min_rows)
+    feature = feature[wanted[feature]]
+    return feature, bound, gather(rows, index, feature, mode, equal)
+
+
+@njit(cache=True, error_model="numpy")
 def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity, budget):
     """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
 
@@ -194,15 +220,10 @@ def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity
     plan : (5, 3) first split, split of its side 1, split of its side 0; -1 for a leaf
     """
     loss, plan = np.full(5, np.inf), np.full((5, 3), -1, dtype=np.int64)
-    count, bound, key = column_sums(rows, index)
-    wanted = np.zeros(rows.x.shape[1], dtype=np.bool_)
-    wanted[feature] = True
-    feature = feasible_splits(count, key, min_rows)
-    feature = feature[wanted[feature]]
+    feature, bound, local = _table(rows, index, feature, mode, equal, min_rows)
     p = feature.shape[0]
     if p == 0:
         return loss, plan
-    local = gather(rows, index, feature, mode, equal)
     costs, counts = one_split(local)
     f = np.argmin(costs[0] + costs[1])
     loss[2] = costs[0, f] + costs[1, f]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.ibs_bounds import equivalent_points, with_reference
-from softsurv.exact.ibs_table import Rows
+from softsurv.exact.ibs_table import Packed, Rows
 from softsurv.exact.tasks.ibs import IbsScore
 
 KEY_SEED = 20240218
@@ -14,6 +14,10 @@ KEY_SEED = 20240218
 
 MERGE_FACTOR = 8
 """Equal rows (features, time, event) are merged when that many fall together: fewer, and bit counts are faster."""
+
+
+PACK_FACTOR = 4
+"""Rows per word of packed features from which masking words beats gathering rows."""
 
 
 def row_groups(x: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -60,7 +64,29 @@ def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.fl
         _, first = np.unique(same, return_index=True)
         time_id, x = time_id[first], np.ascontiguousarray(x[first])
     key = np.random.default_rng(KEY_SEED).integers(0, 2**64, size=(weight.size, 2), dtype=np.uint64)
-    return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th)
+    equal = bool((count == 1.0).all() and (weight == 1.0).all())
+    packed = pack_features(x, time_id, v, equal)
+    return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, packed)
+
+
+def pack_features(
+    x: NDArray[np.uint8], time_id: NDArray[np.int64], v: NDArray[np.float64], equal: bool
+) -> Packed:
+    """Features as bits, where rows weigh the same and are many more than the segments of time."""
+    segment_of_row = 2 * time_id + (v == 0.0)
+    segments, size = np.unique(segment_of_row, return_counts=True)
+    words = -(-size // 64)  # per segment
+    if not equal or words.sum() * PACK_FACTOR > x.shape[0]:
+        empty = np.zeros(0, dtype=np.int64)
+        return Packed(np.zeros((0, x.shape[1]), dtype=np.uint64), empty, empty)
+    first = np.concatenate([[0], np.cumsum(words)])
+    within = np.arange(x.shape[0]) - np.repeat(np.cumsum(size) - size, size)
+    position = 64 * np.repeat(first[:-1], size) + within
+    bits = np.zeros((64 * first[-1], x.shape[1]), dtype=np.uint8)
+    bits[position] = x
+    by_word = np.packbits(bits.reshape(first[-1], 64, -1), axis=1, bitorder="little")  # (words, 8, P)
+    packed = np.ascontiguousarray(by_word.transpose(0, 2, 1)).view("<u8")[:, :, 0]
+    return Packed(np.ascontiguousarray(packed, dtype=np.uint64), position, np.repeat(segments, words))
 
 
 def has_equal_rows(rows: Rows) -> bool:
@@ -68,9 +94,7 @@ def has_equal_rows(rows: Rows) -> bool:
     return bool((rows.count == 1.0).all() and (rows.weight == 1.0).all())
 
 
-def _equal_rows(
-    group: NDArray[np.int64], time_id: NDArray[np.int64], event: NDArray[np.bool_]
-) -> NDArray[np.int64]:
+def _equal_rows(group: NDArray[np.int64], time_id: NDArray[np.int64], event: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Number (N,) of each row's class of equal features, time and event, in the order of first appearance."""
     code = (time_id * 2 + ~event) * (group.max() + 1) + group  # sorted by time, events first
     return np.unique(code, return_inverse=True)[1].astype(np.int64)

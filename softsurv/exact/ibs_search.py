@@ -135,7 +135,7 @@ class Search:
         if entry.lower >= budget:
             return entry.lower, False
         if depth <= 2:
-            self._solve_shallow(entry, index, depth, budget)
+            self._solve_shallow(entry, index, depth)
         else:
             self._solve_deep(entry, node, index, depth, budget)
         if not entry.solved:
@@ -144,18 +144,20 @@ class Search:
             self.solved[node.key] = (depth, entry.value)
         return entry.value, True
 
-    def _solve_shallow(self, entry: Entry, index: NDArray[np.int64], depth: int, budget: float) -> None:
-        """Depth one or two: every pair of splits at once."""
+    def _solve_shallow(self, entry: Entry, index: NDArray[np.int64], depth: int) -> None:
+        """Depth one or two: every pair of splits at once.
+
+        Solved whatever the budget: coming back with a larger one costs more than the budget would save.
+        """
         features = np.arange(self.rows.x.shape[1])
-        ceiling = min(budget, entry.value)
         loss, plan = solve_shallow(
-            self.rows, index, features, self.mode, self.equal, depth, self.min_rows, self.complexity, ceiling
+            self.rows, index, features, self.mode, self.equal, depth, self.min_rows, self.complexity, entry.value
         )
         for leaves in (2, 3, 4):
             value = loss[leaves] + self.complexity * leaves
             if value < entry.value - IMPROVEMENT:
-                entry.value, entry.plan = value, shallow_plan(plan[leaves])
-        entry.lower = min(entry.value, max(entry.lower, budget))
+                entry.value, entry.plan = float(value), shallow_plan(plan[leaves])
+        entry.lower = entry.value
 
     def _solve_deep(self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Try every first split, best one-split loss first, each child within what is left of the budget."""
