@@ -9,12 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softsurv.explore.changes import crossings as crossings
     from softsurv.explore.curves import leaf_summary as leaf_summary
     from softsurv.explore.curves import prediction_frame as prediction_frame
     from softsurv.explore.curves import survival_frame as survival_frame
     from softsurv.explore.effect_plots import plot_feature_profile as plot_feature_profile
     from softsurv.explore.effect_plots import plot_leaf_effects as plot_leaf_effects
     from softsurv.explore.effect_plots import plot_routing_effects as plot_routing_effects
+    from softsurv.explore.html import tree_html as tree_html
+    from softsurv.explore.interactive import explorer as explorer
+    from softsurv.explore.onnx_export import export_onnx as export_onnx
+    from softsurv.explore.onnx_export import onnx_inputs as onnx_inputs
     from softsurv.explore.plots import plot_cumulative_hazard as plot_cumulative_hazard
     from softsurv.explore.plots import plot_hazard as plot_hazard
     from softsurv.explore.plots import plot_leaf_curves as plot_leaf_curves
@@ -25,14 +30,23 @@ if TYPE_CHECKING:
     from softsurv.explore.quality_plots import plot_fairness_trend as plot_fairness_trend
     from softsurv.explore.quality_plots import plot_size_quality as plot_size_quality
     from softsurv.explore.quality_plots import plot_trace as plot_trace
+    from softsurv.explore.report import report_html as report_html
+    from softsurv.explore.report import write_report as write_report
     from softsurv.explore.tree_plot import plot_tree as plot_tree
     from softsurv.explore.words import explain as explain
 
 _HOME = {
+    "crossings": "changes",
     "leaf_summary": "curves",
     "survival_frame": "curves",
     "prediction_frame": "curves",
     "explain": "words",
+    "export_onnx": "onnx_export",
+    "onnx_inputs": "onnx_export",
+    "explorer": "interactive",
+    "tree_html": "html",
+    "report_html": "report",
+    "write_report": "report",
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
     "plot_leaf_curves": "plots",

@@ -40,6 +40,14 @@ class Split(Protocol):
         """What each encoded feature of a row adds towards going left against a typical row, strongest first."""
         ...
 
+    def plain(self) -> dict[str, Any]:
+        """The split as JSON values."""
+        ...
+
+    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+        """Values of a numeric raw feature at which the decision on an encoded row (P,) flips."""
+        ...
+
 
 @dataclass(frozen=True)
 class LinearSplit:
@@ -70,6 +78,17 @@ class LinearSplit:
 
     def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
         return pushes_of(self.names, self.weights[1:], row, typical)
+
+    def plain(self) -> dict[str, Any]:
+        return {"weights": self.weights.tolist()}
+
+    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+        margin = self.weights[0] + self.weights[1:] @ row
+        return [
+            column.to_units(row[k] - margin / self.weights[k + 1])
+            for k, column in enumerate(view.columns)
+            if column.source == source and column.kind == "number" and self.weights[k + 1] != 0
+        ]
 
 
 @dataclass(frozen=True)
@@ -120,6 +139,19 @@ class TreeView:
         """Encoded training means and most frequent levels (P,); mid-range where the preprocessor kept none."""
         sources = {} if self.preprocessor is None else {s.name: s.fill for s in self.preprocessor.sources_}
         return np.array([_typical(column, sources.get(column.source)) for column in self.columns])
+
+    def leaf_survival(self, leaf: int, times: FloatArray) -> FloatArray:
+        """Survival curve of a leaf that holds one for all its rows, (T,)."""
+        raise NotImplementedError
+
+    def is_category(self, source: str) -> bool:
+        """Whether a raw feature holds categories."""
+        return bool(self.levels(source))
+
+    def levels(self, source: str) -> tuple[str, ...]:
+        """Levels of a raw category in training; empty where none are known."""
+        known = () if self.preprocessor is None else self.preprocessor.sources_
+        return next((s.levels for s in known if s.name == source and s.levels is not None), ())
 
     def encode(self, X: Any) -> FloatArray:
         """Encoded features (n, P) of a raw table."""

@@ -1,0 +1,79 @@
+"""What would have to change for a row to reach another leaf, one feature at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.explore.payload import sources_of
+from softsurv.explore.view import TreeView, tree_view
+from softsurv.explore.words import one_row
+
+NUDGE = 1e-6
+"""Share of a feature's range by which a value must pass a boundary: rounding must not decide the side."""
+
+
+def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
+    """For every feature the smallest change, alone, that leads a row to another leaf.
+
+    Parameters
+    ----------
+    tree : fitted tree
+    row : DataFrame of one row, Series or dict
+    data : table, optional
+        Widens the ranges of the features beyond training, and gives them where the tree keeps none.
+
+    Returns
+    -------
+    DataFrame
+        ``feature``, ``current``, ``needed``, ``effort`` (share of the feature's range; 1 for another level) and
+        ``leaf`` that the row would reach, nearest first. Features that lead nowhere else are left out.
+
+    Notes
+    -----
+    A number moves to just beyond a boundary on the row's path, within its range in training or in ``data``.
+    This is what the tree would say, not what would happen to a subject.
+
+    Examples
+    --------
+    >>> crossings(tree, test.X.iloc[[0]])                       # doctest: +SKIP
+    """
+    frame, view = one_row(row), tree_view(tree)
+    ranges = frame if data is None else pd.concat([frame, getattr(data, "X", data)], ignore_index=True)
+    leaf = int(tree.apply(frame)[0])
+    found = []
+    for source in sources_of(view, ranges):
+        trials = sorted(_trials(view, frame, leaf, source), key=lambda trial: trial[1])
+        for value, effort in trials:
+            reached = int(tree.apply(_with(frame, source["name"], value))[0])
+            if reached != leaf:
+                found.append((source["name"], frame[source["name"]].iloc[0], value, effort, reached))
+                break
+    table = pd.DataFrame(found, columns=["feature", "current", "needed", "effort", "leaf"])
+    return table.sort_values("effort", kind="stable", ignore_index=True)
+
+
+def _with(frame: pd.DataFrame, name: str, value: Any) -> pd.DataFrame:
+    """The row with one value replaced; a category column becomes text, which reads the same."""
+    return frame.assign(**{name: pd.Series([value], index=frame.index)})
+
+
+def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, Any]) -> list[tuple[Any, float]]:
+    """Values to try, with their effort."""
+    name, now = source["name"], frame[source["name"]].iloc[0]
+    if source["levels"] is not None:
+        return [(level, 1.0) for level in source["levels"] if level != str(now)]
+    if pd.isna(now):
+        return []
+    span = (source["high"] - source["low"]) or 1.0
+    encoded = view.encode(frame)[0]
+    values = [
+        edge + side * NUDGE * span
+        for node, _ in view.path(leaf)
+        if node.split is not None
+        for edge in node.split.boundaries(view, encoded, name)
+        for side in (-1, 0, 1)
+    ]
+    return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"] and np.isfinite(v)]

@@ -1,0 +1,163 @@
+"use strict";
+/* The interactive page: tree, curves, and panels for a leaf, a row and a moved row. */
+const explorer = (model) => {
+  const rows = model.rows;
+  const paths = rows.map((row) => softsurv.route(model, row));
+  const encoded = paths.map((p) => p.x);
+  const leaves = paths.map((p) => p.leaf);
+  const curves = rows.map((row) => softsurv.curve(model, row));
+  const state = {leaf: leaves[0], row: 0, moved: null};
+  const byId = (id) => document.getElementById(id);
+  const unit = model.unit ? " " + model.unit : "";
+  const INK = "#1a1a1a", MUTED = "#5f6670", MOVED = "#b3006b";
+
+  const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
+  const number = (v) => (v === null || v === undefined ? "missing" : typeof v === "number" ? String(Number(v.toPrecision(4))) : v);
+  const share = (p) => (p === null ? "" : p > 0.995 ? "> 0.99" : p.toFixed(2));
+  const table = (head, body) =>
+    `<div class="scroll" tabindex="0"><table><thead><tr>${head.map((h) => `<th scope="col">${escape(h)}</th>`).join("")}</tr></thead>` +
+    `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
+  const rowButton = (k) => `<button type="button" class="link" data-row="${k}">row ${escape(model.labels[k])}</button>`;
+
+  function current() {
+    return state.moved || rows[state.row];
+  }
+
+  /* ---- tree ---- */
+  function drawTree() {
+    const W = 176, L = 96, top = model.depth * L, width = model.leaves.length * W, height = top + 74;
+    const x = (n) => (n.centre + 0.5) * W, y = (n) => (n.leaf < 0 ? (n.level + 0.42) * L : top);
+    const path = softsurv.route(model, current());
+    const on = new Map(path.steps.map((s) => [s.left ? model.nodes[s.node].left : model.nodes[s.node].right, s]));
+    const parts = [];
+    model.nodes.forEach((n, k) => {
+      if (n.parent < 0) return;
+      const p = model.nodes[n.parent], step = on.get(k), left = p.left === k;
+      parts.push(`<path d="M${x(p)} ${y(p)}H${x(n)}V${y(n)}" fill="none" stroke="${step ? INK : "#b9bec5"}" stroke-width="${step ? 3 : 1}"/>`);
+      const label = (left ? "yes " : "no ") + (step ? share(step.probability) : "");
+      parts.push(`<text x="${x(n) + (left ? 5 : -5)}" y="${y(p) + 16}" text-anchor="${left ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
+    });
+    model.nodes.forEach((n) => {
+      if (n.leaf >= 0) return;
+      const wide = Math.max(...n.lines.map((t) => t.length)) * 6.1 + 14, tall = n.lines.length * 13 + 8;
+      parts.push(`<rect x="${x(n) - wide / 2}" y="${y(n) - tall / 2}" width="${wide}" height="${tall}" rx="5" fill="#f3f5f7" stroke="${MUTED}"/>`);
+      n.lines.forEach((t, i) => parts.push(`<text x="${x(n)}" y="${y(n) - tall / 2 + 15 + 13 * i}" text-anchor="middle">${escape(t)}</text>`));
+    });
+    model.nodes.forEach((n) => {
+      if (n.leaf < 0) return;
+      const leaf = model.leaves[n.leaf], chosen = n.leaf === state.leaf;
+      parts.push(
+        `<g role="button" tabindex="0" data-leaf="${n.leaf}" aria-pressed="${chosen}" aria-label="leaf ${n.leaf}, ${leaf.n} rows">` +
+          `<rect x="${x(n) - 76}" y="${top}" width="152" height="60" rx="6" fill="${chosen ? "#fff" : "#f8f9fa"}" stroke="${leaf.color}" stroke-width="${chosen ? 4 : 1.5}"/>` +
+          `<text x="${x(n)}" y="${top + 18}" text-anchor="middle" font-weight="700">leaf ${n.leaf}</text>` +
+          `<text x="${x(n)}" y="${top + 34}" text-anchor="middle">n = ${leaf.n}, events = ${leaf.events}</text>` +
+          `<text x="${x(n)}" y="${top + 50}" text-anchor="middle">${escape(leaf.median)}</text></g>`
+      );
+    });
+    byId("tree").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="11" fill="${INK}" role="group" aria-label="tree">${parts.join("")}</svg>`;
+  }
+
+  /* ---- curves ---- */
+  function drawCurves() {
+    const W = 560, H = 330, l = 46, b = 40, t = 8, r = 12, end = model.times[model.times.length - 1];
+    const x = (v) => l + (v / end) * (W - l - r), y = (s) => t + (1 - s) * (H - t - b);
+    const line = (values) => values.map((s, k) => `${k ? "L" : "M"}${x(model.times[k]).toFixed(1)} ${y(s).toFixed(1)}`).join("");
+    const leaf = model.leaves[state.leaf];
+    const parts = [0, 0.25, 0.5, 0.75, 1].map((s) => `<path d="M${l} ${y(s)}H${W - r}" stroke="#e3e6ea"/><text x="${l - 6}" y="${y(s) + 4}" text-anchor="end">${s}</text>`);
+    model.ticks.forEach((v) => parts.push(`<path d="M${x(v)} ${y(0)}v5" stroke="${MUTED}"/><text x="${x(v)}" y="${y(0) + 18}" text-anchor="middle">${number(v)}</text>`));
+    parts.push(`<text x="${(l + W) / 2}" y="${H - 4}" text-anchor="middle">Time${model.unit ? " (" + escape(model.unit) + ")" : ""}</text>`);
+    parts.push(`<text transform="translate(12 ${H / 2 - 10}) rotate(-90)" text-anchor="middle">Survival probability</text>`);
+    const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
+    const step = Math.max(1, Math.floor(shown.length / 120));
+    shown.filter((_, i) => i % step === 0).forEach((k) => parts.push(`<path d="${line(curves[k])}" fill="none" stroke="${leaf.color}" stroke-opacity="0.22"/>`));
+    if (leaf.km.times.length) {
+      const d = leaf.km.times.map((v, k) => (k ? `H${x(v).toFixed(1)}V${y(leaf.km.values[k]).toFixed(1)}` : `M${x(v)} ${y(leaf.km.values[0])}`)).join("");
+      parts.push(`<path d="${d}" fill="none" stroke="${INK}" stroke-width="1.3"/>`);
+    }
+    const own = model.leaves[leaves[state.row]].color;
+    parts.push(`<path d="${line(curves[state.row])}" fill="none" stroke="#fff" stroke-width="5"/><path d="${line(curves[state.row])}" fill="none" stroke="${own}" stroke-width="3"/>`);
+    if (state.moved) parts.push(`<path d="${line(softsurv.curve(model, state.moved))}" fill="none" stroke="${MOVED}" stroke-width="3" stroke-dasharray="7 4"/>`);
+    byId("curves").innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" fill="${INK}" role="img" aria-label="survival curves">${parts.join("")}</svg>`;
+    byId("key").innerHTML =
+      `<span style="color:${leaf.color}">━</span> rows of leaf ${state.leaf} (thin) · <span>━</span> their Kaplan-Meier curve · ` +
+      `<span style="color:${own}">━</span> row ${escape(model.labels[state.row])} (thick)` + (state.moved ? ` · <span style="color:${MOVED}">╍</span> the row with moved features` : "");
+  }
+
+  /* ---- panels ---- */
+  function leafPanel() {
+    const leaf = model.leaves[state.leaf];
+    const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
+    const apart = leaf.apart.map((a) => [escape(a[0]), number(a[1]), number(a[2]), a[3].toFixed(2)]);
+    const names = model.strongest;
+    const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no", ...names.map((s) => escape(number(rows[k][s])))]);
+    byId("leaf").innerHTML =
+      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events, ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
+      (apart.length ? `<h3>What sets its rows apart</h3>${table(["feature", "here", "elsewhere", "in sd"], apart)}` : "") +
+      `<h3>Its rows${shown.length > 200 ? ", the first 200" : ""}</h3>${shown.length ? table(["row", "time", "event", ...names], body) : "<p>No row arrives here.</p>"}`;
+  }
+
+  function rowPanel() {
+    const row = current(), path = softsurv.route(model, row), values = softsurv.curve(model, row);
+    const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes, left" : "no, right"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
+    const half = softsurv.timeAt(model, values, 0.5);
+    const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(number(c.to))}</b>`, `leaf ${c.leaf}`]);
+    const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);
+    const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no"]);
+    byId("row").innerHTML =
+      `<h2>Row ${escape(model.labels[state.row])}${state.moved ? ", moved" : ""}</h2><ol>${steps.join("")}</ol>` +
+      `<p>Ends in <b>leaf ${path.leaf}</b>; median ${half === null ? "beyond the times shown" : number(half) + escape(unit)}. ` +
+      `Observed: ${number(model.outcome[state.row][0])}${escape(unit)}, ${model.outcome[state.row][1] ? "event" : "censored"}.</p>` +
+      `<h3>Smallest single changes that lead to another leaf</h3>${cross.length ? table(["feature", "from", "to", "arrives in"], cross) : "<p>No single feature, within its range, leads elsewhere.</p>"}` +
+      (nearBody.length ? `<h3>Nearest rows in the same leaf</h3>${table(["row", "distance", "time", "event"], nearBody)}` : "");
+  }
+
+  function movePanel() {
+    const controls = model.sources.map((s, k) => {
+      const value = rows[state.row][s.name], id = `move-${k}`;
+      if (s.levels) {
+        const options = s.levels.map((v) => `<option${String(value) === v ? " selected" : ""}>${escape(v)}</option>`).join("");
+        return `<label for="${id}">${escape(s.name)}</label><select id="${id}" data-move="${k}">${value === null ? "<option selected>missing</option>" : ""}${options}</select><output id="out-${k}"></output>`;
+      }
+      const at = value === null ? model.fills[s.name] : value;
+      return `<label for="${id}">${escape(s.name)}</label><input id="${id}" type="range" data-move="${k}" min="${s.low}" max="${s.high}" step="${s.step}" value="${at}"><output id="out-${k}">${number(value)}</output>`;
+    });
+    byId("move").innerHTML = `<h2>Move a feature</h2><p>Of row ${escape(model.labels[state.row])}, to see how its path and its curve change. This is the tree's view, not a promise of what would happen.</p><div class="sliders">${controls.join("")}</div><button type="button" id="reset">Back to the row as it is</button>`;
+  }
+
+  function move(k, text) {
+    const source = model.sources[k];
+    const value = source.levels ? (text === "missing" ? null : text) : Number(text);
+    state.moved = {...(state.moved || rows[state.row]), [source.name]: value};
+    state.leaf = softsurv.route(model, state.moved).leaf;
+    byId(`out-${k}`).textContent = source.levels ? "" : number(value);
+    drawTree(); drawCurves(); leafPanel(); rowPanel();
+  }
+
+  function choose(change) {
+    Object.assign(state, change);
+    drawTree(); drawCurves(); leafPanel(); rowPanel(); movePanel();
+  }
+
+  const chooseRow = (k) => choose({row: k, leaf: leaves[k], moved: null});
+  document.addEventListener("click", (event) => {
+    const leaf = event.target.closest("[data-leaf]"), row = event.target.closest("[data-row]");
+    if (leaf) choose({leaf: Number(leaf.dataset.leaf)});
+    if (row) chooseRow(Number(row.dataset.row));
+    if (event.target.id === "reset") chooseRow(state.row);
+  });
+  document.addEventListener("keydown", (event) => {
+    const leaf = event.target.closest && event.target.closest("[data-leaf]");
+    if (!leaf || (event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    choose({leaf: Number(leaf.dataset.leaf)});
+    document.querySelector(`[data-leaf="${leaf.dataset.leaf}"]`).focus();
+  });
+  document.addEventListener("input", (event) => {
+    if (event.target.dataset.move !== undefined) move(Number(event.target.dataset.move), event.target.value);
+  });
+  const picker = byId("pick");
+  picker.innerHTML = model.labels.map((label, k) => `<option value="${k}">${escape(label)}</option>`).join("");
+  picker.addEventListener("change", () => chooseRow(Number(picker.value)));
+  chooseRow(0);
+  return {state, choose, chooseRow, move};
+};

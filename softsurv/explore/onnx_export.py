@@ -1,0 +1,205 @@
+"""A soft tree as an ONNX graph that takes raw columns: leaf, routing probabilities and survival on a grid."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softsurv.data.encoding import OutputColumn
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.explore.payload import fills_of, leaf_arithmetic
+from softsurv.explore.view import TreeView, tree_view
+
+OPSET = 19
+"""The first in which strings can be compared."""
+
+
+def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = None) -> Path:
+    """Write a fitted soft tree as an ONNX model.
+
+    Parameters
+    ----------
+    tree : fitted SoftSurvivalTree
+    path : str or path
+        File to write.
+    times : array_like (T,), optional
+        Grid of the survival curves, >= 0; ``unique_times_`` by default.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InvalidParameterError
+        For a tree without soft branch nodes, or one that uses no feature.
+    ImportError
+        Without the package ``onnx``.
+
+    Notes
+    -----
+    Inputs: one for each raw feature under its own name, shape (n, 1): double for numbers (NaN is missing), string
+    for categories (the empty string is missing). Outputs: ``leaf`` (n,) int64, ``routing_probability`` (n, B),
+    ``survival`` (n, T) and the constant ``times`` (T,), all double. A tree of depth 0 has no routing output.
+
+    Examples
+    --------
+    >>> export_onnx(tree, "tree.onnx", times=[365, 730])        # doctest: +SKIP
+    """
+    import onnx
+
+    view = tree_view(tree)
+    if not view.soft:
+        raise InvalidParameterError(
+            "tree must be a soft tree for ONNX, got an optimal one; export it as Python or JSON"
+        )
+    if not view.columns:
+        raise InvalidParameterError("tree must use at least one feature for ONNX, got none")
+    grid = np.asarray(tree.unique_times_ if times is None else times, dtype=float).reshape(-1)
+    if grid.size == 0 or not np.isfinite(grid).all() or (grid < 0).any():
+        raise InvalidTimesError("times must be finite and >= 0, with at least one; fix the grid")
+    model = _Graph(view, tree, np.sort(grid)).model()
+    onnx.checker.check_model(model, full_check=True)
+    out = Path(path)
+    out.write_bytes(model.SerializeToString())
+    return out
+
+
+class _Graph:
+    """Nodes and constants of the graph, added one by one; every value is known by its name."""
+
+    def __init__(self, view: TreeView, tree: Any, times: np.ndarray) -> None:
+        import onnx
+
+        self.onnx = onnx
+        self.view, self.tree, self.times = view, tree, times
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.counter = 0
+
+    def constant(self, value: ArrayLike, dtype: Any = np.float64) -> str:
+        self.counter += 1
+        name = f"constant_{self.counter}"
+        array = np.asarray(value, dtype=dtype)
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def apply(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
+        self.counter += 1
+        name = output or f"value_{self.counter}"
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        return name
+
+    def model(self) -> Any:
+        """The whole graph."""
+        helper, kinds = self.onnx.helper, self.onnx.TensorProto
+        x = self.apply("Concat", *(self._column(column) for column in self.view.columns), axis=1)
+        outputs = []
+        if self.view.branches:
+            outputs.append(helper.make_tensor_value_info("routing_probability", kinds.DOUBLE, ["n", None]))
+        leaf = self._leaf(x)
+        self.apply("Squeeze", leaf, self.constant([1], np.int64), output="leaf")
+        self._survival(x)
+        self.apply("Identity", self.constant(self.times), output="times")
+        outputs += [
+            helper.make_tensor_value_info("leaf", kinds.INT64, ["n"]),
+            helper.make_tensor_value_info("survival", kinds.DOUBLE, ["n", len(self.times)]),
+            helper.make_tensor_value_info("times", kinds.DOUBLE, [len(self.times)]),
+        ]
+        inputs = [
+            helper.make_tensor_value_info(name, kinds.STRING if self.view.is_category(name) else kinds.DOUBLE, ["n", 1])
+            for name in dict.fromkeys(column.source for column in self.view.columns)
+        ]
+        graph = helper.make_graph(self.nodes, "softsurv", inputs, outputs, self.constants)
+        # a reader of an older runtime needs no newer file format than the opset asks for
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+
+    def _column(self, column: OutputColumn) -> str:
+        """An encoded feature (n, 1) from its raw input."""
+        fill = fills_of(self.view).get(column.source)
+        to_double = self.onnx.TensorProto.DOUBLE
+        if self.view.is_category(column.source):
+            missing = self.apply("Equal", column.source, self.constant([""], object))
+            if column.kind == "missing":
+                return self.apply("Cast", missing, to=to_double)
+            filled = column.source
+            if fill is not None:
+                filled = self.apply("Where", missing, self.constant([fill], object), column.source)
+            same = self.apply("Equal", filled, self.constant([str(column.level)], object))
+            return self.apply("Cast", same, to=to_double)
+        missing = self.apply("IsNaN", column.source)
+        if column.kind == "missing":
+            return self.apply("Cast", missing, to=to_double)
+        value = column.source
+        if fill is not None:
+            value = self.apply("Where", missing, self.constant([float(fill)]), value)
+        shifted = self.apply("Sub", value, self.constant([column.offset]))
+        return self.apply("Div", shifted, self.constant([column.scale]))
+
+    def _linear(self, x: str, coefficients: np.ndarray) -> str:
+        """x (n, P) times rows of intercept and weights (R, P + 1): (n, R)."""
+        product = self.apply("MatMul", x, self.constant(coefficients[:, 1:].T))
+        return self.apply("Add", product, self.constant(coefficients[:, 0]))
+
+    def _leaf(self, x: str) -> str:
+        """Leaf (n, 1) by the signs of the splits, and the routing probabilities on the way."""
+        shape = self.apply("Concat", self.apply("Shape", x, end=1), self.constant([1], np.int64), axis=0)
+        zero = self.onnx.helper.make_tensor("zero", self.onnx.TensorProto.INT64, [1], [0])
+        leaf = self.apply("ConstantOfShape", shape, value=zero)
+        if not self.view.branches:
+            return leaf
+        routing = self.tree.tree_.routing[0].detach().double().cpu().numpy()
+        split = self._linear(x, routing)
+        self.apply("Sigmoid", split, output="routing_probability")
+        for level in range(self.view.depth):
+            node = self.apply("Add", leaf, self.constant([2**level - 1], np.int64))
+            at = self.apply("GatherElements", split, node, axis=1)
+            right = self.apply("Cast", self.apply("Less", at, self.constant([0.0])), to=self.onnx.TensorProto.INT64)
+            leaf = self.apply("Add", self.apply("Mul", leaf, self.constant([2], np.int64)), right)
+        return leaf
+
+    def _survival(self, x: str) -> str:
+        leaves = leaf_arithmetic(self.tree, self.view, self.times)
+        weights = np.array([leaf["weights"] for leaf in leaves])
+        baseline = np.array([leaf["baseline"] for leaf in leaves], dtype=float)  # None, at time 0, becomes nan
+        offsets = self._linear(x, weights)
+        index = self.apply("Unsqueeze", "leaf", self.constant([1], np.int64))
+        own = self.apply("GatherElements", offsets, index, axis=1)
+        rise = self.apply("Gather", self.constant(np.where(np.isnan(baseline), -np.inf, baseline)), "leaf", axis=0)
+        z = self.apply("Add", own, rise)
+        link = self.tree.tree_.family.link.name
+        if link == "proportional_hazards":
+            return self.apply("Exp", self.apply("Neg", self.apply("Exp", z)), output="survival")
+        if link == "proportional_odds":
+            return self.apply("Sigmoid", self.apply("Neg", z), output="survival")
+        if link != "probit":
+            raise InvalidParameterError(f"tree must have leaves with a known link for ONNX, got {link!r}")
+        return self._normal_tail(z)
+
+    def _normal_tail(self, z: str) -> str:
+        """Phi(-z); runtimes have Erf in single precision alone, so that this is good to about 1e-7."""
+        kinds = self.onnx.TensorProto
+        single = self.apply("Cast", self.apply("Mul", z, self.constant([-np.sqrt(0.5)])), to=kinds.FLOAT)
+        erf = self.apply("Cast", self.apply("Erf", single), to=kinds.DOUBLE)
+        half = self.constant([0.5])
+        return self.apply("Mul", self.apply("Add", erf, self.constant([1.0])), half, output="survival")
+
+
+def onnx_inputs(tree: Any, X: Any) -> dict[str, np.ndarray]:
+    """Columns of a raw table as the exported graph takes them, each (n, 1)."""
+    from softsurv.data.encoding import labels
+    from softsurv.data.frames import as_frame
+
+    view, frame = tree_view(tree), as_frame(X)
+    found: dict[str, np.ndarray] = {}
+    for name in dict.fromkeys(column.source for column in view.columns):
+        if view.is_category(name):
+            text = ["" if v is None else v for v in labels(frame[name], name)]
+            found[name] = np.array(text, dtype=object)[:, None]
+        else:
+            found[name] = frame[name].to_numpy(dtype=float, na_value=np.nan)[:, None]
+    return found

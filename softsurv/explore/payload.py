@@ -1,0 +1,173 @@
+"""A tree and some rows as plain JSON values, enough to repeat its arithmetic elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from softsurv.data.encoding import labels
+from softsurv.data.survival_data import SurvivalData
+from softsurv.explore.curves import FloatArray, default_times, distinguishing, leaf_kaplan_meier, steps
+from softsurv.explore.style import leaf_style, unit_of, with_unit
+from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.view import TreeView, tree_view
+from softsurv.nonparametric import median
+
+LINE = 40
+"""Characters of a line of a rule."""
+
+
+def explorer_payload(
+    tree: Any, data: SurvivalData, max_rows: int = 1000, n_times: int = 80, time_unit: str | None = None
+) -> dict[str, Any]:
+    """Everything the interactive view needs; rows beyond ``max_rows`` are thinned evenly."""
+    view, unit = tree_view(tree), unit_of(data, time_unit)
+    times = default_times(tree, n_times)
+    kept = np.arange(data.n)
+    if data.n > max_rows:
+        kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
+    shown = data.take(kept)
+    columns = [vars(column) | {"scale": column.scale or 1.0} for column in view.columns]
+    sources = sources_of(view, data.X)
+    return {
+        "soft": view.soft,
+        "depth": view.depth,
+        "unit": unit,
+        "link": tree.tree_.family.link.name if view.soft else None,
+        "times": times.tolist(),
+        "ticks": _ticks(times[-1]),
+        "columns": columns,
+        "fills": fills_of(view),
+        "sources": sources,
+        "nodes": nodes_of(view),
+        "leaves": _leaves(tree, view, data, times, unit),
+        "rows": rows_of(shown.X, sources),
+        "labels": [str(k) for k in kept],
+        "outcome": [[float(t), bool(e)] for t, e in zip(shown.time, shown.event, strict=True)],
+        "strongest": _strongest(view, [s["name"] for s in sources]),
+    }
+
+
+def nodes_of(view: TreeView) -> list[dict[str, Any]]:
+    """Nodes with their splits, lines of their rules, and places."""
+    places = view.centres()
+    return [
+        {
+            "left": node.left,
+            "right": node.right,
+            "parent": node.parent,
+            "level": node.level,
+            "leaf": node.leaf,
+            "centre": places[node.index],
+            "lines": [] if node.split is None else wrapped(node.split.text(name_limit=LINE - 8), LINE),
+            "split": None if node.split is None else node.split.plain(),
+        }
+        for node in view.nodes
+    ]
+
+
+def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
+    """Raw features with their range over training and these rows, or their levels."""
+    found = []
+    for name in X.columns:
+        own = [column for column in view.columns if column.source == name]
+        if not own:
+            continue
+        if all(column.kind != "number" for column in own):
+            levels = view.levels(name) or tuple(sorted({str(v) for v in labels(X[name], name) if v is not None}))
+            found.append({"name": name, "levels": list(levels), "low": 0, "high": 1})
+            continue
+        values = X[name].astype(float)
+        trained = [column.to_units(v) for column in own if column.kind == "number" for v in (0.0, 1.0)]
+        if view.preprocessor is None:
+            trained = []
+        low, high = float(np.nanmin([*values, *trained])), float(np.nanmax([*values, *trained]))
+        whole = bool((values.dropna() % 1 == 0).all())
+        found.append(
+            {"name": name, "levels": None, "low": low, "high": high, "step": 1 if whole else (high - low) / 200}
+        )
+    return found
+
+
+def fills_of(view: TreeView) -> dict[str, Any]:
+    """What a missing value counts as."""
+    return {} if view.preprocessor is None else {s.name: s.fill for s in view.preprocessor.sources_}
+
+
+def rows_of(X: pd.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Raw rows as numbers, text and None."""
+    table: dict[str, list[Any]] = {}
+    for source in sources:
+        column = X[source["name"]]
+        as_text = source["levels"] is not None
+        table[source["name"]] = (
+            list(labels(column, source["name"])) if as_text else [None if pd.isna(v) else float(v) for v in column]
+        )
+    return [{name: values[k] for name, values in table.items()} for k in range(len(X))]
+
+
+def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
+    """What gives the curve of a leaf: weights and baseline on the times, or the survival itself."""
+    if not view.soft:
+        return [{"survival": view.leaf_survival(leaf, times).tolist()} for leaf in range(view.n_leaves)]
+    module = tree.tree_
+    positive = times[times > 0]
+    with torch.no_grad():
+        log_time = torch.as_tensor(positive).to(module.leaves).log()[None]
+        features = module.family.time_features(log_time, module.clock)
+        baseline, _ = module.family.baseline(module.leaves[..., module.n_features + 1 :], features)
+    values = baseline[0].expand(view.n_leaves, -1).double().cpu().numpy()
+    weights = module.leaves[0, :, : module.n_features + 1].detach().double().cpu().numpy()
+    before = [None] * (times.size - positive.size)
+    return [
+        {"weights": weights[leaf].tolist(), "baseline": before + values[leaf].tolist()} for leaf in range(view.n_leaves)
+    ]
+
+
+def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, unit: str) -> list[dict[str, Any]]:
+    leaf = tree.apply(data.X)
+    found = []
+    for number, arithmetic in enumerate(leaf_arithmetic(tree, view, times)):
+        rows = np.flatnonzero(leaf == number)
+        own: dict[str, Any] = {
+            "n": int(rows.size),
+            "events": int(data.event[rows].sum()),
+            "color": leaf_style(number).color,
+            "rule": view.path_words(number),
+            "median": "no rows",
+            "km": {"times": [], "values": []},
+            "apart": [[str(name), *map(float, row)] for name, row in _apart(view, data, rows)],
+        }
+        if rows.size:
+            curve = leaf_kaplan_meier(data, rows)
+            at, values = steps(curve, float(times[-1]))
+            own["median"] = f"median {with_unit(median(curve), unit)}"
+            own["km"] = {"times": at.tolist(), "values": values.tolist()}
+        found.append(own | arithmetic)
+    return found
+
+
+def _apart(view: TreeView, data: SurvivalData, rows: np.ndarray) -> list[tuple[Any, Any]]:
+    frame = distinguishing(view, data, rows).head(6)
+    return list(zip(frame.index, frame.to_numpy(), strict=True))
+
+
+def _strongest(view: TreeView, names: list[str], count: int = 3) -> list[str]:
+    """Raw features that decide most over all leaves."""
+    source = {column.name: column.source for column in view.columns}
+    total = dict.fromkeys(names, 0.0)
+    for leaf in range(view.n_leaves):
+        for rank, feature in enumerate(view.top_features(leaf, 5)):
+            total[source.get(feature, feature)] += 1.0 / (1 + rank)
+    return sorted(names, key=lambda name: -total[name])[:count]
+
+
+def _ticks(end: float) -> list[float]:
+    """Four to eight round times from 0 to the end."""
+    raw = end / 5
+    base = 10.0 ** np.floor(np.log10(raw))
+    step = min((m * base for m in (1, 2, 2.5, 5, 10)), key=lambda v: abs(v - raw))
+    return [float(v) for v in np.arange(0, end * (1 + 1e-9), step)]
