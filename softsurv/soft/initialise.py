@@ -96,7 +96,7 @@ def logrank_routing(
 
     rows = np.ones(len(x), dtype=bool) if weight is None else weight > 0
     table = np.zeros((n_branches(depth), x.shape[1] + 1))
-    if depth == 0 or not event[rows].any():
+    if depth == 0 or x.shape[1] == 0 or not event[rows].any():
         return table
     smallest = max(5, int(0.05 * rows.sum()))
     greedy = SurvivalTree(max_depth=depth, min_samples_leaf=smallest, low_memory=True, random_state=0)
@@ -128,7 +128,10 @@ def soft_splits(
             continue
         values = x[:, column]
         below, above = values[values <= cut], values[values > cut]
-        middle = 0.5 * (below.max() + above.min()) if len(below) and len(above) else cut
+        if not len(below) or not len(above):  # all on one side: a cut through a value would part it by rounding
+            table[node, 0] = sharpness if len(below) else -sharpness
+            continue
+        middle = 0.5 * (below.max() + above.min())
         slope = sharpness / max(values.std(), 1e-12)
         table[node, column + 1], table[node, 0] = -slope, slope * middle
     return table
@@ -156,7 +159,7 @@ def _cluster(x: NDArray[np.float64], depth: int, rng: np.random.Generator) -> ND
         for position in range(2**level):
             rows = np.flatnonzero(labels == position)
             side = np.zeros(len(rows), dtype=np.intp)
-            if len(rows) >= 2:
+            if len(rows) >= 2 and x.shape[1]:
                 with warnings.catch_warnings():
                     # fewer distinct rows than clusters: one child stays empty, as it must
                     warnings.simplefilter("ignore", ConvergenceWarning)

@@ -49,7 +49,7 @@ def test_a_planted_split_is_found(tools, family):
     one_leaf = Objective(objective.problem, 0, objective.penalties).value(routing[:, :0], single)
     found = nodec(objective, routing, leaves, NodecSettings())
     best = found.objective.argmin()
-    assert float(found.objective[best]) < float(one_leaf[0]) - 0.1
+    assert float(found.objective[best]) < float(one_leaf[0]) - 0.02
     assert found.routing[best, 0, 1:].abs().argmax() == 0  # the jump is over the first feature
 
 
