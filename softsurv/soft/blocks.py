@@ -16,6 +16,7 @@ from torch import Tensor
 from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimise import Settings, minimise
+from softsurv.soft.precondition import GramMetric
 from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
 from softsurv.trees.topology import level_slice, n_branches
 
@@ -71,7 +72,8 @@ def minimise_joint(
         return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
 
     start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
-    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, on_round)
+    metric = GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
+    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, on_round, metric)
     return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 
@@ -94,7 +96,8 @@ def leaf_step(
         value, gradient = part.leaf_value_and_gradient(x.view(-1, *leaves.shape[1:]), part_reach)
         return value, gradient.flatten(1)
 
-    x, _ = minimise(function, leaves.flatten(1), settings, objective.problem.whole_groups, budget)
+    metric = GramMetric(objective.problem, leaves=leaves.shape[1])
+    x, _ = minimise(function, leaves.flatten(1), settings, objective.problem.whole_groups, budget, metric=metric)
     return x.view_as(leaves)
 
 
@@ -157,7 +160,8 @@ def classify(
         gradient[..., 1:] += CLASS_RIDGE * w[..., 1:]
         return loss.sum((1, 2)) + ridge, gradient.flatten(1)
 
-    x, _ = minimise(function, weights.flatten(1), settings, objective.problem.whole_groups, budget)
+    metric = GramMetric(objective.problem, weights.shape[1])
+    x, _ = minimise(function, weights.flatten(1), settings, objective.problem.whole_groups, budget, metric=metric)
     return x.view_as(weights)
 
 
@@ -178,7 +182,8 @@ def _restricted(
         value, gradient = part.routing_value_and_gradient(x.view(-1, *routing.shape[1:]), loss, level)
         return value, torch.where(mask, gradient, 0.0).flatten(1)
 
-    x, _ = minimise(function, routing.flatten(1), settings, objective.problem.whole_groups, budget)
+    metric = GramMetric(objective.problem, routing.shape[1])
+    x, _ = minimise(function, routing.flatten(1), settings, objective.problem.whole_groups, budget, metric=metric)
     return x.view_as(routing)
 
 
@@ -209,7 +214,8 @@ def minimise_masked(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Minimise over some of the parameters; returns routing, leaves and objective (M,)."""
     size = routing[0].numel()
-    taken = _Taken(objective, torch.cat([move_routing.flatten(1), move_leaves.flatten(1)], 1))
+    may_move = torch.cat([move_routing.flatten(1), move_leaves.flatten(1)], 1)
+    taken = _Taken(objective, may_move)
 
     def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
         part, moves = taken(rows)
@@ -218,7 +224,8 @@ def minimise_masked(
         return value, torch.where(moves, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1), 0.0)
 
     start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
-    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget)
+    metric = GramMetric(objective.problem, routing.shape[1], leaves.shape[1], may_move)
+    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, metric=metric)
     return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 

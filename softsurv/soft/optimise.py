@@ -18,6 +18,9 @@ from softsurv.budget import Budget
 Function = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]
 """Maps parameters (m, D) of the trees ``rows`` (None: all) to values (m,) and gradients (m, D)."""
 
+Metric = Callable[[Tensor, Tensor | None], Tensor]
+"""Maps gradients (m, D) of the trees ``rows`` (None: all) to steps, by a positive definite matrix for each tree."""
+
 SUFFICIENT_DECREASE = 1e-4
 """Armijo's constant, the usual value for quasi-Newton steps."""
 
@@ -67,6 +70,7 @@ def minimise(
     widen: Callable[[Tensor], Tensor] | None = None,
     budget: Budget | None = None,
     on_round: Callable[[Tensor, Tensor], None] | None = None,
+    metric: Metric | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Minimise every row's function; returns the points (M, D) and their values (M,), none above its start.
 
@@ -81,13 +85,16 @@ def minimise(
         Once it is exhausted, the best points so far are returned.
     on_round : callable, optional
         Called with the points and values of the whole stack whenever trees are dropped or progress is looked at.
+    metric : Metric, optional
+        First guess of the inverse curvature, up to a factor; the identity by default.
     """
+    metric = _identity if metric is None else metric
     best_x = start.clone()
-    state = _begin(function, start, settings)
+    state = _begin(function, start, settings, metric)
     best_f = state.f.clone()
     rows: Tensor | None = None
     for round_number in range(1, 4 * settings.max_iterations + 1):
-        _advance(function, state, rows, settings)
+        _advance(function, state, rows, settings, metric)
         if round_number % SYNC_EVERY and round_number < 4 * settings.max_iterations:
             continue
         where = slice(None) if rows is None else rows
@@ -112,17 +119,22 @@ def _still_moving(moving: Tensor, rows: Tensor | None, total: int, widen: Callab
     return widen(mask)[where]
 
 
-def _begin(function: Function, start: Tensor, settings: Settings) -> _State:
+def _identity(gradient: Tensor, rows: Tensor | None) -> Tensor:
+    return gradient
+
+
+def _begin(function: Function, start: Tensor, settings: Settings, metric: Metric) -> _State:
     f, g = function(start, None)
+    steepest = metric(g, None)
     m, d = start.shape
     memory = start.new_zeros(settings.memory, m, d)
-    first = 1 / g.abs().sum(1).clamp(min=1.0)  # a first step of at most unit length
+    first = 1 / (g * steepest).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
     zeros = torch.zeros(m, dtype=torch.int64, device=start.device)
     return _State(
         x=start.clone(),
         f=f,
         g=g,
-        direction=-g,
+        direction=-steepest,
         step=first,
         tries=zeros,
         taken=zeros.clone(),
@@ -133,7 +145,7 @@ def _begin(function: Function, start: Tensor, settings: Settings) -> _State:
     )
 
 
-def _advance(function: Function, state: _State, rows: Tensor | None, settings: Settings) -> None:
+def _advance(function: Function, state: _State, rows: Tensor | None, settings: Settings, metric: Metric) -> None:
     """One trial of every tree, in place."""
     trial = state.x + state.step[:, None] * state.direction
     f, g = function(trial, rows)
@@ -153,9 +165,9 @@ def _advance(function: Function, state: _State, rows: Tensor | None, settings: S
     state.f = torch.where(accepted, f, state.f)
     state.taken = state.taken + accepted
     state.tries = torch.where(accepted, 0, state.tries + 1)
-    direction = _two_loop(state)
+    direction = _two_loop(state, rows, metric)
     downhill = (direction * state.g).sum(1) < 0
-    direction = torch.where(downhill[:, None], direction, -state.g)
+    direction = torch.where(downhill[:, None], direction, -metric(state.g, rows))
     state.direction = torch.where(pick, direction, state.direction)
     state.step = torch.where(accepted, torch.ones_like(state.step), state.step * shrink)
     stuck = state.tries > MAX_BACKTRACKS
@@ -176,18 +188,19 @@ def _remember(state: _State, trial: Tensor, g: Tensor, accepted: Tensor) -> None
     state.rho = torch.where(fit, torch.cat([state.rho[1:], inverse[None]]), state.rho)
 
 
-def _two_loop(state: _State) -> Tensor:
+def _two_loop(state: _State, rows: Tensor | None, metric: Metric) -> Tensor:
     """Quasi-Newton direction -H g of every tree; empty pairs have rho = 0 and change nothing."""
     q = state.g
+    pairs = list(zip(state.s.unbind(), state.y.unbind(), state.rho.unbind(), strict=True))
     alphas = []
-    for s, y, rho in zip(state.s.flip(0), state.y.flip(0), state.rho.flip(0), strict=True):
-        alpha = rho * (s * q).sum(1)
-        q = q - alpha[:, None] * y
+    for s, y, rho in reversed(pairs):
+        alpha = (rho * (s * q).sum(1))[:, None]
+        q = torch.addcmul(q, alpha, y, value=-1)
         alphas.append(alpha)
-    last_y, last_rho = state.y[-1], state.rho[-1]
-    scale = torch.where(last_rho > 0, 1 / (last_rho * last_y.square().sum(1)).clamp(min=1e-300), 1.0)
-    r = scale[:, None] * q
-    for s, y, rho, alpha in zip(state.s, state.y, state.rho, reversed(alphas), strict=True):
-        beta = rho * (y * r).sum(1)
-        r = r + s * (alpha - beta)[:, None]
+    _, last_y, last_rho = pairs[-1]
+    width = last_rho * (last_y * metric(last_y, rows)).sum(1)
+    scale = torch.where(last_rho > 0, 1 / width.clamp(min=1e-300), 1.0)
+    r = scale[:, None] * metric(q, rows)
+    for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
+        r = torch.addcmul(r, alpha - (rho * (y * r).sum(1))[:, None], s)
     return -r

@@ -157,7 +157,8 @@ def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def join_problems(problems: list[Problem]) -> Problem:
-    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero.
+    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero, whose
+    design is zero too.
 
     Raises
     ------
@@ -173,6 +174,8 @@ def join_problems(problems: list[Problem]) -> Problem:
         missing = longest - value.shape[axis]
         if missing == 0:
             return value
+        if axis == 1:  # the design: rows of zeros leave its Gram matrix as it is
+            return torch.nn.functional.pad(value, (0, 0, 0, missing))
         filler = value.narrow(axis, value.shape[axis] - 1, 1)
         sizes = [missing if k == axis % value.dim() else -1 for k in range(value.dim())]
         return torch.cat([value, filler.expand(sizes)], axis)

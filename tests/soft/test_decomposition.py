@@ -12,7 +12,7 @@ from softsurv.soft.initialise import initial_leaves, logrank_routing, random_rou
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimise import Settings
 from softsurv.soft.problem import join_problems, make_problem
-from softsurv.soft.train import fit_single_leaf
+from softsurv.soft.train import fit_single_leaf, start_leaves
 
 QUICK = NodecSettings(max_sweeps=3)
 
@@ -43,9 +43,10 @@ def test_best_objective_never_rises_and_belongs_to_the_parameters(tools, depth, 
 @pytest.mark.parametrize("family", family_names())
 def test_a_planted_split_is_found(tools, family):
     data = tools.simulate(300, seed=4)
-    objective, routing, leaves = started(tools, data, family, depth=1, seeds=(0, 1, 2))
+    objective, routing, _ = started(tools, data, family, depth=1, seeds=(0, 1, 2))
     routing[0] = torch.tensor(logrank_routing(data.x.numpy(), data.time.numpy(), data.event.numpy(), 1))
     single = fit_single_leaf(objective.problem)
+    leaves = start_leaves(objective, routing, single, (0, 1, 2))
     one_leaf = Objective(objective.problem, 0, objective.penalties).value(routing[:, :0], single)
     found = nodec(objective, routing, leaves, NodecSettings())
     best = found.objective.argmin()

@@ -1,0 +1,84 @@
+"""A common scale for the parameters of a tree: the inverse Gram matrix of the features.
+
+Every branch node and every leaf is linear in the same features, so the curvature over its coefficients is a weighted
+Gram matrix of the design. With the plain one as metric, quasi-Newton steps do not depend on the units, the centring
+or the correlations of the features; without it they need several times as many rounds.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from softsurv.soft.problem import Problem
+from softsurv.trees.routing import linear
+
+RIDGE = 1e-3
+"""Share of its diagonal added to the Gram matrix: one-hot codes of one column and the intercept are collinear."""
+
+MAX_COLUMNS = 512
+"""With more columns, or more columns than rows, the diagonal stands for the matrix: a product with the whole one would
+cost as much as the objective."""
+
+LEAF_SCALE = 0.1
+SHAPE_SCALE = 0.03
+"""Step lengths of leaf coefficients and shapes relative to the branch nodes'.
+
+Leaves that run ahead settle on their own rows before the routing has parted them. Measured in
+`scripts/bench_soft.py`'s setting on gbsg2, churn, whas500 and dialysis: the mean objective after 32 and 200 rounds is
+lower with these than with 1 for all, and hardly differs within a factor of two of them.
+"""
+
+
+def inverse_gram(design: Tensor) -> Tensor:
+    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q)."""
+    rows, columns = design.shape[1:]
+    count = design[..., :1].double().square().sum(1)  # (G, 1) of rows: padding lacks the column of ones
+    diagonal = design.double().square().sum(1) / count
+    empty = diagonal <= 0  # a column of zeros has no scale of its own
+    if columns > min(rows, MAX_COLUMNS):
+        return torch.diag_embed(1 / torch.where(empty, 1.0, diagonal)).to(design)
+    gram = (design.mT @ design).double() / count[..., None]
+    gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
+    return torch.cholesky_inverse(torch.linalg.cholesky(gram)).to(design)
+
+
+class GramMetric:
+    """The metric of a stack's parameters: branch nodes first, then leaves; block by block the inverse Gram matrix.
+
+    Parameters
+    ----------
+    problem : Problem
+    branches, leaves : int
+        How many of each the parameters (m, D) hold; each leaf's coefficients are followed by its shapes.
+    moves : Tensor (M, D) bool, optional
+        Parameters that may move; the others get no step.
+    """
+
+    def __init__(self, problem: Problem, branches: int = 0, leaves: int = 0, moves: Tensor | None = None) -> None:
+        self.columns = problem.design.shape[-1]
+        self.size = branches * self.columns
+        self.leaves = leaves
+        self.per_group = problem.n_trees // problem.n_groups
+        self.moves = moves
+        self.inverse = inverse_gram(problem.design)  # (G, Q, Q)
+        self.rows: Tensor | None = None
+        self.of_rows = self.inverse
+
+    def __call__(self, gradient: Tensor, rows: Tensor | None) -> Tensor:
+        """Steps (m, D) from gradients (m, D) of the trees ``rows``, which are whole groups if there are several."""
+        if rows is not self.rows:
+            self.rows = rows
+            self.of_rows = self.inverse
+            if rows is not None and len(self.inverse) > 1:
+                self.of_rows = self.inverse[torch.unique(rows // self.per_group)]
+        m, q = len(gradient), self.columns
+        parts = [linear(gradient[:, : self.size].reshape(m, -1, q), self.of_rows).flatten(1)]
+        if self.leaves:
+            leaves = gradient[:, self.size :].reshape(m, self.leaves, -1)
+            coefficients = LEAF_SCALE * linear(leaves[..., :q], self.of_rows)
+            parts.append(torch.cat([coefficients, SHAPE_SCALE * leaves[..., q:]], -1).flatten(1))
+        step = torch.cat(parts, 1)
+        if self.moves is None:
+            return step
+        return torch.where(self.moves if rows is None else self.moves[rows], step, 0.0)
