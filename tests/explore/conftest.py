@@ -1,0 +1,135 @@
+"""Small fitted trees and a headless browser, shared by the tests of exploration."""
+
+import json
+import re
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import SoftSurvivalTree, load_dataset
+from softsurv.data.survival_data import SurvivalData
+
+matplotlib.use("Agg")
+
+SETTINGS = {"l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.01, "n_restarts": 2}
+BROWSER = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-logging=stderr",
+]
+
+
+def mixed_data(seed=0, n=240, extra=0, long_names=False):
+    """Numbers, categories, missing values; the first two features decide."""
+    rng = np.random.default_rng(seed)
+    age, grade = rng.normal(60, 12, n).round(1), rng.choice(["I", "II", "III"], n)
+    time = rng.weibull(1.4, n) * 900 * np.exp(-(age - 60) / 25 - 0.5 * (grade == "III"))
+    censored = rng.exponential(1500, n)
+    names = ("age", "grade", "marker")
+    if long_names:
+        names = tuple(f"{name}_as_recorded_at_the_very_first_visit_to_the_clinic" for name in names)
+    marker = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n))
+    frame = pd.DataFrame({names[0]: age, names[1]: grade, names[2]: marker})
+    for k in range(extra):
+        frame[f"noise_{k}"] = rng.normal(size=n)
+    group = np.where(rng.random(n) < 0.4, "f", "m")
+    return SurvivalData(frame, np.minimum(time, censored) + 1.0, time <= censored, group=group, name="mixed")
+
+
+@pytest.fixture(scope="session")
+def gbsg2():
+    train, test = load_dataset("gbsg2").split(test_size=0.4, seed=0)
+    tree = SoftSurvivalTree(depth=2, **SETTINGS).fit(train)
+    return SimpleNamespace(train=train, test=test, tree=tree)
+
+
+@pytest.fixture(scope="session")
+def mixed():
+    data = mixed_data()
+    return SimpleNamespace(data=data, tree=SoftSurvivalTree(depth=2, **SETTINGS).fit(data))
+
+
+@pytest.fixture(scope="session")
+def lopsided():
+    """A tree with leaves that no row reaches: heavy penalties send all rows one way."""
+    data = load_dataset("veterans")
+    settings = SETTINGS | {"routing_l2": 1.0, "shrinkage": 1.0}
+    tree = SoftSurvivalTree(depth=2, **settings).fit(data)
+    assert (tree.leaf_table_.n == 0).any()
+    return SimpleNamespace(data=data, tree=tree)
+
+
+@pytest.fixture(scope="session")
+def deep():
+    """Eight leaves, long names, many features."""
+    data = mixed_data(1, 400, extra=20, long_names=True)
+    return SimpleNamespace(data=data, tree=SoftSurvivalTree(depth=3, **SETTINGS).fit(data))
+
+
+@pytest.fixture(scope="session")
+def stump():
+    """A single leaf."""
+    data = mixed_data(2)
+    return SimpleNamespace(data=data, tree=SoftSurvivalTree(depth=0, l2=1.0).fit(data))
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """A function page -> (document after scripts have run, console lines); also takes screenshots and prints."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed (Debian package chromium)")
+
+    def run(page, *options):
+        folder = tmp_path_factory.mktemp("page")
+        (folder / "page.html").write_text(page, encoding="utf-8")
+        profile = tmp_path_factory.mktemp("profile")
+        done = subprocess.run(
+            [
+                program,
+                *BROWSER,
+                f"--user-data-dir={profile}",
+                *(options or ["--dump-dom"]),
+                f"file://{folder}/page.html",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def in_browser(browser):
+    """Run a script after a page's own scripts and return the JSON value of its last expression."""
+
+    def run(page, script):
+        tail = f'<script>document.body.innerHTML = ""; document.body.id = "RESULT" + ""; document.body.textContent = JSON.stringify((() => {{ {script} }})());</script></body>'
+        document, console = browser(page.replace("</body>", tail))
+        assert console == []
+        text = re.search(r"<body[^>]*>(.*)</body>", document, re.DOTALL).group(1)
+        return json.loads(text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+    return run

@@ -1,0 +1,93 @@
+"""The view of a tree: nodes, paths and rules agree with the tree itself."""
+
+import numpy as np
+import pytest
+
+from softsurv.explore.style import leaf_style, shorten
+from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.view import tree_view
+
+
+def test_nodes_form_a_complete_tree(deep):
+    view = tree_view(deep.tree)
+    assert (view.n_leaves, view.depth, len(view.branches)) == (8, 3, 7)
+    assert [n.leaf for n in view.nodes if n.leaf >= 0] == list(range(8))
+    for node in view.branches:
+        for child in (node.left, node.right):
+            assert view.nodes[child].parent == node.index
+            assert view.nodes[child].level == node.level + 1
+
+
+def test_splits_of_the_view_lead_every_row_to_its_leaf(mixed):
+    view, encoded = tree_view(mixed.tree), tree_view(mixed.tree).encode(mixed.data)
+    for row, leaf in zip(encoded, mixed.tree.apply(mixed.data), strict=True):
+        for node, left in view.path(int(leaf)):
+            assert (node.split.weights[0] + node.split.weights[1:] @ row >= 0) == left
+
+
+def test_branch_order_is_that_of_the_routing_probabilities(mixed):
+    view = tree_view(mixed.tree)
+    encoded = view.encode(mixed.data)
+    p = mixed.tree.routing_probability(mixed.data.X)
+    for node in view.branches:
+        margin = node.split.weights[0] + encoded @ node.split.weights[1:]
+        np.testing.assert_allclose(p[:, node.branch], 1 / (1 + np.exp(-margin)), rtol=1e-9)
+
+
+def test_rules_are_those_of_the_exported_text(gbsg2):
+    text = gbsg2.tree.export_text()
+    assert all(node.split.text() in text for node in tree_view(gbsg2.tree).branches)
+
+
+def test_a_branch_node_stands_between_its_children_and_leaves_are_evenly_spaced(deep):
+    view = tree_view(deep.tree)
+    places = view.centres()
+    assert [places[view.leaf_node(k).index] for k in range(8)] == list(range(8))
+    for node in view.branches:
+        assert places[node.left] < places[node.index] < places[node.right]
+
+
+def test_boundaries_are_where_the_margin_is_zero(mixed):
+    view = tree_view(mixed.tree)
+    row = mixed.data.X.iloc[[4]]
+    for node in view.branches:
+        (edge,) = node.split.boundaries(view, view.encode(row)[0], "age")
+        moved = view.encode(row.assign(age=edge))[0]
+        assert node.split.weights[0] + node.split.weights[1:] @ moved == pytest.approx(0, abs=1e-9)
+
+
+def test_typical_row_holds_means_and_most_frequent_levels(mixed):
+    view, X = tree_view(mixed.tree), mixed.data.X
+    usual = X.mode().iloc[[0]].assign(age=X["age"].mean(), marker=X["marker"].mean())
+    np.testing.assert_allclose(view.typical, view.encode(usual)[0], atol=1e-12)
+
+
+def test_words_for_paths_without_features(lopsided):
+    view = tree_view(lopsided.tree)
+    assert all(isinstance(view.path_words(leaf), str) and view.path_words(leaf) for leaf in range(view.n_leaves))
+
+
+def test_a_single_leaf_has_no_rule(stump):
+    view = tree_view(stump.tree)
+    assert (view.n_leaves, view.depth, view.path_words(0)) == (1, 0, "all rows")
+
+
+def test_wrapped_rules_keep_sign_number_and_name_together():
+    lines = wrapped("age - 0.263 months_from_diagnosis + 6 weaker > 11.6", 24)
+    assert [line.replace("\u00a0", " ") for line in lines] == [
+        "age",
+        "- 0.263 months_from_diagnosis",
+        "+ 6 weaker > 11.6",
+    ]
+
+
+def test_long_names_keep_both_ends():
+    assert shorten("product_travel_expense=Active", 15) == "product…=Active"
+    assert len(shorten("x" * 99, 20)) == 20
+    assert shorten("age", 20) == "age"
+
+
+def test_leaves_have_looks_of_their_own():
+    looks = [(leaf_style(k).color, leaf_style(k).linestyle) for k in range(32)]
+    assert len(set(looks)) == 32
+    assert [leaf_style(k).svg_dash == "" for k in range(8)] == [leaf_style(k).linestyle == "-" for k in range(8)]

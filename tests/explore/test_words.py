@@ -1,0 +1,77 @@
+"""Explanations in words, and the changes that lead elsewhere."""
+
+import numpy as np
+import pytest
+
+from softsurv.errors import InvalidParameterError
+from softsurv.explore import crossings, explain
+
+
+def test_explanation_follows_the_path(gbsg2):
+    for k in range(0, gbsg2.test.n, 40):
+        row = gbsg2.test.X.iloc[[k]]
+        said = explain(gbsg2.tree, row)
+        assert said.leaf == gbsg2.tree.apply(row)[0]
+        product = np.prod([step.probability for step in said.steps])
+        assert product == pytest.approx(gbsg2.tree.leaf_probability(row)[0, said.leaf])
+        assert all(step.probability >= 0.5 for step in said.steps)
+        text = str(said)
+        assert f"Leaf {said.leaf}:" in text and "Its curve: median" in text
+        assert all(step.rule in text for step in said.steps)
+
+
+def test_pushes_add_up_to_the_difference_from_a_typical_row(gbsg2):
+    from softsurv.explore.view import tree_view
+
+    view = tree_view(gbsg2.tree)
+    x = view.encode(gbsg2.test.X.iloc[[3]])[0]
+    for node in view.branches:
+        margin, usual = (node.split.weights[0] + node.split.weights[1:] @ v for v in (x, view.typical))
+        assert sum(node.split.pushes(x, view.typical).values()) == pytest.approx(margin - usual)
+
+
+@pytest.mark.parametrize("form", ["frame", "series", "dict", "data"])
+def test_a_row_comes_in_any_form(mixed, form):
+    frame = mixed.data.X.iloc[[7]]
+    forms = {
+        "frame": frame,
+        "series": frame.iloc[0],
+        "dict": frame.iloc[0].to_dict(),
+        "data": mixed.data.take([7]),
+    }
+    assert str(explain(mixed.tree, forms[form])) == str(explain(mixed.tree, frame))
+
+
+def test_several_rows_are_refused(mixed):
+    with pytest.raises(InvalidParameterError, match="row must be one row as a frame, a Series or a dict, got 2 rows"):
+        explain(mixed.tree, mixed.data.X.iloc[:2])
+
+
+def test_times_carry_their_unit_and_empty_leaves_are_named(lopsided, stump):
+    assert "days" in str(explain(lopsided.tree, lopsided.data.take([0])))
+    assert "weeks" in str(explain(stump.tree, stump.data.X.iloc[[0]], time_unit="weeks"))
+
+
+def test_a_crossing_leads_where_it_says(mixed):
+    found = 0
+    for k in range(0, mixed.data.n, 30):
+        row = mixed.data.X.iloc[[k]]
+        for change in crossings(mixed.tree, row).itertuples():
+            moved = row.assign(**{change.feature: [change.needed]})
+            assert mixed.tree.apply(moved)[0] == change.leaf != mixed.tree.apply(row)[0]
+            found += 1
+    assert found > 5
+
+
+def test_no_smaller_change_of_a_number_crosses(mixed):
+    row = mixed.data.X.iloc[[11]]
+    home = mixed.tree.apply(row)[0]
+    table = crossings(mixed.tree, row).set_index("feature")
+    span = np.linspace(mixed.data.X["age"].min(), mixed.data.X["age"].max(), 4001)
+    tried = row.loc[row.index.repeat(span.size)].assign(age=span)
+    away = span[mixed.tree.apply(tried) != home]
+    if away.size == 0:
+        assert "age" not in table.index
+        return
+    nearest = np.abs(away - row["age"].iloc[0]).min()
+    assert abs(table.loc["age", "needed"] - row["age"].iloc[0]) == pytest.approx(nearest, abs=span[1] - span[0])
