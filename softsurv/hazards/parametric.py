@@ -14,7 +14,7 @@ from softsurv.hazards.links import PROBIT, PROPORTIONAL_HAZARDS, PROPORTIONAL_OD
 from softsurv.numerics import LOG_SHAPE_LIMIT, log_mean_decay, log_mean_decay_slope
 
 LOG_TAU_LIMIT = 40.0
-"""A Gompertz hazard stops growing at e^40 = 2e17 mean event times, so that its gradients stay finite."""
+"""A Gompertz leaf's time stops at e^40 = 2e17 mean event times, so that exp(g t) and its gradients stay finite."""
 
 
 class Exponential(LeafFamily):
@@ -78,9 +78,8 @@ class Gompertz(LeafFamily):
     n_shape = 1
 
     def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
-        log_tau = log_time - clock[..., 0:1]
-        tau = log_tau.clamp(max=LOG_TAU_LIMIT).exp()
-        return torch.stack([log_tau, tau, clock[..., 1:2].log().expand_as(log_tau)], -2)
+        log_tau = (log_time - clock[..., 0:1]).clamp(max=LOG_TAU_LIMIT)
+        return torch.stack([log_tau, log_tau.exp(), clock[..., 1:2].log().expand_as(log_tau)], -2)
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         log_tau, tau, log_scale = (features[..., k : k + 1, :] for k in range(3))

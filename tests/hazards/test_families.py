@@ -14,7 +14,7 @@ from softsurv.hazards.likelihood import right_censored_loss
 
 LARGEST_PARAMETER = 1e6
 LARGEST_PREDICTOR = 1e12
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 seeds = st.integers(0, 10_000)
 
 

@@ -101,7 +101,7 @@ def test_left_truncation_takes_off_the_hazard_at_entry(link):
 @links
 @pytest.mark.parametrize("kind", ["event", "censored", "interval", "past"])
 @given(z=st.floats(-12, 8), width=st.floats(0.01, 4), before=st.floats(0.01, 4), log_slope=st.floats(-3, 3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_slopes_match_finite_differences(link, kind, z, width, before, log_slope):
     started = kind != "past"
     kind = "interval" if kind == "past" else kind
@@ -130,7 +130,7 @@ def test_slopes_match_finite_differences(link, kind, z, width, before, log_slope
     before=st.floats(0, 1e12),
     log_slope=st.floats(-100, 100),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_loss_and_slopes_are_finite_for_any_predictor(link, kind, dtype, z, width, before, log_slope):
     started = kind != "past"
     kind = "interval" if kind == "past" else kind

@@ -37,7 +37,7 @@ def ours(y, knots):
 
 
 @given(m=st.integers(0, 6), seed=st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_basis_spans_the_royston_parmar_space(m, seed):
     knots = random_knots(m, seed)
     y = np.linspace(knots[0] - 2, knots[-1] + 2, 301)
@@ -51,7 +51,7 @@ def test_basis_spans_the_royston_parmar_space(m, seed):
 
 
 @given(m=st.integers(0, 6), seed=st.integers(0, 1000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_functions_increase_and_end_in_straight_lines(m, seed):
     knots = random_knots(m, seed)
     y = np.linspace(knots[0] - 3, knots[-1] + 3, 401)

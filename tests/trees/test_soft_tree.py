@@ -119,3 +119,45 @@ def test_intercept_comes_first_also_without_features():
     tree.clock[:, 1] = 1.0
     with torch.no_grad():
         assert tree.survival_function(torch.zeros(2, 0), TIMES).shape == (1, 2, 5)
+
+
+@families
+@pytest.mark.parametrize("path", ["hbp", "soft"])
+def test_survival_time_is_where_the_curve_crosses_the_level(name, path):
+    tree, x = random_tree(name)
+    with torch.no_grad():
+        for level in (0.9, 0.5, 0.1):
+            time = tree.survival_time(x, level, path=path)
+            reached = torch.isfinite(time)
+            at = torch.where(reached, time, 1.0)
+            for number, row in [(0, 0), (1, 5), (2, 12)]:
+                if not reached[number, row]:
+                    continue
+                around = at[number, row] * torch.tensor([0.999999, 1.0, 1.000001], dtype=torch.float64)
+                before, here, after = tree.survival_function(x[row : row + 1], around, path=path)[number, 0]
+                assert before >= level - 1e-9
+                assert after <= level + 1e-9
+                assert float(here) == pytest.approx(level, abs=1e-5)
+
+
+def test_survival_time_is_infinite_where_the_curve_stays_above():
+    tree, x = random_tree("gompertz", depth=0)
+    with torch.no_grad():
+        tree.leaves[..., -1] = -2.0  # the hazard dies out
+        tree.leaves[..., 0] = -8.0
+        assert torch.isinf(tree.survival_time(0 * x, 0.5)).all()
+
+
+def test_collapsing_unused_splits_leaves_the_predictions():
+    tree, x = random_tree("weibull", depth=3)
+    with torch.no_grad():
+        tree.routing[:, 1, 0] = 30.0  # sends everything left
+        tree.routing[0, 2, 0] = -30.0
+        leaf, curves = tree.apply_leaf(x), tree.survival_function(x, TIMES)
+        tree.collapse_empty(x)
+        assert torch.equal(tree.apply_leaf(x), leaf)
+        torch.testing.assert_close(tree.survival_function(x, TIMES), curves)
+        assert (tree.routing[:, 1, 1:] == 0).all()
+        again = tree.apply_leaf(100 * x)[:, :, None] // 4  # rows never seen take the same side
+        split = (tree.routing_probability(100 * x)[:, :, 1] >= 0.5) | (again[..., 0] == 1)
+        assert split.all()
