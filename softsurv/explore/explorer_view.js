@@ -35,7 +35,7 @@ const explorer = (model) => {
       const p = model.nodes[n.parent], step = on.get(k), left = p.left === k;
       parts.push(`<path d="M${x(p)} ${y(p)}H${x(n)}V${y(n)}" fill="none" stroke="${step ? INK : "#b9bec5"}" stroke-width="${step ? 3 : 1}"/>`);
       const label = (left ? "yes " : "no ") + (step ? share(step.probability) : "");
-      parts.push(`<text x="${x(n) + (left ? 5 : -5)}" y="${y(p) + 16}" text-anchor="${left ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
+      parts.push(`<text x="${x(n) + (left ? 5 : -5)}" y="${y(p) + (p.lines.length * 13 + 8) / 2 + 14}" text-anchor="${left ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
     });
     model.nodes.forEach((n) => {
       if (n.leaf >= 0) return;

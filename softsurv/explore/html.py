@@ -63,7 +63,7 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
         f'aria-label="Survival tree with {view.n_leaves} leaves">'
     ]
     for node in view.nodes:
-        parts.append(_edge(view, node, centre, top))
+        parts.append(_edge(view, node, centre, top, max_terms))
     for node in view.nodes:
         if node.leaf >= 0:
             parts.append(_panel(tree.leaf_table_, node.leaf, centre[node.index], top, end))
@@ -76,23 +76,28 @@ def _middle(level: int) -> float:
     return MARGIN + (level + 0.42) * LEVEL_HEIGHT
 
 
-def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float) -> str:
+def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float, max_terms: int) -> str:
     if node.parent < 0:
         return ""
     parent = view.nodes[node.parent]
     start, end, high = centre[parent.index], centre[node.index], _middle(parent.level)
     low = top + 4 if node.leaf >= 0 else _middle(node.level)
     left = parent.left == node.index
-    word, anchor, shift = ("yes", "start", 2) if left else ("no", "end", -2)
+    word, anchor, shift = ("yes", "start", 4) if left else ("no", "end", -4)
+    below = high + len(_rule_lines(parent, max_terms)) * LINE_HEIGHT / 2 + 16
     line = f'<path d="M{start:.1f} {high:.1f}H{end:.1f}V{low:.1f}" fill="none" stroke="{MUTED}"/>'
-    label = f'<text x="{end + shift:.1f}" y="{high - 4:.1f}" text-anchor="{anchor}" fill="{MUTED}">{word}</text>'
+    label = f'<text x="{end + shift:.1f}" y="{below:.1f}" text-anchor="{anchor}" fill="{MUTED}">{word}</text>'
     return line + label
 
 
-def _rule_box(node: Node, x: float, max_terms: int) -> str:
+def _rule_lines(node: Node, max_terms: int) -> list[str]:
     assert node.split is not None
     characters = int(1.5 * LEAF_WIDTH / CHARACTER)
-    lines = wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
+    return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
+
+
+def _rule_box(node: Node, x: float, max_terms: int) -> str:
+    lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10
     y = _middle(node.level) - tall / 2

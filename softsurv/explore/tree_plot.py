@@ -37,6 +37,9 @@ LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0
 """Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, of
 the key to the lines, and the margin at the sides."""
 
+FONT = 8.5
+"""Points of the rules; at most 0.58 of it is an average character wide."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -101,7 +104,7 @@ def plot_tree(
     ax = _tree_axes(ax, view)
     place = _layout(ax, view)
     for node in view.nodes:
-        _draw_edge(ax, view, node, place)
+        _draw_edge(ax, view, node, place, max_terms)
     for node in view.branches:
         _draw_rule(ax, node, place, max_terms)
     for one in leaves:
@@ -153,8 +156,8 @@ def _layout(ax: Axes, view: TreeView) -> Layout:
     return Layout(centre, levels, foot, panel / height, top, unit, width)
 
 
-def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout) -> None:
-    """An elbow from the parent: across at the parent's height, then down; labelled at its turn."""
+def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout, max_terms: int) -> None:
+    """An elbow from the parent: across at the parent's height, then down; labelled just below the parent's box."""
     if node.parent < 0:
         return
     parent = view.nodes[node.parent]
@@ -163,35 +166,39 @@ def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout) -> None:
     low = place.panel_top if node.leaf >= 0 else place.level[node.level]
     ax.plot([start, end, end], [high, high, low], color=MUTED, linewidth=1.1, zorder=1, solid_joinstyle="round")
     left = parent.left == node.index
+    below = 0.6 * FONT * len(_rule_lines(parent, place, max_terms)) + 7  # points: half the box, and its padding
     ax.annotate(
         "yes" if left else "no",
         (end, high),
-        xytext=(0, 3),
+        xytext=(4 if left else -4, -below),
         textcoords="offset points",
         ha="left" if left else "right",
-        va="bottom",
-        fontsize=7.5,
+        va="top",
+        fontsize=FONT - 0.5,
         color=MUTED,
     )
 
 
 def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
-    """A rule in a box at most 1.5 leaves wide: between neighbours and clear of the vertical edges."""
-    assert node.split is not None
-    size = 8.5
-    characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * size / 72)), 12)
-    text = node.split.text(max_terms, name_limit=characters - 8)
+    """A rule in its box."""
     ax.text(
         place.centre[node.index],
         place.level[node.level],
-        "\n".join(wrapped(text, characters)),
+        "\n".join(_rule_lines(node, place, max_terms)),
         ha="center",
         va="center",
-        fontsize=size,
+        fontsize=FONT,
         color=INK,
         zorder=3,
         bbox={"boxstyle": "round,pad=0.35", "facecolor": RULE_FILL, "edgecolor": MUTED, "linewidth": 0.8},
     )
+
+
+def _rule_lines(node: Node, place: Layout, max_terms: int) -> list[str]:
+    """A rule in lines at most 1.5 leaves wide: between neighbours and clear of their vertical edges."""
+    assert node.split is not None
+    characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * FONT / 72)), 12)
+    return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
 def _draw_panel(

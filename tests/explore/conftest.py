@@ -126,7 +126,8 @@ def in_browser(browser):
     """Run a script after a page's own scripts and return the JSON value of its last expression."""
 
     def run(page, script):
-        tail = f'<script>document.body.innerHTML = ""; document.body.id = "RESULT" + ""; document.body.textContent = JSON.stringify((() => {{ {script} }})());</script></body>'
+        value = f"JSON.stringify((() => {{ {script} }})())"
+        tail = f"<script>document.body.textContent = {value};</script></body>"
         document, console = browser(page.replace("</body>", tail))
         assert console == []
         text = re.search(r"<body[^>]*>(.*)</body>", document, re.DOTALL).group(1)

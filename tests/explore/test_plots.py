@@ -1,0 +1,178 @@
+"""Every picture: takes axes, returns them, has labels with units and a legend; the tree's parts do not overlap."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from softsurv import SoftSurvivalTree
+from softsurv.errors import InvalidParameterError
+from softsurv.explore import (
+    fairness_frame,
+    plot_brier,
+    plot_calibration,
+    plot_cumulative_hazard,
+    plot_d_calibration,
+    plot_fairness_trend,
+    plot_feature_profile,
+    plot_hazard,
+    plot_leaf_curves,
+    plot_leaf_effects,
+    plot_routing_effects,
+    plot_size_quality,
+    plot_trace,
+    plot_tree,
+)
+from softsurv.explore.effect_plots import profile
+
+
+def axes():
+    return Figure(figsize=(7, 5)).subplots()
+
+
+PICTURES = {
+    "leaf_curves": (lambda s, ax: plot_leaf_curves(s.tree, s.test, ax, show_kaplan_meier=True), "Time (days)"),
+    "hazard": (lambda s, ax: plot_hazard(s.tree, s.test, ax), "Time (days)"),
+    "cumulative_hazard": (lambda s, ax: plot_cumulative_hazard(s.tree, s.test, ax), "Time (days)"),
+    "calibration": (lambda s, ax: plot_calibration(s.tree, s.test, [365, 1000], ax), "Predicted survival probability"),
+    "d_calibration": (
+        lambda s, ax: plot_d_calibration(s.tree, s.test, ax),
+        "Predicted survival probability at own time",
+    ),
+    "brier": (lambda s, ax: plot_brier(s.tree, s.test, ax), "Time (days)"),
+    "routing": (lambda s, ax: plot_routing_effects(s.tree, ax), "Effect on the log-odds of going left"),
+    "leaves": (lambda s, ax: plot_leaf_effects(s.tree, ax), "Effect over the feature's range"),
+    "trace": (lambda s, ax: plot_trace(s.tree, ax), "Round"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_use_the_axes_they_are_given(gbsg2, name):
+    draw, label = PICTURES[name]
+    ax = axes()
+    assert draw(gbsg2, ax) is ax
+    assert ax.get_xlabel().startswith(label)
+    assert ax.get_ylabel() or name in ("routing", "leaves")
+    assert ax.get_legend() is not None
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_make_their_own_axes(gbsg2, name):
+    assert PICTURES[name][0](gbsg2, None).figure.get_axes()
+
+
+def test_every_row_has_a_curve_in_the_colour_of_its_leaf(gbsg2):
+    ax = plot_leaf_curves(gbsg2.tree, gbsg2.test, axes(), max_curves=10_000)
+    lines = [c for c in ax.collections if isinstance(c, LineCollection)]
+    assert sum(len(c.get_segments()) for c in lines) == gbsg2.test.n
+    assert len(lines) == len(np.unique(gbsg2.tree.apply(gbsg2.test)))
+
+
+def test_empty_leaves_are_named(lopsided):
+    ax = plot_leaf_curves(lopsided.tree, lopsided.data, axes())
+    empty = np.flatnonzero(lopsided.tree.leaf_table_.n == 0)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert all(f"leaf {k}: no rows" in labels for k in empty)
+    tree = plot_tree(lopsided.tree, lopsided.data)
+    words = [text.get_text() for panel in tree.child_axes for text in panel.texts]
+    assert words.count("no rows\narrive here") == empty.size
+
+
+def boxes(ax):
+    """Extents of everything that must not overlap: rules, panels with their words, edge labels, the key."""
+    figure = ax.figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    found = [
+        ("rule", text.get_text(), text.get_bbox_patch().get_window_extent(renderer))
+        for text in ax.texts
+        if text.get_bbox_patch()
+    ]
+    found += [
+        ("edge", text.get_text(), text.get_window_extent(renderer)) for text in ax.texts if not text.get_bbox_patch()
+    ]
+    found += [("panel", panel.get_title(), panel.get_tightbbox(renderer)) for panel in ax.child_axes]
+    found.append(("key", "key", ax.get_legend().get_window_extent(renderer)))
+    return found
+
+
+@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump"])
+def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
+    subject = request.getfixturevalue(which)
+    data = getattr(subject, "data", None) or subject.test
+    ax = plot_tree(subject.tree, data, time_unit="days")
+    parts = boxes(ax)
+    for (_, one, a), (_, other, b) in itertools.combinations(parts, 2):
+        assert not a.overlaps(b), f"{one!r} overlaps {other!r}"
+    frame = ax.figure.bbox
+    for kind, name, box in parts:
+        inside = box.x0 >= frame.x0 - 1 and box.x1 <= frame.x1 + 1 and box.y0 >= frame.y0 - 1 and box.y1 <= frame.y1 + 1
+        assert inside, f"{kind} {name!r} is cut"
+
+
+def test_a_leaf_panel_holds_its_curves_and_numbers(gbsg2):
+    ax = plot_tree(gbsg2.tree, gbsg2.test, axes())
+    leaf = gbsg2.tree.apply(gbsg2.test)
+    for k, panel in enumerate(ax.child_axes):
+        rows = leaf == k
+        title = panel.get_title()
+        assert title.startswith(f"leaf {k}\n")
+        assert f"n = {rows.sum()}" in title
+        if rows.any():
+            assert f"events = {int(gbsg2.test.event[rows].sum())}" in title
+            assert "days" in title or "not reached" in title
+            assert len(panel.lines) == 3
+
+
+def test_profile_is_what_moving_the_feature_does(mixed):
+    X = mixed.data.X.iloc[:20]
+    shares, means = profile(mixed.tree, X, "age", [40.0, 80.0], 500.0)
+    moved = X.assign(age=80.0)
+    leaf = mixed.tree.apply(moved)
+    np.testing.assert_allclose(shares[1], [(leaf == k).mean() for k in range(4)])
+    assert means[1] == pytest.approx(mixed.tree.predict_expectation(moved, 500.0).mean())
+
+
+@pytest.mark.parametrize("feature", ["age", "grade", "marker"])
+def test_feature_profiles_of_numbers_and_categories(mixed, feature):
+    ax = plot_feature_profile(mixed.tree, mixed.data, feature, axes(), time_unit="days")
+    assert ax.get_xlabel() == feature
+
+
+def test_fairness_trend_over_rho(mixed):
+    settings = {"depth": 1, "l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.01, "n_restarts": 1}
+    trees = {rho: SoftSurvivalTree(fairness=rho, **settings).fit(mixed.data) for rho in (0, 20)}
+    frame = fairness_frame(trees, mixed.data, "f")
+    assert frame.loc[20, "mean_gap"] <= frame.loc[0, "mean_gap"]
+    assert frame["gini"].between(0, 1).all()
+    ax = plot_fairness_trend(trees, mixed.data, axes(), group="f")
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["0", "20"]
+
+
+def test_several_trees_share_a_brier_picture(gbsg2, stump):
+    ax = plot_brier({"soft": gbsg2.tree, "again": gbsg2.tree}, gbsg2.test, axes())
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [label.split(" (")[0] for label in labels] == ["soft", "again", "no features"]
+
+
+def test_size_against_quality():
+    path = pd.DataFrame({"leaves": [3, 1, 2], "training": [0.7, 1.0, 0.8]})
+    ax = plot_size_quality(path, axes())
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2, 3])
+    with pytest.raises(InvalidParameterError, match="path must have the column 'leaves'"):
+        plot_size_quality(path.drop(columns="leaves"))
+
+
+def test_what_cannot_be_drawn_is_said(stump, gbsg2):
+    with pytest.raises(InvalidParameterError, match="tree must have a branch node"):
+        plot_routing_effects(stump.tree)
+    with pytest.raises(InvalidParameterError, match="feature must be a column of the data, got 'nope'"):
+        plot_feature_profile(gbsg2.tree, gbsg2.test, "nope")
+
+
+def test_data_may_be_a_pair(gbsg2):
+    ax = plot_leaf_curves(gbsg2.tree, (gbsg2.test.X, gbsg2.test.y), axes(), time_unit="days")
+    assert ax.get_xlabel() == "Time (days)"

@@ -1,0 +1,93 @@
+"""Bootstrap, own-time survival and Brier curves against slow twins."""
+
+import numpy as np
+import pytest
+
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.explore.bootstrap import bootstrap_quality
+from softsurv.explore.quality import brier_frame, calibration_curves, own_survival, sensitive_rows
+from softsurv.metrics import d_calibration, integrated_brier_score, relative_integrated_brier_score
+from softsurv.metrics.auc import cumulative_dynamic_auc
+from softsurv.metrics.concordance import count_pairs
+from softsurv.nonparametric import kaplan_meier
+
+
+def test_point_values_are_those_of_evaluate(gbsg2):
+    found = bootstrap_quality(gbsg2.tree, gbsg2.test, n_boot=20)
+    expected = gbsg2.tree.evaluate(gbsg2.test)
+    for name, value in found["value"].items():
+        assert value == pytest.approx(expected[name], rel=1e-6)
+    assert found["value"].between(found["lower"], found["upper"]).all()
+
+
+def test_samples_are_those_of_repeated_rows(gbsg2):
+    """Measures of a sample of counts equal those of the table with its rows repeated."""
+    n_boot, seed = 20, 3
+    part = gbsg2.test.take(np.arange(60))
+    found = bootstrap_quality(gbsg2.tree, part, n_boot, seed, level=0.9)
+    drawn = np.random.default_rng(seed).multinomial(part.n, np.full(part.n, 1 / part.n), size=n_boot)
+    grid = np.linspace(*gbsg2.tree.evaluate(part)["range"], 100)
+    values = np.array([measures(gbsg2.tree, part, counts, grid) for counts in drawn])
+    np.testing.assert_allclose(found[["lower", "upper"]], np.quantile(values, [0.05, 0.95], axis=0).T, rtol=1e-5)
+
+
+def measures(tree, data, counts, grid):
+    sample = data.take(np.repeat(np.arange(data.n), counts))
+    time, event = sample.time.numpy(), sample.event.numpy()
+
+    def log_hazard(times):
+        with np.errstate(divide="ignore"):
+            return np.log(tree.predict_cumulative_hazard_function(sample.X, times=times))
+
+    pairs = count_pairs(time, event, log_hazard)
+    inside = grid[grid < time.max()]  # the AUC needs a control after each time
+    auc, _ = cumulative_dynamic_auc(time, event, log_hazard(inside), inside, tree.censoring_)
+    drop = -np.diff(kaplan_meier(time, event)(inside), prepend=1.0)
+    seen = drop > 0
+    survival = tree.predict_survival_function(sample.X, times=grid)
+    return [
+        pairs.concordance(),
+        pairs.concordance(pairs.uno_weight(tree.censoring_, tau=np.nextafter(grid[-1], np.inf))),
+        auc[seen] @ drop[seen] / drop[seen].sum(),
+        integrated_brier_score(time, event, survival, grid, tree.censoring_),
+    ]
+
+
+def test_same_seed_same_interval(gbsg2):
+    one, other = (bootstrap_quality(gbsg2.tree, gbsg2.test, 20, seed=5) for _ in range(2))
+    assert one.equals(other)
+    with pytest.raises(InvalidParameterError, match="n_boot must be at least 20, got 3"):
+        bootstrap_quality(gbsg2.tree, gbsg2.test, 3)
+
+
+def test_own_survival_matches_a_row_by_row_loop(gbsg2):
+    data = gbsg2.test
+    own = own_survival(gbsg2.tree, data)
+    for k in range(0, data.n, 50):
+        single = gbsg2.tree.predict_survival_function(data.X.iloc[[k]], times=[float(data.time[k])])
+        assert own[k] == pytest.approx(single[0, 0], rel=1e-12)
+    _, test = calibration_curves(gbsg2.tree, data, np.array([500.0]))
+    assert test.statistic == pytest.approx(d_calibration(data.time.numpy(), data.event.numpy(), own).statistic)
+
+
+def test_brier_curve_averages_to_the_integrated_score(gbsg2):
+    frame = brier_frame({"tree": gbsg2.tree}, gbsg2.test, n_times=100)
+    times = frame.index.to_numpy()
+    mean = np.trapezoid(frame["tree"], times) / (times[-1] - times[0])
+    assert mean == pytest.approx(gbsg2.tree.evaluate(gbsg2.test)["ibs"])
+    common = np.trapezoid(frame["no features"], times) / (times[-1] - times[0])
+    time, event = gbsg2.test.time.numpy(), gbsg2.test.event.numpy()
+    survival = gbsg2.tree.predict_survival_function(gbsg2.test.X, times=times)
+    share = relative_integrated_brier_score(
+        time, event, survival, times, gbsg2.tree.censoring_, kaplan_meier(time, event)
+    )
+    assert 1 - mean / common == pytest.approx(share)
+
+
+def test_the_sensitive_group_is_found_by_name(mixed, gbsg2):
+    member = sensitive_rows(mixed.data, "f")
+    assert member.sum() + sensitive_rows(mixed.data, "m").sum() == mixed.data.n
+    with pytest.raises(InvalidParameterError, match="group must be one of f, m, got 'x'"):
+        sensitive_rows(mixed.data, "x")
+    with pytest.raises(InvalidSurvivalDataError, match="data must hold a group"):
+        sensitive_rows(gbsg2.test)
