@@ -17,9 +17,8 @@ import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
-from numba.extending import intrinsic
 
-from softsurv.exact.jit import FAST
+from softsurv.exact.jit import FAST, intrinsic
 
 ENTRY_BYTES = 16 + 4 + 4 + 24
 MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag

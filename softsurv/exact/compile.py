@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from softsurv.exact.tasks.base import Task
+
+logger = logging.getLogger("softsurv")
 
 ENGINE = (
     "cache.py",
@@ -35,8 +38,27 @@ def specialise(task: Task) -> ModuleType:
     suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
     two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics})
     three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
-    names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_pairs")}
+    names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_sides")}
     return _execute("softsurv.exact.recursion", suffix, names | {"solve_lanes": three.solve_lanes})
+
+
+@cache
+def ready(task: Task) -> ModuleType:
+    """The recursion of a task, compiled or read from disk: the first search of a process waits here, not in its clock.
+
+    Says once, on the logger ``softsurv``, that it compiles.
+    """
+    from softsurv.exact.warm_up import run_once
+
+    module = specialise(task)
+    stats = module.solve.stats
+    cached = stats.cache_path is not None and any(
+        Path(stats.cache_path).glob(f"*{module.solve.py_func.__qualname__}*.nbi")
+    )
+    if not cached:
+        logger.warning("compiling the exact search for %r, once on this machine: about 20 seconds", task.name)
+    run_once(task, module)
+    return module
 
 
 @cache
@@ -55,7 +77,8 @@ def _execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType
     if found is None or found.origin is None:
         raise ImportError(f"template module {template} was not found")
     spec = importlib.util.spec_from_file_location(name, found.origin)
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise ImportError(f"template module {template} cannot be executed from {found.origin}")
     module = importlib.util.module_from_spec(spec)
     vars(module).update(names)
     sys.modules[name] = module

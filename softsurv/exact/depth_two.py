@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softsurv.exact.jit import inlined, kernel
-from softsurv.exact.kernels import add_pairs, add_singles, cumulate_singles, localise
+from softsurv.exact.kernels import STOP, add_singles, cumulate_singles, localise, order_by_bin
 
 if TYPE_CHECKING:
     from softsurv.exact.injected import leaf_costs, n_statistics
@@ -91,28 +91,22 @@ def _same_feature(problem, local, f):
 
 @inlined
 def _gather_row(local, f, s):
-    """Sums of (left of s, bin c) for all later bins c, from those of the split before; see `cumulate_singles`."""
+    """Bring the sums over (left of s, bin c) of later features from the split before to split s: rows by their bin."""
     width = local.side.shape[0]
-    b0, b1 = local.bin_start[f], local.bin_start[f + 1]
-    stride = local.size[1] * width
-    gather, pairs = local.gather, local.pairs
-    b = b0 + s - local.split_start[f]
-    first, last = b1 * width, stride
-    if b == b1:
-        for c in range(first, last):
-            gather[c] = local.single[c]
-        for b in range(b0, b1):
-            base = b * stride
-            for c in range(first, last):
-                gather[c] -= pairs[base + c]
-    elif local.chained[f] and b > b0:
-        base = b * stride
-        for c in range(first, last):
-            gather[c] += pairs[base + c]
-    else:
-        base = b * stride
-        for c in range(first, last):
-            gather[c] = pairs[base + c]
+    b1 = local.bin_start[f + 1]
+    b = s - local.split_start[f]
+    gather, active, stats = local.gather, local.active, local.stats
+    if b == 0 or not local.chained[f]:
+        for c in range(b1 * width, local.size[1] * width):
+            gather[c] = 0.0
+    for j in range(local.bucket[f, b], local.bucket[f, b + 1]):
+        i = local.by_bin[f, j]
+        a = local.n_active[i] - 1
+        while a >= 0 and active[i, a] >= b1:
+            at = active[i, a] * width
+            for k in range(width):
+                gather[at + k] += stats[i, k]
+            a -= 1
 
 
 @inlined
@@ -197,25 +191,22 @@ def _best_roots(problem, local):
 
 
 @kernel
-def sum_pairs(problem, local, n):
-    """Sums per bin and pair of bins of the localised subset, and leaf costs of both sides of every split."""
-    width = local.total.shape[0]
-    n_bins = local.size[1]
-    local.single[: n_bins * width] = 0.0
-    add_singles(local, 0, n)
+def sum_sides(problem, local):
+    """Sums and leaf costs of both sides of every split of the localised subset."""
+    local.single[: local.size[1] * local.total.shape[0]] = 0.0
+    add_singles(local)
     cumulate_singles(local)
     _price_sides(problem, local)
-    local.pairs[: n_bins * n_bins * width] = 0.0
-    add_pairs(local, 0, n)
 
 
 @kernel
 def solve_two(problem, rows, n, local):
     """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
     localise(problem, rows, n, local)
-    sum_pairs(problem, local, n)
+    order_by_bin(problem, rows, local)
+    sum_sides(problem, local)
     for f in range(local.size[0]):
         _same_feature(problem, local, f)
-        if local.split_start[f + 1] < local.size[2]:
+        if local.split_start[f + 1] < local.size[2] and local.control[STOP] == 0:
             _other_features(problem, local, f)
     _best_roots(problem, local)

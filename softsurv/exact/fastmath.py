@@ -7,7 +7,8 @@ from typing import Any
 from llvmlite import ir
 from numba import njit
 from numba.core import types
-from numba.extending import intrinsic
+
+from softsurv.exact.jit import intrinsic
 
 LN2 = 0.6931471805599453
 HALF_STEP = 0x0008000000000000  # half of one step of the exponent field, to round to the nearest power of two

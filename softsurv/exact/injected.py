@@ -16,8 +16,8 @@ leaf_costs: Callable[..., None]
 price: Callable[..., None]
 """(problem, batch, n, cost): leaf costs with the cost per leaf and the limit on rows per leaf."""
 
-sum_pairs: Callable[..., None]
-"""(problem, local, n): sums of a localised subset per bin and pair of bins, and leaf costs of both sides."""
+sum_sides: Callable[..., None]
+"""(problem, local): sums and leaf costs of both sides of every split of a localised subset."""
 
 solve_two: Callable[..., None]
 """(problem, rows, n, local): the base case over one subset."""

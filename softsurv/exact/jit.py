@@ -6,6 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit
+from numba.extending import intrinsic as _intrinsic
+
+intrinsic: Any = _intrinsic
+"""Numba's decorator, which hides a first argument from callers in a way that type checkers cannot follow."""
 
 FAST: dict[str, Any] = {
     "fastmath": {"nnan", "nsz", "contract", "reassoc"},
@@ -14,8 +18,10 @@ FAST: dict[str, Any] = {
     "nogil": True,
     "_nrt": False,
 }
-"""Options of numba. No reference counts: every array is owned by the caller for the whole call, and the atomic counts
-took three quarters of the time; so a kernel may not make arrays. Infinities are used, NaN never is, a zero divisor raises nothing, threads run side by side.
+"""Options of numba.
+
+No reference counts: every array is owned by the caller for the whole call, and the atomic counts took three quarters of
+the time; so a kernel may not make arrays. Infinities are used, NaN never is; a zero divisor raises nothing.
 
 Reordered sums are harmless: the sums are exact (`problem.round_to_grid`).
 """

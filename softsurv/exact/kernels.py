@@ -18,6 +18,9 @@ from numba import njit
 
 from softsurv.exact.jit import FAST
 
+STOP, CALLS, BLOCKS = 0, 1, 2
+"""Places in the control array: stop flag, base cases solved, runs over the lanes."""
+
 
 class Local(NamedTuple):
     """Scratch of one thread for the base case: a subset with its bins renumbered.
@@ -26,11 +29,12 @@ class Local(NamedTuple):
     """
 
     map: np.ndarray  # (G,) int32 local bin of a global code, -1 where left out
-    count: np.ndarray  # (G,) int32 rows per global code
+    per_code: np.ndarray  # (G,) int32 rows per global code
     chained: np.ndarray  # (P,) int8 1 where sums of local bins are cumulated (ordered), 0 nominal
     bin_start: np.ndarray  # (P + 1,) int32 first local bin of each local feature
     split_start: np.ndarray  # (P + 1,) int32 first local split of each local feature
     split_code: np.ndarray  # (G,) int32 global code of each local split
+    flipped: np.ndarray  # (G,) int8 1 where the bin that stands for an ordered split of two bins is its right side
     size: np.ndarray  # (4,) int64 local features, bins, splits, rows
     origin: np.ndarray  # (P + 1,) int32 the feature that a local feature is
     bucket: np.ndarray  # (P + 1, largest number of bins + 2) int32 where the rows of each local bin start in `by_bin`
@@ -40,19 +44,20 @@ class Local(NamedTuple):
     stats: np.ndarray  # (N, W) statistics of the subset's rows
     total: np.ndarray  # (W,)
     single: np.ndarray  # (G * W,) sums per local bin
-    pairs: np.ndarray  # (F * F * W,) sums per pair of local bins
+    pairs: np.ndarray  # (F * F * W,) sums per pair of local bins; empty where there are too many bins for the lanes
     side: np.ndarray  # (W, F) sums of the left side of each local split
     gather: np.ndarray  # (G * W,) sums of (left of one split, bin)
     batch: np.ndarray  # (W, B) leaves whose cost is asked for
     cost: np.ndarray  # (B,)
     leaf: np.ndarray  # (2, F) cost of either side as a leaf
     stump: np.ndarray  # (2, F) cost of either side with at most one more split
+    control: np.ndarray  # (8,) int64 shared by all threads: see `recursion.py`
     value: np.ndarray  # (5,) best cost with at most that many leaves
     root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf
 
 
 class Lanes(NamedTuple):
-    """Scratch of one thread for 8 splits and their 16 sides; flat arrays whose last axis is the lane (`depth_three.py`).
+    """Scratch of one thread for 8 splits and their 16 sides (`depth_three.py`); flat, the last axis is the lane.
 
     Two passes over the lanes, each with one side of every split.
     """
@@ -82,7 +87,7 @@ def localise(problem, rows, n, local):
     """Renumber the bins that occur in a subset; fills everything of `Local` up to ``total``."""
     gcode, start, nominal = problem.gcode, problem.code_start, problem.nominal
     n_features = nominal.shape[0]
-    count, table = local.count, local.map
+    count, table = local.per_code, local.map
     count[:] = 0
     for i in range(n):
         r = rows[i]
@@ -110,13 +115,15 @@ def localise(problem, rows, n, local):
             if count[g] > 0 and g != skipped:
                 table[g] = bins
                 local.split_code[splits] = g
+                local.flipped[splits] = 0
                 bins += 1
                 splits += 1
         if nominal[f] and present > 2:
             local.split_code[splits] = skipped
             splits += 1
-        elif present == 2 and not nominal[f]:
-            local.split_code[splits - 1] = min(skipped, local.split_code[splits - 1])
+        elif present == 2 and not nominal[f] and skipped < local.split_code[splits - 1]:
+            local.split_code[splits - 1] = skipped
+            local.flipped[splits - 1] = 1
         features += 1
     local.bin_start[features] = bins
     local.split_start[features] = splits
@@ -167,10 +174,10 @@ def order_by_bin(problem, rows, local):
 
 
 @njit(**FAST)
-def add_singles(local, begin, end):
-    """Add rows of the localised subset to the sums per bin."""
+def add_singles(local):
+    """Add the rows of the localised subset to the sums per bin."""
     width = local.stats.shape[1]
-    for i in range(begin, end):
+    for i in range(local.size[3]):
         for a in range(local.n_active[i]):
             at = local.active[i, a] * width
             for k in range(width):
@@ -178,13 +185,14 @@ def add_singles(local, begin, end):
 
 
 @njit(**FAST)
-def add_pairs(local, begin, end):
-    """Add rows of the localised subset to the sums per pair of bins: P^2/2 additions a row."""
+def sum_pairs(local):
+    """Sums of the localised subset per pair of bins: P^2/2 additions a row."""
     width = local.stats.shape[1]
     stride = local.size[1] * width
     pairs, active = local.pairs, local.active
+    pairs[: local.size[1] * stride] = 0.0
     if width == 2:
-        for i in range(begin, end):
+        for i in range(local.size[3]):
             first, second = local.stats[i, 0], local.stats[i, 1]
             m = local.n_active[i]
             for a in range(m - 1):
@@ -194,7 +202,7 @@ def add_pairs(local, begin, end):
                     pairs[at] += first
                     pairs[at + 1] += second
         return
-    for i in range(begin, end):
+    for i in range(local.size[3]):
         m = local.n_active[i]
         for a in range(m - 1):
             base = active[i, a] * stride

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +30,11 @@ class Problem(NamedTuple):
     complexity: float  # cost per leaf
     min_leaf: float  # least rows per leaf
     tolerance: float  # two objectives closer than this are the same
+    use_interval: bool  # the switches of `bounds.Bounds`
+    use_look_ahead: bool
+    use_cache: bool
+    use_base_case: bool
+    use_lanes: bool
 
 
 class Nodes(NamedTuple):
@@ -40,11 +44,12 @@ class Nodes(NamedTuple):
     key: np.ndarray  # (D, G, 2) uint64 key of the left side of each split
     floor: np.ndarray  # (D, G) equivalent-points bound of the left side
     total_floor: np.ndarray  # (D,)
+    choice: np.ndarray  # (D,) split and left leaves that the node chose
     bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
     order: np.ndarray  # (D, G) int32 splits in the order they are tried
     score: np.ndarray  # (D, G)
     two: np.ndarray  # (2, 5, G) for a node of depth three: values of both sides of each split with 1..4 leaves
-    count: np.ndarray  # (G,) int32 rows of the left side of each split
+    n_left: np.ndarray  # (G,) int32 rows of the left side of each split
     known: np.ndarray  # (2, G) int8 which of those are known
     fewer: np.ndarray  # (G,) int8 1 where the left side has fewer rows
 
@@ -58,6 +63,7 @@ class Shared(NamedTuple):
     bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per division
     best: np.ndarray  # (1,) objective of the incumbent
     choice: np.ndarray  # (1,) its first split and left leaves, packed
+    rank: np.ndarray  # (1,) int64 its place in the order; of equally good splits the first is kept
     lock: np.ndarray  # (1,) int64 spin lock of the incumbent
 
 
@@ -94,18 +100,19 @@ def sum_by_group(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.nda
     return out
 
 
-def new_local(problem: Problem) -> Local:
+def new_local(problem: Problem, control: np.ndarray) -> Local:
     """Scratch for the base case, large enough for every subset of the problem."""
     n, p = problem.gcode.shape
     g, w = len(problem.feature_of), problem.stats.shape[1]
-    f, batch = g, max(BATCH, 4 * g)
+    batch = max(BATCH, 4 * g)
     return Local(
         map=np.empty(g, np.int32),
-        count=np.empty(g, np.int32),
+        per_code=np.empty(g, np.int32),
         chained=np.empty(p + 1, np.int8),
         bin_start=np.empty(p + 1, np.int32),
         split_start=np.empty(p + 1, np.int32),
         split_code=np.empty(g, np.int32),
+        flipped=np.zeros(g, np.int8),
         size=np.zeros(4, np.int64),
         origin=np.empty(p + 1, np.int32),
         bucket=np.empty((p + 1, int(np.diff(problem.code_start).max(initial=1)) + 2), np.int32),
@@ -115,13 +122,14 @@ def new_local(problem: Problem) -> Local:
         stats=np.empty((n, w)),
         total=np.empty(w),
         single=np.empty(g * w),
-        pairs=np.empty(f * f * w),
+        pairs=np.empty(g * g * w if problem.use_lanes else 0),
         side=np.empty((w, g)),
         gather=np.empty(g * w),
         batch=np.empty((w, batch)),
         cost=np.empty(batch),
         leaf=np.empty((2, g)),
         stump=np.empty((2, g)),
+        control=control,
         value=np.empty(5),
         root=np.empty(5, np.int64),
     )
@@ -163,28 +171,18 @@ def new_lanes(problem: Problem) -> Lanes:
 
 def new_nodes(problem: Problem, depth: int) -> Nodes:
     """Scratch for the recursion down to ``depth``."""
-    n, g, d = len(problem.gcode), len(problem.feature_of), max(depth, 1)
+    n, g, d = len(problem.gcode), len(problem.feature_of), depth + 1
     return Nodes(
         rows=np.empty((d, n), np.int32),
         key=np.empty((d, g, 2), np.uint64),
         floor=np.empty((d, g)),
         total_floor=np.empty(d),
+        choice=np.zeros(d),
         bound=np.empty((d, 2, g)),
         order=np.empty((d, g), np.int32),
         score=np.empty((d, g)),
         two=np.empty((2, 5, g)),
-        count=np.empty(g, np.int32),
+        n_left=np.empty(g, np.int32),
         known=np.empty((2, g), np.int8),
         fewer=np.empty(g, np.int8),
-    )
-
-
-def is_power_of_two_grid(stats: np.ndarray) -> bool:
-    """Whether adding the rows in any order gives the same sums to the last bit (used by the tests)."""
-    shuffled = stats[np.random.default_rng(0).permutation(len(stats))]
-    return bool(
-        all(
-            math.fsum(stats[:, k]) == stats[:, k].cumsum()[-1] == shuffled[:, k].cumsum()[-1]
-            for k in range(stats.shape[1])
-        )
     )

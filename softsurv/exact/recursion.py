@@ -20,19 +20,20 @@ import numpy as np
 from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
 from softsurv.exact.depth_three import clear_lanes, enter_lane
 from softsurv.exact.jit import kernel
-from softsurv.exact.kernels import localise, order_by_bin, partition
+from softsurv.exact.kernels import BLOCKS, CALLS, STOP, localise, order_by_bin, partition, sum_pairs
 from softsurv.exact.simd import LANES
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import price, solve_lanes, solve_two, sum_pairs
+    from softsurv.exact.injected import price, solve_lanes, solve_two, sum_sides
 
-STOP, CALLS, SOLVED = 0, 1, 2  # places in `Shared.control`
 LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
 
 
 @kernel
-def store_two(low, high, local, cache):
+def store_two(problem, low, high, local, cache):
     """Keep the values that the base case has just found."""
+    if not problem.use_cache:
+        return
     value = local.value
     reserve = cache.tags.shape[0] >> 3  # places kept for subproblems above the base case, which hold the tree
     insert(cache, low, high, tag_of(2, 0), value[2], value[3], value[4], reserve)
@@ -41,7 +42,7 @@ def store_two(low, high, local, cache):
 @kernel
 def scan(problem, rows, n, level, nodes):
     """One pass over a subset: keys and equivalent-points floors of the left side of every split."""
-    key, floor, count = nodes.key[level], nodes.floor[level], nodes.count
+    key, floor, count = nodes.key[level], nodes.floor[level], nodes.n_left
     key[:] = 0
     floor[:] = 0.0
     count[:] = 0
@@ -82,13 +83,14 @@ def rank_splits(level, nodes, local):
 
 
 @kernel
-def reset_bounds(problem, level, nodes, bound, local):
+def reset_bounds(problem, level, nodes, bound, n_splits):
     """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
     floor, total = nodes.floor[level], nodes.total_floor[level]
-    for s in range(local.size[2]):
-        g = local.split_code[s]
-        bound[0, g] = floor[g] + problem.complexity
-        bound[1, g] = total - floor[g] + problem.complexity
+    leaf = problem.complexity if problem.use_look_ahead else 0.0
+    for s in range(n_splits):
+        g = nodes.order[level, s]
+        bound[0, g] = floor[g] + leaf
+        bound[1, g] = total - floor[g] + leaf
 
 
 @kernel
@@ -97,7 +99,7 @@ def raise_bounds(problem, bound, floor, split, left, right):
     f = problem.feature_of[split]
     bound[0, split] = max(bound[0, split], left)
     bound[1, split] = max(bound[1, split], right)
-    if problem.nominal[f]:
+    if problem.nominal[f] or not problem.use_interval:
         return
     for g in range(split + 1, problem.code_start[f + 1]):
         bound[0, g] = max(bound[0, g], left + floor[g] - floor[split])
@@ -113,19 +115,21 @@ def limits(depth, leaves):
 
 
 @kernel
-def look_up(cache, low, high, depth, leaves, upper):
-    """What the cache knows: (is it enough, value). A value at or above ``upper`` is a lower bound and enough."""
+def look_up(problem, cache, low, high, depth, leaves, upper):
+    """What the cache knows: (is it enough, value, choice). A value at or above ``upper`` is a bound and enough."""
+    if not problem.use_cache:
+        return False, -np.inf, UNKNOWN
     if depth == 2:
         at = find(cache, low, high, tag_of(2, 0))
         if at >= 0 and leaves >= 2:
-            return True, cache.values[at, leaves - 2]
-        return False, -np.inf
+            return True, cache.values[at, leaves - 2], UNKNOWN
+        return False, -np.inf, UNKNOWN
     at = find(cache, low, high, tag_of(depth, leaves))
     if at < 0:
-        return False, -np.inf
+        return False, -np.inf, UNKNOWN
     if cache.values[at, 1] < np.inf:
-        return True, cache.values[at, 1]
-    return cache.values[at, 0] >= upper, cache.values[at, 0]
+        return True, cache.values[at, 1], cache.values[at, 2]
+    return cache.values[at, 0] >= upper, cache.values[at, 0], UNKNOWN
 
 
 @kernel
@@ -141,8 +145,10 @@ def leaf_value(problem, rows, n, local):
 
 
 @kernel
-def keep(low, high, depth, leaves, best, choice, cache):
+def keep(problem, low, high, depth, leaves, best, choice, cache):
     """Keep an optimum with its first split, or a lower bound where no solution was found below the upper bound."""
+    if not problem.use_cache:
+        return
     tag = tag_of(depth, leaves)
     at = find(cache, low, high, tag)
     if at < 0:
@@ -155,16 +161,21 @@ def keep(low, high, depth, leaves, best, choice, cache):
 
 
 @kernel
-def announce(shared, value, choice, tolerance):
-    """Offer a solution of the whole problem to all threads; returns the best one."""
+def announce(shared, value, choice, rank, tolerance):
+    """Offer a solution of the whole problem to all threads; returns the best one: (value, choice, rank).
+
+    Of equally good ones the split with the lowest rank is kept, so that the tree does not depend on the threads.
+    """
     while not compare_and_swap(shared.lock, 0, np.int64(0), np.int64(1)):
         pass
-    if value < shared.best[0] - tolerance or (value <= shared.best[0] and choice < shared.choice[0]):
+    better = value < shared.best[0] - tolerance
+    if choice > UNKNOWN and (better or (value <= shared.best[0] + tolerance and rank < shared.rank[0])):
         shared.best[0] = value
         shared.choice[0] = choice
-    best = shared.best[0]
+        shared.rank[0] = rank
+    best, chosen, ranked = shared.best[0], shared.choice[0], shared.rank[0]
     fetch_add(shared.lock, 0, np.int64(-1))
-    return best
+    return best, chosen, ranked
 
 
 @kernel
@@ -184,13 +195,13 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
     key, two = nodes.key[level], nodes.two
     for s in range(local.size[2]):
         g = local.split_code[s]
-        nodes.fewer[s] = 1 if 2 * nodes.count[g] <= n else 0
+        nodes.fewer[s] = 1 if 2 * nodes.n_left[g] <= n else 0
         for side in range(2):
             nodes.known[side, g] = 0
-            two[side, 1, g] = local.leaf[side, s]
+            two[side, 1, g] = local.leaf[side ^ local.flipped[s], s]
             side_low = key[g, 0] if side == 0 else low - key[g, 0]
             side_high = key[g, 1] if side == 0 else high - key[g, 1]
-            at = find(cache, side_low, side_high, tag_of(2, 0))
+            at = find(cache, side_low, side_high, tag_of(2, 0)) if problem.use_cache else np.int64(-1)
             if at >= 0:
                 nodes.known[side, g] = 1
                 for most in range(2, 5):
@@ -201,7 +212,7 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
 def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, local, lanes, cache, shared, problem):
     """Run the base case over the filled lanes and keep the values."""
     shared.control[CALLS] += filled * passes
-    shared.control[3] += 1
+    shared.control[BLOCKS] += 1
     solve_lanes(problem, local, lanes, passes)
     reserve = cache.tags.shape[0] >> 3
     key = nodes.key[level]
@@ -219,7 +230,8 @@ def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, 
             nodes.two[side, 2, g], nodes.two[side, 3, g], nodes.two[side, 4, g] = two, three, four
             side_low = key[g, 0] if side == 0 else low - key[g, 0]
             side_high = key[g, 1] if side == 0 else high - key[g, 1]
-            insert(cache, side_low, side_high, tag_of(2, 0), two, three, four, reserve)
+            if problem.use_cache:
+                insert(cache, side_low, side_high, tag_of(2, 0), two, three, four, reserve)
 
 
 @kernel
@@ -231,11 +243,14 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     """
     localise(problem, rows, n, local)
     order_by_bin(problem, rows, local)
-    sum_pairs(problem, local, n)
+    sum_sides(problem, local)
+    sum_pairs(local)
     scan(problem, rows, n, level, nodes)
     open_three(problem, n, low, high, level, nodes, local, cache)
     bound, two, floor = nodes.bound[level], nodes.two, nodes.floor[level]
-    reset_bounds(problem, level, nodes, bound, local)
+    for s in range(local.size[2]):
+        nodes.order[level, s] = local.split_code[s]
+    reset_bounds(problem, level, nodes, bound, local.size[2])
     tolerance, n_splits, most = problem.tolerance, local.size[2], min(4, leaves - 1)
     best, choice = upper, UNKNOWN
     for k in range(local.total.shape[0]):
@@ -282,30 +297,97 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
 
 
 @kernel
+def solve_two_plainly(problem, rows, n, level, nodes, local):
+    """As `solve_two`, by one partition of the rows per split: shows what the base case saves."""
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    n_splits = local.size[2]
+    two, three, four = np.inf, np.inf, np.inf
+    for s in range(n_splits):
+        nodes.order[level, s] = local.split_code[s]
+    one = leaf_value(problem, rows, n, local)
+    for s in range(n_splits):
+        split = nodes.order[level, s]
+        n_left = partition(problem, rows, n, split, problem.feature_of[split], nodes.rows[level], 0)
+        leaf_left = leaf_right = stump_left = stump_right = 0.0
+        for side in range(2):
+            begin, end = (0, n_left) if side == 0 else (n_left, n)
+            here = nodes.rows[level][begin:end]
+            leaf = leaf_value(problem, here, end - begin, local)
+            stump = leaf
+            localise(problem, here, end - begin, local)
+            sum_sides(problem, local)
+            for t in range(local.size[2]):
+                stump = min(stump, local.leaf[0, t] + local.leaf[1, t])
+            if side == 0:
+                leaf_left, stump_left = leaf, stump
+            else:
+                leaf_right, stump_right = leaf, stump
+        two = min(two, leaf_left + leaf_right)
+        three = min(three, min(leaf_left + stump_right, stump_left + leaf_right))
+        four = min(four, stump_left + stump_right)
+    local.value[1] = one
+    local.value[2] = min(one, two)
+    local.value[3] = min(local.value[2], three)
+    local.value[4] = min(local.value[3], four)
+    local.root[4] = -1
+
+
+@kernel
+def look_first(problem, rows, n, level, nodes, local):
+    """The base case over a node's own rows: an upper bound, and the order in which splits are tried."""
+    local.control[CALLS] += 1
+    if problem.use_base_case:
+        solve_two(problem, rows, n, local)
+        return
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    value = leaf_value(problem, rows, n, local)
+    for most in range(1, 5):
+        local.value[most] = value
+    local.root[4] = -1
+
+
+@kernel
 def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
-    """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not."""
+    """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not.
+
+    ``nodes.choice[level]`` tells the split chosen, packed with the leaves of its left side.
+    """
+    nodes.choice[level] = LEAF
     if leaves == 1:
         return leaf_value(problem, rows, n, local)
-    found, value = look_up(cache, low, high, depth, leaves, upper)
+    found, value, choice = look_up(problem, cache, low, high, depth, leaves, upper)
     if found and level > 0:
+        nodes.choice[level] = choice
         return value
     tolerance = problem.tolerance
-    if depth == 3 and level > 0:
+    if depth == 2:
+        shared.control[CALLS] += 1
+        if problem.use_base_case:
+            solve_two(problem, rows, n, local)
+        else:
+            solve_two_plainly(problem, rows, n, level, nodes, local)
+        if shared.control[STOP] == 0:
+            store_two(problem, low, high, local, cache)
+        return local.value[leaves]
+    if depth == 3 and level > 0 and problem.use_lanes:
         best, choice = solve_three(
             problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared
         )
         if shared.control[STOP] == 0:
-            keep(low, high, depth, leaves, best, choice, cache)
+            keep(problem, low, high, depth, leaves, best, choice, cache)
+        nodes.choice[level] = choice
         return best
-    shared.control[CALLS] += 1
-    solve_two(problem, rows, n, local)
-    store_two(low, high, local, cache)
-    if depth == 2:
-        return local.value[leaves]
+    look_first(problem, rows, n, level, nodes, local)
+    if shared.control[STOP] != 0:
+        return upper
+    if problem.use_base_case:
+        store_two(problem, low, high, local, cache)
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
-    if local.value[4] < best - tolerance:
+    if local.value[4] < best - tolerance and local.root[4] >= 0:
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
     n_splits = rank_splits(level, nodes, local)
@@ -324,48 +406,53 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         if level == 0:
             bound = shared.bound[turn]
         else:
-            for i in range(n_splits):
-                g = nodes.order[level, i]
-                bound[0, g] = floor[g] + problem.complexity
-                bound[1, g] = nodes.total_floor[level] - floor[g] + problem.complexity
-        i = -1
+            reset_bounds(problem, level, nodes, bound, n_splits)
+        i, rank = np.int64(-1), np.int64(-1)
         while True:
             i += 1
             if level == 0:
                 i = fetch_add(shared.next, turn, np.int64(1))
-                best = announce(shared, best, choice, tolerance)
+                best, choice, rank = announce(shared, best, choice, rank, tolerance)
             if i >= n_splits:
                 break
             split = shared.order[i] if level == 0 else nodes.order[level, i]
+            limit = best - tolerance
+            if level == 0 and turn * n_splits + i < rank:
+                limit = best + tolerance  # an equally good split that comes earlier is preferred
             left, right = bound[0, split], bound[1, split]
-            if left + right >= best - tolerance:
+            if left + right >= limit:
                 continue
             left_low, left_high = key[split, 0], key[split, 1]
             right_low, right_high = low - left_low, high - left_high
-            left_known, value = look_up(cache, left_low, left_high, left_depth, left_most, np.inf)
+            left_known, value, _ = look_up(problem, cache, left_low, left_high, left_depth, left_most, np.inf)
             left = max(left, value)
-            right_known, value = look_up(cache, right_low, right_high, right_depth, right_most, np.inf)
+            right_known, value, _ = look_up(problem, cache, right_low, right_high, right_depth, right_most, np.inf)
             right = max(right, value)
-            if not (left_known and right_known) and left + right < best - tolerance:
+            if not (left_known and right_known) and left + right < limit:
                 n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
                 for side in range(2):
-                    if left + right >= best - tolerance:
+                    if left + right >= limit:
                         break
                     if side == 0 and not left_known:
                         left = solve(
                             problem, here[:n_left], n_left, left_low, left_high, left_depth, left_most,
-                            best - right, level + 1, nodes, local, lanes, cache, shared,
+                            limit - right, level + 1, nodes, local, lanes, cache, shared,
                         )  # fmt: skip
                     elif side == 1 and not right_known:
                         right = solve(
                             problem, here[n_left:n], n - n_left, right_low, right_high, right_depth, right_most,
-                            best - left, level + 1, nodes, local, lanes, cache, shared,
+                            limit - left, level + 1, nodes, local, lanes, cache, shared,
                         )  # fmt: skip
                     if shared.control[STOP] != 0:
+                        if level == 0:
+                            announce(shared, best, choice, rank, tolerance)
                         return best
             raise_bounds(problem, bound, floor, split, left, right)
-            if left + right < best - tolerance:
+            if left + right < limit:
                 best = left + right
                 choice = np.float64(split) * MAX_LEAVES + left_leaves
-    keep(low, high, depth, leaves, best, choice, cache)
+                rank = turn * n_splits + i
+    if level > 0:
+        keep(problem, low, high, depth, leaves, best, choice, cache)
+    nodes.choice[level] = choice
     return best

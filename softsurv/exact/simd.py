@@ -14,7 +14,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, overload, register_model
+
+from softsurv.exact.jit import intrinsic
 
 LANES = 8
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)

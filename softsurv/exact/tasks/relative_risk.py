@@ -24,7 +24,7 @@ TASK = Task("relative_risk", 2, leaf_costs)
 
 
 def baseline_hazard(baseline: np.ndarray, n: int) -> np.ndarray:
-    """Nelson-Aalen values at the training times (N,), with 0 replaced by 1/(n + 1) as the reference implementation does."""
+    """Nelson-Aalen at the training times (N,), 0 replaced by 1/(n + 1) as the reference implementation does."""
     return np.where(baseline > 0.0, baseline, 1.0 / (n + 1))
 
 

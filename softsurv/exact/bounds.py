@@ -1,0 +1,61 @@
+"""The bounds of the exact search, with their proofs. The code that applies them is in `recursion.py`.
+
+Notation: opt(S, d, l) is the least objective of a tree over the rows S with depth <= d and <= l leaves, the cost per
+leaf c included; cost(L) is the task's cost of one leaf. A task is *superadditive* where
+cost(A u B) >= cost(A) + cost(B) for disjoint A, B. It suffices that cost(L) = min over labels of a loss summed over the
+rows of L: the label that is best for A u B is available to A and to B. Relative risk is such a minimum (the label is
+theta, paper `surtree` eq. 7, 9; the infimum for a leaf without events is 0), and so is misclassification.
+
+Lemma (restriction). For a superadditive task and S' within S, opt(S, d, l) >= opt(S', d, l) + the sum of cost(g) over
+the groups g of equal rows of S minus S'. *Proof.* Take an optimal tree of S. Each of its leaves L splits into its part
+in S' and the groups of equal rows outside S', and by superadditivity costs at least the sum of their costs. The first
+parts form a tree of S' of the same shape (its empty leaves cost 0 and can be cut off, which only lowers c times the
+leaves), so they cost at least opt(S', d, l). With a limit m > 1 on rows per leaf the restricted tree may break the
+limit, and the value of S' under the limit need not bound it: the interval bound is switched off (`interval_applies`).
+
+equivalent points (papers `gosdt`, Theorem H.2; `osst`, section 2.2)
+    The lemma with S' empty: opt(S, d, l) >= sum over groups of cost(g) + c.
+interval (DESIGN 6)
+    For thresholds a < b of an ordered feature the left side of a lies within that of b, so
+    opt(left of b) >= opt(left of a) + groups between, and likewise on the right. A split whose two bounds add up to the
+    incumbent or more is passed over; coarse-to-fine order closes whole intervals between two evaluated thresholds.
+look-ahead (paper `gosdt`, Theorem B.4, one-step)
+    A split has at least two leaves, so it costs at least the equivalent points of S plus 2 c.
+cached bounds (paper `surtree`, section 4)
+    A subset abandoned at an upper bound u has opt >= u under the same limits; whoever meets it again uses that.
+upper bounds
+    The second side of a split is solved only below incumbent minus (bound of) the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Switches of the search, all on; the result does not depend on them, only the time (tests, ablation).
+
+    Attributes
+    ----------
+    equivalent_points, interval, look_ahead : bool
+        The bounds of this module.
+    cache : bool
+        Keep solved subsets and bounds.
+    base_case : bool
+        Solve trees of depth two from sums over pairs of splits rather than by partitioning rows.
+    lanes : bool
+        Solve the base cases below a node eight splits at a time.
+    """
+
+    equivalent_points: bool = True
+    interval: bool = True
+    look_ahead: bool = True
+    cache: bool = True
+    base_case: bool = True
+    lanes: bool = True
+
+
+def interval_applies(superadditive: bool, min_leaf: float) -> bool:
+    """Whether the lemma above holds for the sides of splits: superadditive, and no limit on rows per leaf."""
+    return superadditive and min_leaf <= 1

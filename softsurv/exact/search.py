@@ -1,0 +1,412 @@
+"""The exact search from outside: prepare, run the compiled recursion in threads, read the tree out of the cache."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.errors import InvalidParameterError
+from softsurv.exact import problem as arrays
+from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.cache import MAX_LEAVES, new_cache
+from softsurv.exact.compile import ready
+from softsurv.exact.kernels import BLOCKS, CALLS, STOP
+from softsurv.exact.tasks.base import Task
+from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.results import FitReport, Status
+
+MAX_DEPTH = 10
+"""Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
+
+LANE_CODES = 256
+"""With more bins than this (all features together) the children of a node of depth three are solved one by one: many
+bins do not occur in a child, and the interval bound prunes better between single solutions."""
+
+POLL_SECONDS = 0.05
+"""How often the time limit, Ctrl-C and the progress bar are looked after; a tenth of the promised 0.5 s."""
+
+RELATIVE_TOLERANCE = 1e-10
+"""Objectives closer than this times the root's cost are the same: costs carry rounding errors of about 1e-13."""
+
+Progress = Callable[[float, float, float], None]
+"""Called with (share of the root's splits done, lower bound, incumbent)."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A tree with its objective, how good it is proven to be, and why the search ended."""
+
+    tree: CodeTree
+    report: FitReport
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Outcome of one run of the recursion at a fixed limit on depth."""
+
+    value: float
+    choice: float
+    lower_bound: float
+    status: Status
+
+
+@dataclass
+class Clock:
+    """Time limit and interruption of one call, shared by all its runs."""
+
+    limit: float
+    begin: float = field(default_factory=time.perf_counter)
+    interrupted: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the call began."""
+        return time.perf_counter() - self.begin
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self.limit - self.seconds
+
+    @property
+    def status(self) -> Status:
+        """Why the search has to end now, or `Status.OPTIMAL` where it need not."""
+        if self.interrupted:
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if self.left <= 0 else Status.OPTIMAL
+
+
+class Search:
+    """Exact search over one training set; the cache serves all calls with any limits on depth and leaves.
+
+    Parameters
+    ----------
+    task : Task
+    codes : (N, P) int
+        Bin of each row on each feature, 0 .. n_codes[p] - 1.
+    n_codes : (P,) int
+        Number of bins of each feature.
+    nominal : (P,) bool
+        Features of which one level is split from the rest; the others are ordered.
+    statistics : (N, K)
+        Task statistics of each row, weights included.
+    offset : (N,), optional
+        Part of the objective that no split changes, per row: makes the cost of any leaf, offsets added, >= 0.
+    min_leaf : int
+        Least rows per leaf.
+    complexity : float
+        Cost per leaf, >= 0, in the units of the summed costs.
+    bounds : Bounds
+    memory_limit : float
+        Bytes for the cache. A full cache makes the search slower, not inexact.
+
+    Raises
+    ------
+    InvalidParameterError
+        Where ``min_leaf`` exceeds the number of rows.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        codes: NDArray[np.integer],
+        n_codes: NDArray[np.integer],
+        nominal: NDArray[np.bool_],
+        statistics: NDArray[np.float64],
+        offset: NDArray[np.float64] | None = None,
+        *,
+        min_leaf: int = 1,
+        complexity: float = 0.0,
+        bounds: Bounds | None = None,
+        memory_limit: float = 1e9,
+    ) -> None:
+        if min_leaf > len(codes):
+            raise InvalidParameterError(
+                f"min_samples_leaf must be at most the number of rows, {len(codes)}, got {min_leaf}"
+            )
+        self.task, self.bounds, self.min_leaf = task, bounds or Bounds(), min_leaf
+        self.complexity = complexity
+        first, group = arrays.merge_equal_rows(codes)
+        offset = np.zeros(len(codes)) if offset is None else offset
+        self.constant = math.fsum(offset)
+        self.exact_sums = arrays.sum_by_group(statistics, group, len(first))  # (U, K) as given, for the tree
+        columns = np.column_stack([statistics, np.ones(len(codes))]) if min_leaf > 1 else statistics
+        self.problem = self._problem(codes[first], n_codes, nominal, columns, offset, group)
+        self.cache = new_cache(memory_limit)
+        self.control = np.zeros(8, np.int64)
+        self.scratch = [self._new_scratch()]
+        self.rows = np.arange(len(first), dtype=np.int32)
+        key = self.problem.keys.sum(axis=0, dtype=np.uint64)
+        self.key = key[0], key[1]
+        self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
+
+    def _problem(self, codes: Any, n_codes: Any, nominal: Any, columns: Any, offset: Any, group: Any) -> arrays.Problem:
+        start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
+        stats = arrays.sum_by_group(arrays.round_to_grid(columns), group, len(codes))
+        points = self.bounds.equivalent_points and self.task.superadditive
+        own = self.task.costs(stats[:, : self.task.n_statistics])
+        floor = own if points else -np.bincount(group, weights=offset, minlength=len(codes))
+        total = self.task.costs(stats[:, : self.task.n_statistics].sum(axis=0, keepdims=True))[0]
+        return arrays.Problem(
+            gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
+            code_start=start,
+            nominal=np.array(nominal, dtype=np.bool_),
+            feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
+            stats=stats,
+            floor=floor,
+            keys=np.random.default_rng(0).integers(0, 2**64, (len(codes), 2), dtype=np.uint64),
+            complexity=float(self.complexity),
+            min_leaf=float(self.min_leaf),
+            tolerance=RELATIVE_TOLERANCE * max(1.0, abs(float(total)), abs(self.constant)),
+            use_interval=self.bounds.interval and interval_applies(self.task.superadditive, self.min_leaf),
+            use_look_ahead=self.bounds.look_ahead,
+            use_cache=self.bounds.cache,
+            use_base_case=self.bounds.base_case,
+            use_lanes=bool(self.bounds.lanes and self.bounds.base_case and start[-1] <= LANE_CODES),
+        )
+
+    def _new_scratch(self) -> tuple[Any, Any, Any]:
+        return (
+            arrays.new_nodes(self.problem, MAX_DEPTH),
+            arrays.new_local(self.problem, self.control),
+            arrays.new_lanes(self.problem),
+        )
+
+    # -- solving -------------------------------------------------------------------------------------------------
+    def solve(
+        self,
+        depth: int,
+        leaves: int | None = None,
+        *,
+        time_limit: float = math.inf,
+        n_jobs: int = 1,
+        progress: Progress | None = None,
+        clock: Clock | None = None,
+    ) -> Solution:
+        """Best tree with at most this depth and that many leaves.
+
+        Shallow trees come first, so that there is an incumbent from the first millisecond; each depth orders the
+        splits of the next by what it found.
+
+        Parameters
+        ----------
+        depth : int
+            0 to 10.
+        leaves : int, optional
+            At least 1; ``2**depth`` by default.
+        time_limit : float
+            Seconds; compilation is not counted.
+        n_jobs : int
+            Threads. The tree does not depend on it.
+        progress : callable, optional
+        clock : Clock, optional
+            Shared by several calls; overrides ``time_limit``.
+        """
+        module = ready(self.task)
+        clock = clock or Clock(time_limit)
+        begin = clock.seconds
+        leaves = min(leaves or 1 << depth, 1 << depth)
+        depth = min(depth, leaves - 1)
+        tree = self._shallow_tree(module, min(depth, 2), min(leaves, 4))
+        value, trace = self._search_value(tree), [self.objective(tree)]
+        run = _Run(value, LEAF_CHOICE, value, Status.OPTIMAL)
+        for limit in range(3, depth + 1):
+            shared = self._new_shared(min(leaves, 1 << limit), value, self._root_bounds())
+            run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress)
+            promise = self._promise(shared, limit)
+            if run.choice >= 0:
+                tree = self._tree_of(module, run.choice, limit, min(leaves, 1 << limit))
+                value = run.value
+                trace.append(self.objective(tree))
+            if run.status != Status.OPTIMAL:
+                break
+            self.order = self.order[np.argsort(promise[self.order], kind="stable")]
+        objective = self.objective(tree)
+        optimal = run.status == Status.OPTIMAL
+        bound = objective if optimal else min(run.lower_bound + self.constant, objective)
+        details = {
+            "base_cases": int(self.control[CALLS]),
+            "lane_runs": int(self.control[BLOCKS]),
+            "cache_entries": int(min(self.cache.used[0], len(self.cache.tags))),
+            "cache_full": bool(self.cache.used[0] >= len(self.cache.tags) * 7 // 8),
+            "distinct_rows": len(self.rows),
+        }
+        return Solution(tree, FitReport(run.status, objective, bound, clock.seconds - begin, tuple(trace), details))
+
+    def path(
+        self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any
+    ) -> list[Solution]:
+        """Best trees with at most 1, 2, ..., ``leaves`` leaves, from one cache; shorter where time ran out."""
+        clock = how.pop("clock", None) or Clock(time_limit)
+        solutions: list[Solution] = []
+        for most in range(1, min(leaves or 1 << depth, 1 << depth) + 1):
+            solution = self.solve(depth, most, clock=clock, **how)
+            solutions.append(solution)
+            if solution.report.status != Status.OPTIMAL:
+                break
+        return solutions
+
+    def objective(self, tree: CodeTree) -> float:
+        """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
+        return self._search_value(tree) + self.constant
+
+    def _search_value(self, tree: CodeTree) -> float:
+        return math.fsum(self.task.costs(tree.sums[tree.leaves])) + self.complexity * tree.n_leaves
+
+    # -- one depth -----------------------------------------------------------------------------------------------
+    def _new_shared(self, leaves: int, value: float, sides: Any) -> arrays.Shared:
+        """State that threads share: an incumbent's objective and bounds of both sides of the root's splits, (2, G)."""
+        return arrays.Shared(
+            control=self.control,
+            next=np.zeros(leaves, np.int64),
+            order=self.order,
+            bound=np.repeat(sides[None], leaves, axis=0),
+            best=np.array([value]),
+            choice=np.array([UNKNOWN_CHOICE]),
+            rank=np.array([-1]),
+            lock=np.zeros(1, np.int64),
+        )
+
+    def _root_bounds(self) -> NDArray[np.float64]:
+        """Equivalent-points bound of both sides of the root's splits, (2, G)."""
+        p = self.problem
+        floor = np.bincount(p.gcode.ravel(), np.repeat(p.floor, p.gcode.shape[1]), len(p.feature_of))
+        for f in np.flatnonzero(~p.nominal):
+            here = slice(p.code_start[f], p.code_start[f + 1])
+            floor[here] = floor[here].cumsum()
+        leaf = p.complexity if p.use_look_ahead else 0.0
+        return np.stack([floor, p.floor.sum() - floor]) + leaf
+
+    def _run(
+        self, module: Any, shared: Any, depth: int, leaves: int, clock: Clock, n_jobs: int, progress: Progress | None
+    ) -> _Run:
+        """Run the recursion in threads and look after the clock."""
+        while len(self.scratch) < n_jobs:
+            self.scratch.append(self._new_scratch())
+        self.control[STOP] = 0
+        upper = float(shared.best[0])
+        threads = [
+            threading.Thread(target=self._work, args=(module, shared, depth, leaves, upper, scratch), daemon=True)
+            for scratch in self.scratch[:n_jobs]
+        ]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            try:
+                for thread in threads:
+                    thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
+                if progress is not None:
+                    done = min(1.0, shared.next.max() / max(len(shared.order), 1))
+                    progress(
+                        done, self._lower_bound(shared, depth) + self.constant, float(shared.best[0]) + self.constant
+                    )
+            except KeyboardInterrupt:
+                clock.interrupted = True
+            if clock.status != Status.OPTIMAL:
+                self.control[STOP] = 1
+        status = clock.status if self.control[STOP] else Status.OPTIMAL
+        value = float(shared.best[0])
+        bound = value if status == Status.OPTIMAL else min(value, self._lower_bound(shared, depth))
+        return _Run(value, float(shared.choice[0]), bound, status)
+
+    def _work(self, module: Any, shared: Any, depth: int, leaves: int, upper: float, scratch: Any) -> None:
+        nodes, local, lanes = scratch
+        module.solve(
+            self.problem, self.rows, len(self.rows), *self.key, depth, leaves, upper, 0,
+            nodes, local, lanes, self.cache, shared,
+        )  # fmt: skip
+
+    def _promise(self, shared: arrays.Shared, depth: int) -> NDArray[np.float64]:
+        """Lower bound of the best tree with each of the root's splits first, (G,)."""
+        leaves = len(shared.bound)
+        child = 1 << (depth - 1)
+        turns = np.arange(leaves)
+        left = leaves // 2 + (turns + 1) // 2 * (1 - 2 * (turns & 1))  # as `recursion.solve` divides the leaves
+        used = (left >= 1) & (leaves - left >= 1) & (left <= child) & (leaves - left <= child)
+        return shared.bound[used].sum(axis=1).min(axis=0)
+
+    def _lower_bound(self, shared: arrays.Shared, depth: int) -> float:
+        """What the root's bounds prove: every tree is no better than the incumbent or has one of the splits first."""
+        return float(min(shared.best[0], self._promise(shared, depth)[self.order].min(initial=math.inf)))
+
+    # -- reading the tree ----------------------------------------------------------------------------------------
+    def _shallow_tree(self, module: Any, depth: int, leaves: int) -> CodeTree:
+        builder = TreeBuilder()
+        self.control[STOP] = 0
+        self._grow(module, builder, self.rows, depth, leaves, None)
+        if not len(self.order):
+            local = self.scratch[0][1]
+            module.solve_two(self.problem, self.rows, len(self.rows), local)
+            n = local.size[2]
+            self.order = local.split_code[:n][np.argsort(local.stump[:, :n].sum(axis=0), kind="stable")].copy()
+        return builder.tree()
+
+    def _tree_of(self, module: Any, choice: float, depth: int, leaves: int) -> CodeTree:
+        builder = TreeBuilder()
+        self.control[STOP] = 0
+        self._grow(module, builder, self.rows, depth, leaves, choice)
+        return builder.tree()
+
+    def _grow(
+        self, module: Any, builder: TreeBuilder, rows: NDArray[np.int32], depth: int, leaves: int, choice: float | None
+    ) -> int:
+        """Add the optimal subtree of a subset; ``choice`` is its first split where that is known already."""
+        sums = self.exact_sums[rows].sum(axis=0)
+        depth, leaves = min(depth, leaves - 1), min(leaves, 1 << min(depth, leaves - 1))
+        if choice is None:
+            choice = self._choose(module, rows, depth, leaves)
+        if choice < 0:
+            return builder.add(sums)
+        split, left_leaves = divmod(int(choice), MAX_LEAVES)
+        feature = int(self.problem.feature_of[split])
+        codes = self.problem.gcode[rows, feature]
+        goes_left = codes == split if self.problem.nominal[feature] else codes <= split
+        node = builder.add(sums, feature, split - int(self.problem.code_start[feature]))
+        left = self._grow(module, builder, rows[goes_left], depth - 1, left_leaves, None)
+        right = self._grow(module, builder, rows[~goes_left], depth - 1, leaves - left_leaves, None)
+        builder.connect(node, left, right)
+        return node
+
+    def _choose(self, module: Any, rows: NDArray[np.int32], depth: int, leaves: int) -> float:
+        """First split of the optimal subtree, packed with its left leaves; -1 for a leaf."""
+        if depth >= 3:
+            nodes, local, lanes = self.scratch[0]
+            key = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
+            shared = self._new_shared(1, math.inf, np.zeros((2, len(self.problem.feature_of))))
+            module.solve(
+                self.problem, rows, len(rows), key[0], key[1], depth, leaves, math.inf, 1,
+                nodes, local, lanes, self.cache, shared,
+            )  # fmt: skip
+            return float(nodes.choice[1])
+        split, value, leaf = self._first_of_two(module, rows, max(leaves, 1))
+        if split < 0 or value >= leaf - self.problem.tolerance:
+            return LEAF_CHOICE
+        left_leaves = leaves // 2 if leaves != 3 else self._left_of_three(module, rows, split)
+        return float(split * MAX_LEAVES + left_leaves)
+
+    def _first_of_two(self, module: Any, rows: NDArray[np.int32], leaves: int) -> tuple[int, float, float]:
+        """(split, cost, cost as a leaf) of the best tree of depth two with at most 1 to 4 leaves."""
+        local = self.scratch[0][1]
+        module.solve_two(self.problem, rows, len(rows), local)
+        if leaves < 2 or local.root[leaves] < 0:
+            return -1, float(local.value[1]), float(local.value[1])
+        return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])
+
+    def _left_of_three(self, module: Any, rows: NDArray[np.int32], split: int) -> int:
+        """Which side of the first split takes two of three leaves: returns the leaves of the left."""
+        feature = self.problem.feature_of[split]
+        codes = self.problem.gcode[rows, feature]
+        goes_left = codes == split if self.problem.nominal[feature] else codes <= split
+        _, left_two, left_one = self._first_of_two(module, rows[goes_left], 2)
+        _, right_two, right_one = self._first_of_two(module, rows[~goes_left], 2)
+        return 2 if left_two + right_one < left_one + right_two else 1
+
+
+LEAF_CHOICE, UNKNOWN_CHOICE = -1.0, -2.0  # as in `recursion.py`

@@ -1,0 +1,84 @@
+"""A tree over codes: what the exact search returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class CodeTree:
+    """Nodes in preorder (a node, its left subtree, its right subtree); node 0 is the root.
+
+    Attributes
+    ----------
+    feature : (n_nodes,) int
+        Feature of the split, -1 at a leaf.
+    code : (n_nodes,) int
+        Rows with code <= this go left on an ordered feature, rows with this code on a nominal one.
+    left, right : (n_nodes,) int
+        Children, -1 at a leaf.
+    sums : (n_nodes, K)
+        Task statistics summed over the training rows of each node.
+    """
+
+    feature: NDArray[np.int64]
+    code: NDArray[np.int64]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int((self.feature == LEAF).sum())
+
+    @property
+    def depth(self) -> int:
+        """Longest path from the root to a leaf, in splits."""
+        depth = np.zeros(len(self.feature), int)
+        for node in np.flatnonzero(self.feature != LEAF):  # preorder: parents come first
+            depth[[self.left[node], self.right[node]]] = depth[node] + 1
+        return int(depth.max())
+
+    @property
+    def leaves(self) -> NDArray[np.int64]:
+        """Nodes that are leaves, from left to right."""
+        return np.flatnonzero(self.feature == LEAF)
+
+    def node_of(self, codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Leaf node of each row of codes (N, P), as an array (N,)."""
+        node = np.zeros(len(codes), np.int64)
+        for parent in np.flatnonzero(self.feature != LEAF):
+            here = np.flatnonzero(node == parent)
+            value = codes[here, self.feature[parent]]
+            goes_left = value == self.code[parent] if nominal[self.feature[parent]] else value <= self.code[parent]
+            node[here] = np.where(goes_left, self.left[parent], self.right[parent])
+        return node
+
+
+class TreeBuilder:
+    """Collects the nodes of a tree in preorder."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, int, int, int]] = []
+        self.sums: list[NDArray[np.float64]] = []
+
+    def add(self, sums: NDArray[np.float64], feature: int = LEAF, code: int = LEAF) -> int:
+        """Add a node and return its number."""
+        self.rows.append((feature, code, LEAF, LEAF))
+        self.sums.append(sums)
+        return len(self.rows) - 1
+
+    def connect(self, parent: int, left: int, right: int) -> None:
+        """Give a node its children."""
+        self.rows[parent] = (*self.rows[parent][:2], left, right)
+
+    def tree(self) -> CodeTree:
+        """The tree of the nodes added so far."""
+        feature, code, left, right = np.array(self.rows, np.int64).T
+        return CodeTree(feature, code, left, right, np.array(self.sums))
