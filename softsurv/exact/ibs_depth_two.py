@@ -20,13 +20,11 @@ from softsurv.exact.ibs_kernels import (
     popcount,
     row_costs,
 )
+from softsurv.exact.ibs_packed import gather_packed, mask_words, packed_sums
 from softsurv.exact.ibs_table import (
     column_sums,
     feasible_splits,
     gather,
-    gather_packed,
-    mask_words,
-    packed_sums,
     permuted,
 )
 
@@ -81,7 +79,7 @@ def tile(local, f, lo, work, cost, count):
     if local.equal:
         cell_counts(local.bits, local.total, f, lo, count)
     else:
-        cell_sums(local.x, side, lo, rows.count, count)
+        cell_sums(local.x, side, lo, rows.multiplicity, count)
         start = np.empty(4 * LANES)
         cell_sums(local.x, side, lo, rows.weight, start)
     if local.mode == IPCW:
@@ -231,32 +229,41 @@ def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity
     if depth == 1:
         return loss, plan
     ceiling = min(budget, loss[2] + 2 * complexity - IMPROVEMENT)
-    settled = np.empty((2, p), dtype=np.bool_)  # sides that no split can improve
-    least = np.empty(p)
-    for f in range(p):
-        ones = bound[feature[f]]
+    ones = bound[feature]
+    least = _least_objectives(costs, counts, ones, bound[-1], min_rows, complexity)
+    needed = int(np.sum(least < ceiling))
+    if 0 < needed < p:
+        order = np.argsort(least >= ceiling, kind="mergesort")
+        local, feature, costs = permuted(local, order), feature[order], costs[:, order]
+    if needed > 0:
+        best, arg = best_pairs(local, needed, min_rows)
+        _collect(feature, costs, best, arg, needed, loss, plan)
+    return loss, plan
+
+
+@njit(cache=True, error_model="numpy")
+def _least_objectives(costs, counts, bound_ones, bound, min_rows, complexity):
+    """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound."""
+    least = np.empty(costs.shape[1])
+    for f in range(least.shape[0]):
         least[f] = 0.0
-        for side, floor in enumerate((ones, bound[-1] - ones)):
-            floor += complexity
-            settled[side, f] = counts[side, f] < 2 * min_rows or costs[side, f] <= floor + IMPROVEMENT
-            least[f] += costs[side, f] if settled[side, f] else floor
-        least[f] += 2 * complexity
-    order = np.argsort(least >= ceiling, kind="mergesort")
-    needed = np.sum(least < ceiling)
-    if needed == 0:
-        return loss, plan
-    if needed < p:
-        local = permuted(local, order)
-        feature, costs = feature[order], costs[:, order]
-    best, arg = best_pairs(local, needed, min_rows)
+        for side in range(2):
+            split = (bound_ones[f] if side == 0 else bound - bound_ones[f]) + 2.0 * complexity
+            leaf = costs[side, f] + complexity
+            least[f] += leaf if counts[side, f] < 2 * min_rows or leaf <= split + IMPROVEMENT else split
+    return least
+
+
+@njit(cache=True, error_model="numpy")
+def _collect(feature, costs, best, arg, needed, loss, plan):
+    """Best trees with three and four leaves from the best second splits below each first split."""
     for f in range(needed):
-        split_one, split_zero = best[0, f], best[1, f]
         for option in range(3):  # split side 1, side 0, both
             leaves = 4 if option == 2 else 3
-            value = (costs[0, f] if option == 1 else split_one) + (costs[1, f] if option == 0 else split_zero)
-            if value < loss[leaves]:
-                loss[leaves] = value
+            one = costs[0, f] if option == 1 else best[0, f]
+            zero = costs[1, f] if option == 0 else best[1, f]
+            if one + zero < loss[leaves]:
+                loss[leaves] = one + zero
                 plan[leaves, 0] = feature[f]
                 plan[leaves, 1] = feature[arg[0, f]] if option != 1 else -1
                 plan[leaves, 2] = feature[arg[1, f]] if option != 0 else -1
-    return loss, plan

@@ -15,6 +15,8 @@ events of the leaf S is constant, hence P(t) = offset + (1 - S)^2 H(t), and a ce
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -34,13 +36,16 @@ FUSE = {"contract"}
 
 
 @intrinsic
-def popcount(typingctx, word):
-    """Number of set bits of an unsigned 64-bit word."""
+def _popcount(typingctx, word):
 
     def codegen(context, builder, signature, args):
         return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
 
     return types.int64(types.uint64), codegen
+
+
+popcount: Any = _popcount
+"""Number of set bits of an unsigned 64-bit word, for compiled code."""
 
 
 @njit(cache=True, error_model="numpy", fastmath=FUSE)
@@ -242,15 +247,11 @@ def _wait(state, pair, censored, h, y):
         s = state[j]
         n = state[2 * LANES + j] - c
         state[2 * LANES + j] = n
-        state[3 * LANES + j] = (
-            state[3 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[LANES + j] * y
-        )
+        state[3 * LANES + j] = state[3 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[LANES + j] * y
         s = state[4 * LANES + j]
         n = state[6 * LANES + j] - (censored - c)
         state[6 * LANES + j] = n
-        state[7 * LANES + j] = (
-            state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[5 * LANES + j] * y
-        )
+        state[7 * LANES + j] = state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[5 * LANES + j] * y
 
 
 @njit(cache=True, error_model="numpy", fastmath=FUSE)
@@ -267,11 +268,11 @@ def ipcw_costs(x, lo, side, weight, v, stop, g, dy, start, state, out):
     start : (4 * LANES,) weight at risk at the beginning; others as `row_costs`
     """
     for j in range(4 * LANES):
-        leaf, lane = j // LANES, j % LANES
-        state[2 * leaf * LANES + lane] = start[j]
-        state[(2 * leaf + 1) * LANES + lane] = 0.0
+        at = 2 * (j // LANES) * LANES + j % LANES
+        state[at] = start[j]
+        state[at + LANES] = 0.0
         out[j] = 0.0
-    row = 0
+    row = np.int64(0)
     for step in range(stop.shape[0]):
         while row < stop[step]:
             first = 4 * LANES * (1 - np.int64(side[row]))

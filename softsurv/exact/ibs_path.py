@@ -45,10 +45,8 @@ class SizePath:
         known = self.cache.get((node.key, depth, leaves))
         if known is None:
             self.search.check_limits(len(self.cache))
-            if depth <= 2:
-                known = self._shallow(node, index, depth, leaves)
-            else:
-                known = self._deep(node, index, depth, leaves)
+            work = self._shallow if depth <= 2 else self._deep
+            known = work(node, index, depth, leaves)
             self.cache[node.key, depth, leaves] = known
         return known
 

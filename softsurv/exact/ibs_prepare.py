@@ -60,7 +60,7 @@ def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.fl
     count = np.ones(weight.size)
     same = _equal_rows(group, time_id, event)
     if same.max() + 1 < weight.size and (weight.size >= MERGE_FACTOR * (same.max() + 1) or np.ptp(weight) > 0):
-        weight, v, bound, count = (np.bincount(same, column) for column in (weight, v, bound, count))
+        weight, v, bound, count = (np.bincount(same, c).astype(float) for c in (weight, v, bound, count))
         _, first = np.unique(same, return_index=True)
         time_id, x = time_id[first], np.ascontiguousarray(x[first])
     key = np.random.default_rng(KEY_SEED).integers(0, 2**64, size=(weight.size, 2), dtype=np.uint64)
@@ -69,9 +69,7 @@ def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.fl
     return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, packed)
 
 
-def pack_features(
-    x: NDArray[np.uint8], time_id: NDArray[np.int64], v: NDArray[np.float64], equal: bool
-) -> Packed:
+def pack_features(x: NDArray[np.uint8], time_id: NDArray[np.int64], v: NDArray[np.float64], equal: bool) -> Packed:
     """Features as bits, where rows weigh the same and are many more than the segments of time."""
     segment_of_row = 2 * time_id + (v == 0.0)
     segments, size = np.unique(segment_of_row, return_counts=True)
@@ -91,7 +89,7 @@ def pack_features(
 
 def has_equal_rows(rows: Rows) -> bool:
     """True if every row counts once and weighs the same: bit counts can then stand for sums."""
-    return bool((rows.count == 1.0).all() and (rows.weight == 1.0).all())
+    return bool((rows.multiplicity == 1.0).all() and (rows.weight == 1.0).all())
 
 
 def _equal_rows(group: NDArray[np.int64], time_id: NDArray[np.int64], event: NDArray[np.bool_]) -> NDArray[np.int64]:

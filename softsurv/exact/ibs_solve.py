@@ -159,8 +159,7 @@ def _one_tree(search: Search, depth: int) -> _Outcome:
     leaf = root.leaf + search.complexity
     best = min(search.entries_of(root), key=lambda entry: entry.value, default=Entry(leaf, leaf))
     target = search.entry(root, depth)
-    solved = target is None or status is Status.OPTIMAL
-    lower = best.value if solved else target.lower
+    lower = best.value if target is None or status is Status.OPTIMAL else target.lower
     return _Outcome(status, best.plan, best.value, min(lower, best.value), details={"subproblems": len(search.cache)})
 
 

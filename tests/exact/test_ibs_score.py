@@ -1,5 +1,7 @@
 """The integrated-Brier-score objective against its definition, written as a plain loop."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +33,7 @@ def defined_loss(time, event, weight, leaf, length):
     """Eq. 1 and 2, term by term, with Kaplan-Meier leaves."""
     times = np.unique(time)
     total = 0.0
-    for start, end in zip(times[:-1], times[1:], strict=True):
+    for start, end in itertools.pairwise(times):
         g_here = product_limit(time, ~event, weight, start)
         for i in range(len(time)):
             mates = leaf == leaf[i]

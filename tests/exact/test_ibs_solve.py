@@ -161,8 +161,20 @@ def test_perfect_reference_keeps_the_optimum():
     assert guessed.report.objective == pytest.approx(best.report.objective, abs=1e-12)
 
 
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 60), p=st.integers(1, 5), depth=st.integers(1, 3))
+def test_packed_features_are_brute_force(seed, n, p, depth):
+    """Masked words of packed features instead of gathered rows, forced on small sets."""
+    x, time, event, _ = instance(seed, n, p, 6, copies=seed % 2 == 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("softsurv.exact.ibs_prepare.PACK_FACTOR", 0)
+        packed = solve_ibs(x, time, event, complexity=0.004, max_depth=depth, min_samples_leaf=2)
+    brute = BruteForce(x, IbsScore.from_columns(time, event), 2, "km")
+    assert packed.report.objective == pytest.approx(brute.objective(depth, 0.004), abs=1e-9)
+
+
 @pytest.mark.parametrize("leaf", ["km", "ipcw"])
-def test_kernels_agree(leaf, monkeypatch):
+def test_kernels_agree(leaf):
     """Rows, bins and merged rows with weights give the same optimum."""
     x, time, event, _ = instance(11, 300, 6, 12)
     twice = [np.concatenate([column, column]) for column in (x, time, event)]

@@ -62,6 +62,8 @@ class IbsScore:
     event: NDArray[np.bool_]
     weight: FloatArray
     time_range: TimeRange = "observed"
+    censoring_curve: StepFunction | None = None
+    """G from elsewhere: a test fold is scored with the training fold's."""
 
     @classmethod
     def from_columns(
@@ -83,6 +85,8 @@ class IbsScore:
     @property
     def censoring(self) -> StepFunction:
         """G, the Kaplan-Meier estimate of being uncensored."""
+        if self.censoring_curve is not None:
+            return self.censoring_curve
         return kaplan_meier(self.time, ~self.event, self.weight)
 
     @property

@@ -1,0 +1,81 @@
+"""Large sets of rows in the integrated-Brier-score search: masks over features packed into words.
+
+With many more rows than distinct times, a subproblem's table is the packed features masked by its rows: a few
+operations per word of 64 rows, where gathering costs dozens per row. A million rows become sixteen thousand words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from softsurv.exact.ibs_kernels import KM_BINS, LANES, popcount
+from softsurv.exact.ibs_table import Local, by_lane, take
+
+
+@njit(cache=True, error_model="numpy")
+def mask_words(packed, index):
+    """Words of a set of rows that hold any, and their bits: (words,), (words,) uint64."""
+    mask = np.zeros(packed.bits.shape[0], dtype=np.uint64)
+    for i in index:
+        position = packed.position[i]
+        mask[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
+    words = np.flatnonzero(mask)
+    return words, mask[words]
+
+
+@njit(cache=True, error_model="numpy")
+def gather_packed(rows, words, mask, feature):
+    """The local table of a subproblem with many rows, by masking the packed features; no row is touched."""
+    packed, p, n_words = rows.packed, feature.shape[0], words.shape[0]
+    width = LANES * (p // LANES + 1) + 1
+    bits = np.zeros((n_words, width), dtype=np.uint64)
+    time, first = np.empty(n_words, dtype=np.int64), np.zeros(2 * n_words + 1, dtype=np.int64)
+    bins = 0
+    for k in range(n_words):
+        word, segment = words[k], packed.segment[words[k]]
+        for f in range(p):
+            bits[k, f] = packed.bits[word, feature[f]] & mask[k]
+        bits[k, -1] = mask[k]
+        if bins == 0 or time[bins - 1] != segment // 2:
+            time[bins] = segment // 2
+            first[2 * bins], first[2 * bins + 1] = k, k
+            bins += 1
+        if segment % 2 == 0:
+            first[2 * bins - 1] = k + 1
+    first[2 * bins] = n_words
+    first = first[: 2 * bins + 1]
+    total = np.zeros((2 * bins + 1, width))
+    for segment in range(2 * bins):
+        for word in range(first[segment], first[segment + 1]):
+            for f in range(width):
+                total[segment, f] += popcount(bits[word, f])
+        total[2 * bins] += total[segment]
+    inverse_g, dh, dy = np.empty(bins), np.empty(bins), np.empty(bins)
+    for b in range(bins):
+        here, after = time[b], time[b + 1] if b + 1 < bins else rows.t.shape[0] - 1
+        inverse_g[b] = 1.0 / rows.g[here] if rows.g[here] > 0.0 else 0.0
+        dh[b], dy[b] = rows.th[after] - rows.th[here], rows.t[after] - rows.t[here]
+    nobody = words[:0]
+    x = np.zeros((0, width), dtype=np.uint8)
+    return Local(
+        feature, x, take(rows, nobody), bits, first, total, by_lane(total), inverse_g, dh, dy, nobody, KM_BINS, True
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def packed_sums(rows, index, words, mask):
+    """Rows and bound per split, (p + 1,) each with the total last, of a set of rows known by its words."""
+    bits = rows.packed.bits
+    p = bits.shape[1]
+    count, bound = np.zeros(p + 1), np.zeros(p + 1)
+    for k in range(words.shape[0]):
+        for f in range(p):
+            count[f] += popcount(bits[words[k], f] & mask[k])
+        count[p] += popcount(mask[k])
+    for i in index:
+        if rows.bound[i] > 0.0:
+            bound[p] += rows.bound[i]
+            for f in range(p):
+                bound[f] += rows.x[i, f] * rows.bound[i]
+    return count, bound
