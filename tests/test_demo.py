@@ -31,7 +31,8 @@ def test_the_report_has_every_part(demo):
     folder, text = demo
     assert text.startswith("veterans: 137 rows, 6 features, 128 events (6.6 % censored), times 1 to 999, median 80")
     assert "train on 110 rows, hold out 27" in text
-    assert re.search(r"Soft survival tree, depth \d, chosen by cross-validation from \d+ settings \(converged,", text)
+    assert re.search(r"Soft survival tree, depth \d, chosen from \d+ settings by cross-validation \(converged,", text)
+    assert load_model(folder / "model").depth_ > 0
     assert re.search(r"leaf \d: n \d+, events \d+, median \d+", text)
     assert str(folder.resolve() / "model") in text
     assert str(folder.resolve() / "leaves.png") in text

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     LogCumulativeHazard = Callable[[FloatArray], FloatArray]
 
+READABLE_DEPTH = 2
+"""Four leaves at most: a tree that fits on a screen."""
+
 _EPILOG = """\
 gbsg2: 686 women after surgery for breast cancer; time in days until the cancer came back or death.
 The same by hand: softsurv datasets gbsg2 --out gbsg2.csv
@@ -42,30 +45,46 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Load, split, train, evaluate, print, draw, save."""
-    from softsurv import SoftSurvivalTree, load_dataset
+    from softsurv import load_dataset
 
     data = load_dataset(args.data)
     train, test = data.split(test_size=0.2, seed=args.seed)
     echo(data_line(data), f"train on {train.n} rows, hold out {test.n}", "")
-    model = SoftSurvivalTree(random_state=args.seed).fit(train)
-    report = model.report_
-    echo(
-        f"Soft survival tree, depth {model.depth_}, chosen by cross-validation from {len(model.selection_)} settings"
-        f" ({report.status}, {report.seconds:.1f} s)",
-        "",
-        model.export_text(),
-        "",
-        "Held-out quality",
-    )
-    rows = {"soft tree": model.evaluate(test)} | {
-        name: _evaluate(train, test, fit(train, test)) for name, fit in (("Cox", _cox), ("Kaplan-Meier", _kaplan_meier))
-    }
+    trees = _train(train, args.seed)
+    tree = trees["soft tree"]
+    echo("", tree.export_text(), "", "Held-out quality")
+    rows = {name: model.evaluate(test) for name, model in trees.items()}
+    rows |= {"Cox": _evaluate(train, test, _cox(train, test))}
+    rows |= {"Kaplan-Meier": _evaluate(train, test, _kaplan_meier(train, test))}
     echo(*measure_table(rows), measure_note(rows["soft tree"]), "")
     out = args.out.resolve()
-    model.save(out / "model")
-    _draw(model, train, out / "leaves.png")
+    tree.save(out / "model")
+    _draw(tree, train, out / "leaves.png")
     echo(f"model:   {out / 'model'}", f"picture: {out / 'leaves.png'}")
     return 0
+
+
+def _train(train: SurvivalData, seed: int) -> dict[str, Any]:
+    """The tree with defaults; where it is a single leaf, also one with splits, so that there is a tree to read."""
+    from softsurv import SoftSurvivalTree
+
+    chosen = SoftSurvivalTree(random_state=seed).fit(train)
+    echo(f"Soft survival tree, {_story(chosen)}")
+    if chosen.depth_ > 0:
+        return {"soft tree": chosen}
+    tree = SoftSurvivalTree(depth=READABLE_DEPTH, random_state=seed).fit(train)
+    echo(
+        "A single leaf, whose curves still vary with the features, is within one standard error of the best tree.",
+        f"So that there is a tree to read, one more: {_story(tree)}",
+    )
+    return {"soft tree": tree, "single leaf": chosen}
+
+
+def _story(model: Any) -> str:
+    """How a tree came about."""
+    report = model.report_
+    settings = f"from {len(model.selection_)} settings by cross-validation"
+    return f"depth {model.depth_}, chosen {settings} ({report.status}, {report.seconds:.1f} s)"
 
 
 def _evaluate(train: SurvivalData, test: SurvivalData, log_hazard: LogCumulativeHazard) -> dict[str, Any]:
@@ -102,11 +121,9 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 def _draw(model: Any, train: SurvivalData, path: Path) -> None:
-    """The leaves' curves as a picture, without a display."""
-    from matplotlib.figure import Figure
-
+    """The leaves' curves as a picture."""
     from softsurv.explore.plots import plot_leaf_curves
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    plot_leaf_curves(model, train, ax=figure.subplots())
-    figure.savefig(path, dpi=150)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure: Any = plot_leaf_curves(model, train).figure
+    figure.savefig(path, dpi=160)
