@@ -268,4 +268,5 @@ def _own_tree(
     tree = SoftTree(depth, features, family, 1, leaves.dtype).to(leaves.device)
     state = {"routing": routing[None, :, : features + 1], "leaves": leaves[None, :, own], "clock": clock[None]}
     tree.load_state_dict(state)
+    tree.collapse_empty(fold.train.x.to(tree.leaves))
     return tree

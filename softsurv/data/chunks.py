@@ -1,0 +1,296 @@
+"""Tables larger than memory: parquet and csv files read chunk by chunk, and a preprocessor fitted on the way.
+
+A chunk is the same rows whoever reads it, so several processes can share a table and add up to what one would get.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softsurv.data.columns import event_column, float_column, require
+from softsurv.data.encoding import is_number, labels, numbers
+from softsurv.data.preprocess import FORMAT, Preprocessor
+from softsurv.errors import InvalidSurvivalDataError
+
+CHUNK_ROWS = 65_536
+"""Rows in a chunk: some megabytes of features, few enough to stay near a core's caches."""
+
+CSV_BLOCK = 1 << 24
+"""Bytes of a csv file that are parsed at once; the first block decides the types of the columns."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows: raw features, outcome and weight, and where they stand in the table."""
+
+    first_row: int
+    X: pd.DataFrame
+    time: NDArray[np.float64]
+    event: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in one file, several files or a folder of files, with the roles of its columns.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        ``.parquet`` or ``.csv`` (with a header line), or folders of them; all of one kind.
+    time, event : str
+        Columns of the outcome; the event as bool or 0/1.
+    weight : str, optional
+        Column of sample weights.
+    drop : sequence of str
+        Columns that are no features.
+    chunk_rows : int
+        Rows read and kept together, at most.
+    """
+
+    source: Any
+    time: str
+    event: str
+    weight: str | None = None
+    drop: Sequence[str] = ()
+    chunk_rows: int = CHUNK_ROWS
+
+    @property
+    def files(self) -> list[Path]:
+        """The table's files, in order.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If there are none, or of two kinds.
+        """
+        given = [self.source] if isinstance(self.source, str | Path) else list(self.source)
+        found: list[Path] = []
+        for path in map(Path, given):
+            found += sorted(p for p in path.iterdir() if _kind(p)) if path.is_dir() else [path]
+        for file in found:
+            if not file.is_file():
+                raise InvalidSurvivalDataError(f"source must be existing files, got {str(file)!r}; check the path")
+        kinds = {_kind(file) for file in found}
+        if len(kinds) != 1 or None in kinds:
+            raise InvalidSurvivalDataError(
+                f"source must be .parquet files or .csv files, got {[p.name for p in found][:5]}; convert to one kind"
+            )
+        return found
+
+    def chunks(self, rank: int = 0, size: int = 1) -> Iterator[Chunk]:
+        """The table's chunks; of several readers, each takes every ``size``-th.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If a column is missing, or holds what :class:`softsurv.data.survival_data.SurvivalData` refuses.
+        """
+        read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
+        for first_row, frame in read(self, rank, size):
+            yield self._checked(first_row, frame)
+
+    def frames(self) -> Iterator[pd.DataFrame]:
+        """Raw rows, chunk by chunk, with whatever columns there are: for prediction."""
+        read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
+        return (frame for _, frame in read(self, 0, 1))
+
+    def _checked(self, first_row: int, frame: pd.DataFrame) -> Chunk:
+        for role, name in (("time", self.time), ("event", self.event), ("weight", self.weight)):
+            if name is not None and name not in frame.columns:
+                shown = ", ".join(map(repr, list(frame.columns)[:12]))
+                raise InvalidSurvivalDataError(f"{role} must name a column of the table, got {name!r}; it has {shown}")
+        time = float_column(frame[self.time], "time")
+        require(np.isfinite(time) & (time >= 0), time, "time", "finite and >= 0", _where(first_row))
+        event = event_column(frame[self.event])
+        weight = None
+        if self.weight is not None:
+            weight = float_column(frame[self.weight], "weight")
+            require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", _where(first_row))
+        outcome = [name for name in (self.time, self.event, self.weight) if name is not None]
+        features = frame.drop(columns=[*outcome, *(name for name in self.drop if name in frame.columns)])
+        return Chunk(first_row, features, time, event, weight)
+
+
+def _where(first_row: int) -> str:
+    return f"rows are counted within the chunk that begins at row {first_row}"
+
+
+def _kind(path: Path) -> str | None:
+    suffixes = {s.lower() for s in path.suffixes}
+    return next((kind for kind in ("parquet", "csv") if f".{kind}" in suffixes), None)
+
+
+def _parquet_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Slices of row groups; a reader opens only the row groups that hold its chunks."""
+    import pyarrow.parquet as pq
+
+    first_row = number = 0
+    for path in table.files:
+        with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                cuts = list(range(0, rows, table.chunk_rows))
+                mine = [cut for k, cut in enumerate(cuts) if (number + k) % size == rank]
+                if mine:
+                    content = file.read_row_group(group, use_threads=False)
+                    for cut in mine:
+                        yield first_row + cut, content.slice(cut, table.chunk_rows).to_pandas()
+                first_row, number = first_row + rows, number + len(cuts)
+
+
+def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.DataFrame]]:
+    """Slices of the rows in order; every reader parses the whole file and keeps its own."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    read = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
+    first_row = number = 0
+    for path in table.files:
+        try:
+            with csv.open_csv(path, read_options=read) as head:
+                types = {f.name: pa.float64() for f in head.schema if pa.types.is_integer(f.type)}
+            convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+            with csv.open_csv(path, read_options=read, convert_options=convert) as stream:
+                for part in _recut(stream, table.chunk_rows):
+                    if number % size == rank:
+                        yield first_row, part.to_pandas()
+                    first_row, number = first_row + part.num_rows, number + 1
+        except pa.ArrowInvalid as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidSurvivalDataError(
+                f"source must be a readable table, got {str(path)!r}: {reason}; types are taken from its first "
+                "16 MiB, so convert it to parquet where a later row differs"
+            ) from error
+
+
+def _recut(stream: Any, rows: int) -> Iterator[Any]:
+    """Tables of exactly ``rows`` rows from batches of any size, the last one shorter."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    count = 0
+    for batch in stream:
+        held.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            whole = pa.Table.from_batches(held)
+            yield whole.slice(0, rows)
+            held, count = whole.slice(rows).to_batches(), count - rows
+    if count:
+        yield pa.Table.from_batches(held)
+
+
+@dataclass
+class _Column:
+    """What one column has shown so far; of a number column, sums chunk by chunk, so that they add up exactly."""
+
+    number: bool | None = None
+    low: float = math.inf
+    high: float = -math.inf
+    count: int = 0
+    sums: list[float] = field(default_factory=list)
+    levels: Counter[str] = field(default_factory=Counter)
+    order: tuple[str, ...] = ()
+
+    def see(self, column: pd.Series, name: str) -> None:
+        present = column.notna()
+        if not present.any():
+            return
+        kind = is_number(column)
+        if self.number is not None and kind != self.number:
+            raise InvalidSurvivalDataError(
+                f"column {name!r} must hold numbers or categories throughout, got both in different chunks; convert it"
+            )
+        self.number = kind
+        if kind:
+            values = numbers(column, name)
+            values = values[~np.isnan(values)]
+            require(np.isfinite(values), values, f"column {name!r}", "finite or missing", "replace it")
+            self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
+            self.count += values.size
+            self.sums.append(float(values.sum()))
+            return
+        if isinstance(column.dtype, pd.CategoricalDtype) and not self.order:
+            self.order = tuple(str(level) for level in column.cat.categories)
+        self.levels.update(level for level in labels(column, name) if level is not None)
+
+    def merge(self, other: _Column, name: str) -> None:
+        if None not in (self.number, other.number) and self.number != other.number:
+            raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories throughout, got both")
+        self.number = other.number if self.number is None else self.number
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.count, self.sums = self.count + other.count, self.sums + other.sums
+        self.levels, self.order = self.levels + other.levels, self.order or other.order
+
+
+Gather = Callable[[Any], list[Any]]
+"""Every process's value, in the order of ranks; for one process a list of one."""
+
+
+def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [value]) -> Preprocessor:
+    """A :class:`Preprocessor` with default arguments, as if fitted on all rows at once.
+
+    Parameters
+    ----------
+    chunks : iterator of Chunk
+        This process's share of the table.
+    gather : callable, optional
+        Exchanges values between the processes that share the table.
+    """
+    seen: dict[str, _Column] = {}
+    for chunk in chunks:
+        for name in chunk.X.columns:
+            seen.setdefault(str(name), _Column()).see(chunk.X[name], str(name))
+    total: dict[str, _Column] = {}
+    for part in gather(seen):
+        for name, column in part.items():
+            total.setdefault(name, _Column()).merge(column, name)
+    sources: list[dict[str, Any]] = []
+    columns: list[dict[str, Any]] = []
+    dropped: dict[str, str] = {}
+    for name, column in total.items():
+        source, encoded = _encoding(name, column)
+        if encoded:
+            sources.append(source)
+            columns += encoded
+        else:
+            dropped[name] = "all missing" if column.number is None else "constant"
+    state = {
+        "format": FORMAT,
+        "parameters": Preprocessor().get_params(),
+        "named": True,
+        "input_names": list(total),
+        "sources": sources,
+        "columns": columns,
+        "dropped": dropped,
+    }
+    return Preprocessor.from_dict(state)
+
+
+def _encoding(name: str, column: _Column) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A column's source and encoded columns, as `Preprocessor.to_dict` writes them."""
+    if column.number is None:
+        return {}, []
+    if column.number:
+        mean = math.fsum(column.sums) / column.count
+        encoded = {"name": name, "source": name, "kind": "number", "level": None, "offset": column.low}
+        source = {"name": name, "levels": None, "fill": mean}
+        span = column.high - column.low
+        return source, [encoded | {"scale": span}] if span > 0 else []
+    known = [level for level in column.order if level in column.levels]
+    levels = known + sorted(set(column.levels) - set(known))
+    fill = max(levels, key=lambda level: column.levels[level])  # the first of equally frequent ones
+    kept = levels[1:] if len(levels) <= 2 else levels
+    plain = {"source": name, "kind": "level", "offset": 0.0, "scale": 1.0}
+    encoded_levels = [plain | {"name": f"{name}={level}", "level": level} for level in kept]
+    return {"name": name, "levels": levels, "fill": fill}, encoded_levels

@@ -1,0 +1,287 @@
+"""Soft trees on tables larger than memory, by one process or by several that torchrun started."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from softsurv.budget import Budget
+from softsurv.data.chunks import Chunk, Table, fit_preprocessor
+from softsurv.data.preprocess import Preprocessor
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.base import MAX_UNIQUE_TIMES, thin
+from softsurv.estimators.soft import SoftSurvivalTree
+from softsurv.estimators.soft_parameters import check_parameters, choose_device, settings_of
+from softsurv.hazards import get_family
+from softsurv.nonparametric import StepFunction, censoring_survival
+from softsurv.soft.distributed import Ranks, RunningSum, join
+from softsurv.soft.parallel import one_core_each
+from softsurv.soft.stream_train import Job, StreamSettings, train_streamed
+from softsurv.soft.streaming import (
+    Axis,
+    ChunkStore,
+    Rows,
+    StreamedObjective,
+    chosen,
+    gather_outcomes,
+    join_rows,
+    make_axis,
+)
+from softsurv.trees.leaf_table import LeafTable, leaf_table
+from softsurv.trees.soft_tree import SoftTree
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_ROWS = 20_000
+"""Rows of the sample on which the starts are trained: enough for a few hundred parameters."""
+
+CURVE_POINTS = 20_000
+"""Most steps of a saved curve; one of more steps is kept at this many of its times, evenly by rank."""
+
+
+def fit_stream(
+    model: SoftSurvivalTree,
+    table: Table,
+    *,
+    memory: int | str = "1GB",
+    sample_rows: int = SAMPLE_ROWS,
+    checkpoint: str | PathLike[str] | None = None,
+    folder: str | PathLike[str] | None = None,
+    max_sweeps: int = 5,
+) -> SoftSurvivalTree:
+    """Fit a soft tree on a table that need not fit in memory.
+
+    The starts are trained on a random sample, the best of them is then trained on all rows. Under torchrun every
+    process reads its share of the table, and all end with the same model.
+
+    Parameters
+    ----------
+    model : SoftSurvivalTree
+        Unfitted, with ``depth``, ``l2``, ``shrinkage`` and ``routing_l2`` given: nothing is chosen inside. Of the
+        solvers "lbfgs" only; without ``l1``, ``fairness`` and ``preset``.
+    table : Table
+    memory : int or str
+        Bytes, or text such as "2GB", that the encoded features of a process may take in memory; the others lie in
+        a file. Beside them each row takes 17 bytes, the process itself some 0.6 GB.
+    sample_rows : int
+        Rows of the sample.
+    checkpoint : path-like, optional
+        File that is replaced after each sweep; the same call goes on from it.
+    folder : path-like, optional
+        Where the file of features goes.
+    max_sweeps : int
+        Sweeps of 20 quasi-Newton steps over all rows.
+
+    Returns
+    -------
+    SoftSurvivalTree
+        The model, fitted. Its curves of more than 20,000 steps are thinned.
+
+    Raises
+    ------
+    InvalidParameterError, InvalidSurvivalDataError
+    SoftsurvError
+        If another process of the job ends.
+    """
+    check_parameters(model)
+    _check_streamable(model)
+    settings = settings_of(model)
+    assert settings.candidate is not None
+    dtype, seed = getattr(torch, model.dtype), 0 if model.random_state is None else int(model.random_state)
+    with (
+        join(model.device) as ranks,
+        Budget(model.time_limit) as budget,
+        one_core_each() as workers,
+        ChunkStore(parse_bytes(memory), folder, dtype) as store,
+    ):
+        device = choose_device(model.device) if ranks.size == 1 else ranks.device
+        counted = _Counted(table.chunks(ranks.rank, ranks.size))
+        encoder = fit_preprocessor(iter(counted), ranks.gather)
+        total = sum(ranks.gather(counted.rows))
+        sample, spread = _fill(store, table, encoder, ranks, seed, sample_rows / total)
+        time, event, weight = gather_outcomes(store, ranks)
+        _check_outcomes(time, event)
+        axis = make_axis(get_family(model.leaf, **settings.family_settings), time, event, weight)
+        sample.log_time = np.log(np.where(sample.log_time > 0, sample.log_time, axis.floor))
+        job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, _identity(model, axis, encoder))
+        how = StreamSettings(
+            settings.candidate,
+            settings.starts if settings.candidate.depth else settings.starts[:1],
+            settings.training,
+            max_sweeps=max_sweeps,
+            seed=seed,
+        )
+        like = torch.zeros((), dtype=dtype, device=device)
+        routing, leaves, report, objective = train_streamed(store, sample, axis, how, job, like)
+        model.leaf_table_, witnesses = _leaf_table(objective, routing, ranks)
+    depth = settings.candidate.depth
+    tree = SoftTree(depth, len(encoder.columns_), axis.family, 1, dtype).to(device)
+    tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": axis.clock[None]})
+    tree.collapse_empty(torch.from_numpy(witnesses).to(tree.leaves))
+    _set_outcomes(model, time, event, weight)
+    model.preprocessor_, model.tree_, model.report_ = encoder, tree, report
+    model.candidate_, model.depth_, model.selection_ = settings.candidate, depth, pd.DataFrame()
+    model.feature_names_in_ = np.array(encoder.input_names_, dtype=object)
+    model.n_features_in_ = len(encoder.input_names_)
+    model.spread_ = spread
+    return model
+
+
+def predict_stream(
+    model: SoftSurvivalTree, table: Table | str | PathLike[str], times: ArrayLike | None = None
+) -> Iterator[pd.DataFrame]:
+    """Predictions of a table, chunk by chunk.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    table : Table or path
+    times : array_like (T,), optional
+        Times at which survival is predicted.
+
+    Yields
+    ------
+    DataFrame
+        Columns ``risk`` and ``leaf``, and ``survival_<t>`` for each time, for the rows of one chunk.
+    """
+    rows = table if isinstance(table, Table) else Table(table, time="", event="")
+    for frame in rows.frames():
+        found = {"risk": model.predict(frame), "leaf": model.apply(frame)}
+        if times is not None:
+            grid = np.atleast_1d(np.asarray(times, dtype=float))
+            curves = model.predict_survival_function(frame, times=grid)
+            found |= {f"survival_{t:g}": curves[:, k] for k, t in enumerate(grid)}
+        yield pd.DataFrame(found)
+
+
+def parse_bytes(memory: int | str) -> int:
+    """A number of bytes from a number or from text such as "500MB" or "2GB".
+
+    Examples
+    --------
+    >>> parse_bytes("1.5GB")
+    1500000000
+    """
+    units = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+    if isinstance(memory, int) and not isinstance(memory, bool) and memory >= 0:
+        return memory
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?B?)\s*", str(memory), re.IGNORECASE)
+    if match is None or match[2].upper() not in units or isinstance(memory, bool):
+        raise InvalidParameterError(f'memory must be bytes or text such as "2GB", got {memory!r}')
+    return int(float(match[1]) * units[match[2].upper()])
+
+
+def _check_streamable(model: SoftSurvivalTree) -> None:
+    """What only trees in memory can do is refused by name."""
+    for name in ("depth", "l2", "shrinkage", "routing_l2"):
+        if getattr(model, name) is None and not (model.depth == 0 and name in ("shrinkage", "routing_l2")):
+            raise InvalidParameterError(
+                f"{name} must be given to stream, got None; choose it on a sample of the rows, with softsurv.tune say"
+            )
+    needed = {"solver": "lbfgs", "l1": 0, "fairness": 0, "preset": None, "preprocess": True}
+    for name, value in needed.items():
+        if getattr(model, name) != value:
+            raise InvalidParameterError(f"{name} must be {value!r} to stream, got {getattr(model, name)!r}")
+    if not isinstance(model.init, str):
+        raise InvalidParameterError("init must be the name of a start to stream, got a tree")
+
+
+def _fill(
+    store: ChunkStore, table: Table, encoder: Preprocessor, ranks: Ranks, seed: int, share: float
+) -> tuple[Rows, NDArray[np.float64]]:
+    """Encode the table into the store; returns the sample, its times not yet logarithms, and each column's spread."""
+    picked: list[Rows] = []
+    n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
+    for chunk in table.chunks(ranks.rank, ranks.size):
+        x = encoder.transform(chunk.X).to_numpy(np.float64)
+        store.append(x, chunk.time, chunk.event, chunk.weight)
+        sums.add(torch.from_numpy(np.stack([x.sum(0), np.square(x).sum(0)])))
+        keep = chosen(seed, chunk.first_row, len(x), share)
+        weight = np.ones_like(chunk.time) if chunk.weight is None else chunk.weight
+        design = np.hstack([np.ones((int(keep.sum()), 1)), x[keep]])
+        number = chunk.first_row + np.flatnonzero(keep)
+        picked.append(Rows(design, chunk.time[keep], chunk.event[keep], weight[keep], number))
+        n += len(x)
+    parts = [rows for part in ranks.gather(picked) for rows in part]
+    mean, square = (ranks.total(sums) / sum(ranks.gather(n))).numpy()
+    logger.info("%d rows here: %d bytes in memory, %d on disk", n, store.in_memory, store.on_disk)
+    return join_rows(parts), np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+class _Counted:
+    """Chunks, and how many rows have gone by."""
+
+    def __init__(self, chunks: Iterator[Chunk]) -> None:
+        self.chunks, self.rows = chunks, 0
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk in self.chunks:
+            self.rows += len(chunk.time)
+            yield chunk
+
+
+def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None:
+    """What `SurvivalData` checks of all rows together."""
+    if not time.any():
+        raise InvalidSurvivalDataError("time must be > 0 in at least one row, got only zeros; check the column")
+    if not event.any():
+        raise InvalidSurvivalDataError(
+            f"event must be True in at least one row, got none in {len(event)} rows; check which code marks an event"
+        )
+    zeros = int((time == 0).sum())
+    if zeros:
+        warnings.warn(
+            f"time is 0 in {zeros} of {len(time)} rows; models floor it at half the smallest positive time",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _identity(model: SoftSurvivalTree, axis: Axis, encoder: Preprocessor) -> dict[str, Any]:
+    """What a checkpoint must agree with."""
+    passing = ("device", "progress", "time_limit", "n_restarts", "preset")
+    parameters = {k: str(v) for k, v in model.get_params(deep=False).items() if k not in passing}
+    columns = hashlib.sha256(json.dumps(encoder.to_dict(), sort_keys=True).encode()).hexdigest()
+    return {"parameters": parameters, "rows": axis.n, "columns": columns, "clock": axis.clock.tolist()}
+
+
+def _leaf_table(
+    objective: StreamedObjective, routing: torch.Tensor, ranks: Ranks
+) -> tuple[LeafTable, NDArray[np.float64]]:
+    """Numbers of all rows in each leaf, and the features of one row of each leaf that has any."""
+    leaf_of, witnesses = objective.leaf_of_rows(routing)
+    outcomes = objective.store.outcomes
+    mine = [(leaf, time, event) for leaf, (time, event, _) in zip(leaf_of, outcomes, strict=True)]
+    parts = [part for found in ranks.gather(mine) for part in found]
+    leaf, time, event = (np.concatenate(column) for column in zip(*parts, strict=True))
+    table = leaf_table(leaf.astype(np.int64), time, event, 2**objective.depth)
+    return replace(table, curves=tuple(_thinned(curve) for curve in table.curves)), witnesses
+
+
+def _thinned(curve: StepFunction) -> StepFunction:
+    """The curve at no more than :data:`CURVE_POINTS` of its times, the last one kept."""
+    if curve.times.size <= CURVE_POINTS:
+        return curve
+    keep = np.unique(np.linspace(0, curve.times.size - 1, CURVE_POINTS).round().astype(int))
+    return StepFunction(curve.times[keep], curve.values[keep], curve.initial)
+
+
+def _set_outcomes(
+    model: SoftSurvivalTree, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
+) -> None:
+    """What an estimator keeps of its training outcomes."""
+    model.censoring_ = _thinned(censoring_survival(time, event, weight))
+    model.unique_times_ = thin(np.unique(time[event & (time > 0)]), MAX_UNIQUE_TIMES)
+    model.horizon_ = float(time.max())

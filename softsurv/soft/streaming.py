@@ -1,0 +1,272 @@
+"""Training on more rows than fit in memory: the objective summed over chunks, on this or on many processes.
+
+The chunks of a process stay in memory up to a stated number of bytes and lie in one file beyond it. Of every row only
+the outcome is kept in memory whatever the budget: 8 bytes for its time, 1 for its event, 8 for its weight.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import BinaryIO
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.distributed import Ranks, RunningSum
+from softsurv.soft.objective import Objective, Penalties, no_penalties
+from softsurv.soft.parallel import map_parts
+from softsurv.soft.problem import Problem
+from softsurv.trees.routing import hbp_leaf, linear
+
+
+@dataclass
+class Rows:
+    """Rows in memory: design (n, Q) with a leading column of ones, outcome and weight, and their numbers."""
+
+    design: NDArray[np.floating]
+    log_time: NDArray[np.float64]
+    event: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    number: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def problem(self, family: LeafFamily, clock: Tensor, total: float, like: Tensor) -> Problem:
+        """One tree's problem of these rows alone; weights are shares of ``total``."""
+
+        def place(value: NDArray[np.generic]) -> Tensor:
+            return torch.from_numpy(value).to(like)
+
+        features = family.time_features(torch.from_numpy(self.log_time)[None], clock[None].double().cpu())
+        return Problem(
+            family=family,
+            design=place(self.design)[None],
+            event=place(self.event)[None, None],
+            features=features.to(like),
+            weight=(place(self.weight) / total)[None, None],
+            clock=clock[None].to(like),
+        )
+
+
+class ChunkStore:
+    """This process's chunks: designs in memory while they fit into a budget, in a file of their own afterwards.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that designs may take in memory.
+    folder : path-like, optional
+        Where the file goes; a temporary folder by default. It is removed on closing.
+    dtype : torch.dtype
+        Precision in which designs are kept.
+    """
+
+    def __init__(
+        self, memory: int, folder: str | os.PathLike[str] | None = None, dtype: torch.dtype = torch.float64
+    ) -> None:
+        self.memory, self.folder = memory, folder
+        self.kind = np.dtype(np.float64 if dtype == torch.float64 else np.float32)
+        self.in_memory = 0
+        self._held: list[NDArray[np.floating]] = []
+        self._places: list[tuple[int, int] | None] = []  # offset and rows in the file, None in memory
+        self._file: BinaryIO | None = None
+        self._index: list[int] = []
+        self.outcomes: list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]] = []
+        self.columns = 0
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __enter__(self) -> ChunkStore:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def on_disk(self) -> int:
+        """Bytes of designs in the file."""
+        return sum(0 if p is None else p[1] * self.columns * self.kind.itemsize for p in self._places)
+
+    def append(
+        self,
+        x: NDArray[np.float64],  # (n, P)
+        time: NDArray[np.float64],
+        event: NDArray[np.bool_],
+        weight: NDArray[np.float64] | None,
+    ) -> None:
+        """Add a chunk."""
+        self.columns = x.shape[1] + 1
+        design = np.empty((len(x), self.columns), dtype=self.kind)
+        design[:, 0], design[:, 1:] = 1.0, x
+        self.outcomes.append((time, event, np.ones_like(time) if weight is None else weight))
+        if self.in_memory + design.nbytes <= self.memory:
+            self.in_memory += design.nbytes
+            self._index.append(len(self._held))
+            self._held.append(design)
+            self._places.append(None)
+            return
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(dir=self.folder, prefix="softsurv-")  # noqa: SIM115 (closed on exit)
+        offset = self._file.seek(0, os.SEEK_END)
+        self._file.write(design.data)
+        self._file.flush()
+        self._index.append(-1)
+        self._places.append((offset, len(x)))
+
+    def design(self, number: int) -> NDArray[np.floating]:
+        """Design of a chunk, (n, Q); several threads may read at once."""
+        place = self._places[number]
+        if place is None:
+            return self._held[self._index[number]]
+        assert self._file is not None
+        offset, rows = place
+        design: NDArray[np.floating] = np.empty((rows, self.columns), dtype=self.kind)
+        view, done = design.reshape(-1).view(np.uint8).data, 0
+        while done < design.nbytes:
+            done += os.preadv(self._file.fileno(), [view[done:]], offset + done)
+        return design
+
+    def rows(self, number: int, floor: float) -> Rows:
+        """A chunk with times of zero raised to ``floor``."""
+        time, event, weight = self.outcomes[number]
+        return Rows(self.design(number), np.log(np.where(time > 0, time, floor)), event, weight)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What all chunks share: family, clock, floor of the times, sum of the weights and number of rows."""
+
+    family: LeafFamily
+    clock: Tensor
+    floor: float
+    total: float
+    n: int
+
+
+class StreamedObjective:
+    """Training objective of one tree over all chunks of all processes, with its gradient.
+
+    Parameters
+    ----------
+    store : ChunkStore
+        This process's chunks.
+    axis : Axis
+    depth : int
+    penalties : Penalties
+        Of one tree.
+    ranks : Ranks
+    workers : int
+        Threads; each holds one chunk at a time.
+
+    Notes
+    -----
+    Sums over chunks carry their rounding errors, so that the result depends on the chunks but not on their order
+    or on how processes share them.
+    """
+
+    def __init__(
+        self, store: ChunkStore, axis: Axis, depth: int, penalties: Penalties, ranks: Ranks, workers: int = 1
+    ) -> None:
+        self.store, self.axis, self.depth, self.ranks, self.workers = store, axis, depth, ranks, workers
+        self.penalties = penalties
+        self.like = penalties.anchor
+        self.columns = self.like.shape[-1] - axis.family.n_shape
+        self.passes = 0
+        self._penalty = Objective(_empty_problem(axis, self.columns, self.like), depth, penalties)
+
+    def value_and_gradient(self, routing: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Objective (1,) and its gradients over routing (1, B, Q) and leaves (1, L, Q + K)."""
+        self.passes += 1
+        free = no_penalties(1, self.like.shape[-1], self.like)
+
+        def part(number: int) -> Tensor:
+            problem = self.problem(number)
+            value, d_routing, d_leaves = Objective(problem, self.depth, free).value_and_gradient(routing, leaves)
+            return torch.cat([value, d_routing.flatten(), d_leaves.flatten()])
+
+        size = 1 + routing.numel() + leaves.numel()
+        total = RunningSum(leaves.new_zeros(size))
+        for flat in map_parts(part, range(len(self.store)), self.workers):
+            total.add(flat)
+        flat = self.ranks.total(total)
+        value, p_routing, p_leaves = self._penalty.penalty(routing, leaves)
+        cut = 1 + routing.numel()
+        return (
+            value + flat[:1],
+            p_routing + flat[1:cut].view_as(routing),
+            p_leaves + flat[cut:].view_as(leaves),
+        )
+
+    def problem(self, number: int) -> Problem:
+        """The problem of one chunk."""
+        rows = self.store.rows(number, self.axis.floor)
+        return rows.problem(self.axis.family, self.axis.clock, self.axis.total, self.like)
+
+    def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], NDArray[np.float64]]:
+        """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
+
+        def part(number: int) -> tuple[NDArray[np.int8], NDArray[np.floating]]:
+            design = self.store.design(number)
+            leaf = hbp_leaf(linear(routing, torch.from_numpy(design)[None].to(routing)), self.depth)[0].cpu().numpy()
+            _, first = np.unique(leaf, return_index=True)
+            return leaf.astype(np.int8 if self.depth < 7 else np.int16), design[first, 1:]
+
+        found = map_parts(part, range(len(self.store)), self.workers)
+        witnesses = np.concatenate([w for part_ in self.ranks.gather([w for _, w in found]) for w in part_])
+        return [leaf for leaf, _ in found], witnesses.astype(np.float64)
+
+
+def gather_outcomes(
+    store: ChunkStore, ranks: Ranks
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+    """Times, events and weights of all rows of all processes, (N,) each, in an order that sharing does not change."""
+    mine = [np.concatenate(column) for column in zip(*store.outcomes, strict=True)] if len(store) else None
+    parts = [part for part in ranks.gather(mine) if part is not None]
+    time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((weight, event, time))
+    return time[order], event[order], weight[order]
+
+
+def make_axis(
+    family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
+) -> Axis:
+    """The clock and the totals of all rows."""
+    positive = time[time > 0]
+    floor = float(positive.min()) / 2 if positive.size else 1.0
+    log_time = torch.from_numpy(np.log(np.where(time > 0, time, floor)))
+    clock = family.fit_clock(log_time, torch.from_numpy(event))
+    return Axis(family, clock, floor, float(weight.sum()), len(time))
+
+
+def chosen(seed: int, first_row: int, n: int, share: float) -> NDArray[np.bool_]:
+    """Which of the rows from ``first_row`` on belong to a random sample; depends on a row's number only.
+
+    Steele, Lea & Flood (2014), splitmix64.
+    """
+    with np.errstate(over="ignore"):
+        z = np.arange(first_row, first_row + n, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return z.astype(np.float64) <= share * 2.0**64
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Rows of several parts in the order of their numbers."""
+    order = np.argsort(np.concatenate([p.number for p in parts]), kind="stable")
+    names = ("design", "log_time", "event", "weight", "number")
+    return Rows(*(np.concatenate([getattr(p, name) for p in parts])[order] for name in names))
+
+
+def _empty_problem(axis: Axis, columns: int, like: Tensor) -> Problem:
+    """A problem of no rows, whose objective is its penalties."""
+    nothing = Rows(np.zeros((1, columns)), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1))
+    return nothing.problem(axis.family, axis.clock, 1.0, like)
