@@ -1,0 +1,303 @@
+"""Cut points and levels for the exact solvers: learned on the training part, applied anywhere."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.data.encoding import Source
+from softsurv.data.preprocess import Preprocessor
+from softsurv.data.rules import CodedColumn, Rule, fill, rule_text
+from softsurv.errors import InvalidParameterError, ModelFileError
+
+FORMAT = 1  # version of the state that to_dict writes
+DEFAULT_THRESHOLDS = 10
+"""Quantiles of a number that an explicit ``thresholds`` mapping does not name; ten as in paper `surtree`."""
+
+Thresholds = int | Literal["all"] | list[float] | Mapping[str, Any]
+
+
+class Binarizer(BaseEstimator):
+    """Turn raw features into ordered and nominal codes, and into 0/1 columns, for the exact solvers.
+
+    Numbers are cut at thresholds, categories are split one level against the rest. Missing values are filled as
+    `Preprocessor` does: numbers by the training mean, categories by the most frequent level; booleans are numbers;
+    constant columns are left out and recorded in ``dropped_``. A level not seen in training is none of the levels
+    and goes where the rest goes, with a `DataWarning`.
+
+    Parameters
+    ----------
+    thresholds : int, "all", list of float, or mapping
+        An integer: that many quantiles of each number, fewer where values repeat. "all": one cut between any two
+        neighbouring training values, so nothing is lost. A list: these cuts for every number. A mapping from column
+        to any of these; numbers that it does not name get ten quantiles. A cut is placed midway between two
+        training values, an explicit one where it was put; a value equal to a cut lies below it.
+    max_levels : int, optional
+        Most levels per category; the least frequent ones are merged into one "other" (paper `surtree` takes 10).
+    min_share : float
+        Cuts with a smaller share of the rows on either side are left out, levels with a smaller share are merged
+        into "other" (paper `surtree` takes 0.01).
+
+    Attributes
+    ----------
+    columns_ : list of CodedColumn
+        One for each column of the codes.
+    sources_ : list of Source
+        Their raw columns, with levels and the value that stands for a missing one.
+    dropped_ : dict of str to str
+        Raw columns left out, with the reason.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> raw = pd.DataFrame({"age": [40, 50, 60, None], "grade": ["I", "II", "III", "II"]})
+    >>> binarizer = Binarizer("all").fit(raw)
+    >>> binarizer.codes(raw).tolist()
+    [[0, 0], [1, 1], [2, 2], [1, 1]]
+    >>> binarizer.names
+    ['age <= 45', 'age <= 55', 'grade = I', 'grade = II', 'grade = III']
+    """
+
+    def __init__(
+        self,
+        thresholds: Any = DEFAULT_THRESHOLDS,
+        max_levels: int | None = None,
+        min_share: float = 0.0,
+    ) -> None:
+        self.thresholds = thresholds
+        self.max_levels = max_levels
+        self.min_share = min_share
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None) -> Binarizer:
+        """Learn cuts and levels from the training table (N, P).
+
+        Raises
+        ------
+        InvalidParameterError
+            An argument is out of range, or ``thresholds`` names a column that is not there or holds categories.
+        InvalidSurvivalDataError
+            A column holds dates or infinities.
+        """
+        check_binarizer(self)
+        self.filler_ = Preprocessor(scale=False, drop_first=False).fit(X)
+        self.n_features_in_ = self.filler_.n_features_in_
+        self.dropped_ = dict(self.filler_.dropped_)
+        self._check_names()
+        self.sources_: list[Source] = []
+        self.columns_: list[CodedColumn] = []
+        filled = self.filled(X)
+        for source in self.filler_.sources_:
+            values = filled[source.name]
+            column = self._numbers(source.name, values) if source.levels is None else self._levels(source, values)
+            if column.n_codes < 2:
+                self.dropped_[source.name] = "no split left"
+                continue
+            self.sources_.append(source)
+            self.columns_.append(column)
+        return self
+
+    def _numbers(self, name: str, values: NDArray[np.float64]) -> CodedColumn:
+        wanted = self._thresholds_of(name)
+        distinct, below = _distinct(values)
+        if isinstance(wanted, list | tuple | np.ndarray):
+            cuts = np.unique(np.asarray(wanted, dtype=float))
+        else:
+            places = np.arange(distinct.size - 1)
+            if wanted != "all" and wanted < places.size:
+                shares = np.arange(1, wanted + 1) / (wanted + 1)
+                places = np.unique(np.searchsorted(below, shares * values.size - 1e-9))
+                places = places[places < distinct.size - 1]
+            cuts = _between(distinct[places], distinct[places + 1])
+        left = np.searchsorted(np.sort(values), cuts, side="right")
+        least = max(1, math.ceil(self.min_share * values.size - 1e-9))
+        return CodedColumn(name, tuple(cuts[(left >= least) & (values.size - left >= least)].tolist()))
+
+    def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
+        assert source.levels is not None
+        count = {level: int(np.count_nonzero(values == level)) for level in source.levels}
+        # stable: of equally frequent levels the first of the level order is kept
+        ranked = sorted(source.levels, key=lambda level: -count[level])
+        kept = ranked if self.max_levels is None or len(ranked) <= self.max_levels else ranked[: self.max_levels - 1]
+        kept = [level for level in kept if count[level] >= self.min_share * values.size]
+        while kept and 0 < values.size - sum(count[k] for k in kept) < self.min_share * values.size:
+            kept.pop()  # "other" is a level too, and too rare
+        if not kept:
+            return CodedColumn(source.name)
+        ordered = tuple(level for level in source.levels if level in kept)
+        return CodedColumn(source.name, (), ordered, other=len(ordered) < len(source.levels))
+
+    def _thresholds_of(self, name: str) -> Any:
+        if isinstance(self.thresholds, Mapping):
+            return self.thresholds.get(name, DEFAULT_THRESHOLDS)
+        return self.thresholds
+
+    def _check_names(self) -> None:
+        if not isinstance(self.thresholds, Mapping):
+            return
+        kinds = {source.name: source.levels is None for source in self.filler_.sources_}
+        for name in self.thresholds:
+            if name not in self.filler_.input_names_:
+                shown = ", ".join(map(repr, self.filler_.input_names_[:8]))
+                raise InvalidParameterError(f"thresholds must name columns of X, got {name!r}; X has {shown}")
+            if not kinds.get(name, True):
+                raise InvalidParameterError(
+                    f"thresholds must name columns of numbers, got {name!r}, which holds categories; leave it out"
+                )
+
+    # -- applying ------------------------------------------------------------------------------------------------
+    def filled(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Raw columns (N,) by name, missing values filled: numbers as float64, categories as text.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            A column is missing, or holds text where training had numbers.
+        """
+        check_is_fitted(self, "filler_")
+        frame = self.filler_._aligned(X)
+        table = {source.name: fill(frame[source.name], source) for source in self.filler_.sources_}
+        for source in self.filler_.sources_:
+            self.filler_._warn_of_unseen(table[source.name], source)
+        return table
+
+    def codes(self, X: Any) -> NDArray[np.int32]:
+        """Codes (N, number of ``columns_``); those of categories are names, those of numbers are ordered."""
+        check_is_fitted(self, "columns_")
+        table = self.filled(X)
+        n = len(next(iter(table.values()))) if table else len(self.filler_._aligned(X))
+        codes = np.empty((n, len(self.columns_)), dtype=np.int32)
+        for k, column in enumerate(self.columns_):
+            values = table[column.name]
+            if column.nominal:
+                place = {level: code for code, level in enumerate(column.levels)}
+                codes[:, k] = [place.get(value, len(place)) for value in values]
+            else:
+                codes[:, k] = np.searchsorted(column.cuts, values, side="left")
+        return codes
+
+    @property
+    def nominal(self) -> NDArray[np.bool_]:
+        """Which columns of the codes are categories."""
+        return np.array([column.nominal for column in self.columns_], dtype=bool)
+
+    @property
+    def n_codes(self) -> NDArray[np.int32]:
+        """Number of codes of each column in training."""
+        return np.array([column.n_codes for column in self.columns_], dtype=np.int32)
+
+    @property
+    def splits(self) -> list[tuple[int, int]]:
+        """Column and code of every split: code <= k of a number, code = k of a category."""
+        return [(f, code) for f, column in enumerate(self.columns_) for code in column.splits]
+
+    @property
+    def names(self) -> list[str]:
+        """The splits in the data's own units."""
+        return [rule_text(self.rule(f, code)[0], self.columns_[f].name) for f, code in self.splits]
+
+    def binary(self, X: Any) -> NDArray[np.uint8]:
+        """One 0/1 column for every split (N, B): 1 where the row answers yes to the rule of its name."""
+        codes = self.codes(X)
+        out = np.empty((len(codes), len(self.splits)), dtype=np.uint8)
+        for b, (f, code) in enumerate(self.splits):
+            yes = codes[:, f] == code if self.columns_[f].nominal else codes[:, f] <= code
+            out[:, b] = yes != self.rule(f, code)[1]
+        return out
+
+    def rule(self, feature: int, code: int) -> tuple[Rule, bool]:
+        """The question that a split asks, and whether its answers are swapped.
+
+        The code of "other" asks for the levels that are named instead, so that a level never seen before stays with
+        the rest; rows with that code then answer no.
+        """
+        column = self.columns_[feature]
+        if not column.nominal:
+            return Rule(feature, threshold=column.cuts[code]), False
+        if code == len(column.levels):
+            return Rule(feature, levels=column.levels), True
+        return Rule(feature, levels=(column.levels[code],)), False
+
+    # -- saving --------------------------------------------------------------------------------------------------
+    def to_dict(self) -> dict[str, Any]:
+        """Parameters and fitted state as JSON values; numbers survive `from_dict` exactly."""
+        check_is_fitted(self, "columns_")
+        return {
+            "format": FORMAT,
+            "parameters": {k: _plain(v) for k, v in self.get_params().items()},
+            "filler": self.filler_.to_dict(),
+            "columns": [asdict(column) for column in self.columns_],
+            "dropped": dict(self.dropped_),
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Binarizer:
+        """Rebuild a fitted binarizer from `to_dict`; a damaged state is a `ModelFileError`."""
+        if state.get("format") != FORMAT:
+            raise ModelFileError(f"binarizer state must have format {FORMAT}, got {state.get('format')!r}")
+        try:
+            fitted = cls(**state["parameters"])
+            fitted.filler_ = Preprocessor.from_dict(state["filler"])
+            fitted.n_features_in_ = fitted.filler_.n_features_in_
+            fitted.columns_ = [
+                CodedColumn(c["name"], tuple(c["cuts"]), tuple(c["levels"]), c["other"]) for c in state["columns"]
+            ]
+            known = {source.name: source for source in fitted.filler_.sources_}
+            fitted.sources_ = [known[column.name] for column in fitted.columns_]
+            fitted.dropped_ = dict(state["dropped"])
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"binarizer state is incomplete or damaged: {error}") from error
+        return fitted
+
+
+def check_binarizer(p: Any) -> None:
+    """Check the arguments; the sentence names the argument, what it must be and what it got."""
+    chosen = p.thresholds.values() if isinstance(p.thresholds, Mapping) else [p.thresholds]
+    if not all(_is_choice(value) for value in chosen):
+        raise InvalidParameterError(
+            f'thresholds must be an integer >= 1, "all", a list of numbers, or a mapping from column to one of these, '
+            f"got {p.thresholds!r}"
+        )
+    if p.max_levels is not None and (not _is_whole(p.max_levels) or p.max_levels < 2):
+        raise InvalidParameterError(f"max_levels must be an integer >= 2 or None, got {p.max_levels!r}")
+    if not isinstance(p.min_share, int | float | np.number) or not 0 <= p.min_share < 0.5:
+        raise InvalidParameterError(f"min_share must be a share of the rows in [0, 0.5), got {p.min_share!r}")
+
+
+def _is_choice(value: Any) -> bool:
+    if isinstance(value, list | tuple | np.ndarray):
+        return all(isinstance(cut, numbers.Real) and math.isfinite(cut) for cut in value)
+    return value == "all" if isinstance(value, str) else _is_whole(value) and value >= 1
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _distinct(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distinct values and how many rows are at most each, both (V,)."""
+    distinct, count = np.unique(values, return_counts=True)
+    return distinct, np.cumsum(count)
+
+
+def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Midway between two values; the lower one where no number lies between."""
+    middle = low + 0.5 * (high - low)
+    return np.where(middle < high, middle, low)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [float(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,79 @@
+"""What exact trees ask of a raw column, and how a column becomes codes that answer it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softsurv.data.encoding import Source, raw_values
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A question with two answers about one raw column; rows that answer yes go left.
+
+    Attributes
+    ----------
+    feature : int
+        Place of the column in ``Binarizer.sources_``.
+    threshold : float
+        For a number: is it at most the threshold? nan for a category.
+    levels : tuple of str
+        For a category: is it one of these levels? Levels not seen in training never are.
+    """
+
+    feature: int
+    threshold: float = math.nan
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """How one raw column becomes small integers.
+
+    Attributes
+    ----------
+    cuts : tuple of float
+        Of a number, ascending: the code is the number of cuts below the value, so code <= k where value <= cuts[k].
+    levels : tuple of str
+        Of a category: the code is the place of the level, ``len(levels)`` for every other level.
+    other : bool
+        Whether training has levels that are not in ``levels``.
+    """
+
+    name: str
+    cuts: tuple[float, ...] = ()
+    levels: tuple[str, ...] = ()
+    other: bool = False
+
+    @property
+    def nominal(self) -> bool:
+        return bool(self.levels)
+
+    @property
+    def n_codes(self) -> int:
+        """Codes that occur in training."""
+        return len(self.levels) + self.other if self.nominal else len(self.cuts) + 1
+
+    @property
+    def splits(self) -> range:
+        """Codes that name a split: of two levels, one says it all."""
+        return range(self.n_codes if self.nominal and self.n_codes > 2 else self.n_codes - 1)
+
+
+def fill(column: pd.Series, source: Source) -> NDArray[Any]:
+    """A raw column (N,) as its source says, with the source's value in the place of missing ones."""
+    values = raw_values(column, source)
+    return np.where(pd.isna(values), source.fill, values) if source.fill is not None else values
+
+
+def rule_text(rule: Rule, name: str) -> str:
+    """The question in words: ``age <= 45``, ``grade = III`` or ``grade in I, II``."""
+    if not rule.levels:
+        return f"{name} <= {rule.threshold:.6g}"
+    return f"{name} = {rule.levels[0]}" if len(rule.levels) == 1 else f"{name} in {', '.join(rule.levels)}"

@@ -1,0 +1,95 @@
+"""A hard tree in words: indented text, Graphviz, and the source of a plain function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from softsurv.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from softsurv.trees.hard_tree import HardTree
+
+
+def hard_tree_text(tree: HardTree, lines: Sequence[str]) -> str:
+    """The tree as indented text; ``lines`` say what each of the L leaves holds."""
+    text: list[str] = []
+
+    def walk(node: int, label: str, indent: int) -> None:
+        pad = "    " * indent
+        leaf = int(tree.leaf[node])
+        if leaf >= 0:
+            text.append(f"{pad}{label}{_leaf(leaf, lines[leaf])}")
+            return
+        text.append(f"{pad}{label}{tree.text(node)}")
+        walk(int(tree.left[node]), "yes: ", indent + 1)
+        walk(int(tree.right[node]), "no:  ", indent + 1)
+
+    walk(0, "", 0)
+    return "\n".join(text)
+
+
+def hard_tree_dot(tree: HardTree, lines: Sequence[str]) -> str:
+    """The tree in Graphviz's language; ``lines`` as in :func:`hard_tree_text`."""
+    text = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
+    for node in range(tree.n_nodes):
+        leaf = int(tree.leaf[node])
+        if leaf >= 0:
+            text.append(f"  {node} [label={_quoted(_leaf(leaf, lines[leaf], separator=chr(10)))}, style=rounded];")
+            continue
+        text.append(f"  {node} [label={_quoted(tree.text(node))}];")
+        text.append(f'  {node} -> {tree.left[node]} [label="yes"];')
+        text.append(f'  {node} -> {tree.right[node]} [label="no"];')
+    return "\n".join([*text, "}"])
+
+
+LABEL = """    def label(value):
+        whole = isinstance(value, float) and value.is_integer()
+        return str(int(value)) if whole else str(value)
+"""
+"""In the source: how `softsurv.data.encoding` reads a level, so that 1, 1.0 and "1" are one."""
+
+
+def hard_tree_python(tree: HardTree, name: str) -> str:
+    """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
+
+    Missing values (absent, None or nan) are filled as in training.
+    """
+    if not name.isidentifier():
+        raise InvalidParameterError(f"name must be a Python identifier, got {name!r}")
+    used = sorted({int(f) for f in tree.feature if f >= 0})
+    variable = {f: f"v{k}" for k, f in enumerate(used)}
+    text = [f"def {name}(row):", '    """Leaf of one row, a mapping from column to value."""']
+    if any(tree.sources[f].levels is not None for f in used):
+        text.append(LABEL.rstrip())
+    for f in used:
+        source, v = tree.sources[f], variable[f]
+        text.append(f"    {v} = row.get({source.name!r})")
+        known = v if source.levels is None else f"label({v})"
+        text.append(f"    {v} = {source.fill!r} if {v} is None or {v} != {v} else {known}")
+
+    def walk(node: int, indent: int) -> None:
+        pad = "    " * indent
+        leaf = int(tree.leaf[node])
+        if leaf >= 0:
+            comment = tree.leaf_lines()[leaf]
+            text.append(f"{pad}return {leaf}" + (f"  # {comment}" if comment else ""))
+            return
+        v, levels = variable[int(tree.feature[node])], tree.levels[node]
+        question = f"{v} in {levels!r}" if levels else f"{v} <= {float(tree.threshold[node])!r}"
+        text.append(f"{pad}if {question}:")
+        walk(int(tree.left[node]), indent + 1)
+        walk(int(tree.right[node]), indent)
+
+    walk(0, 1)
+    return "\n".join(text) + "\n"
+
+
+def _leaf(leaf: int, line: str, separator: str = ": ") -> str:
+    return f"leaf {leaf}{separator}{line}" if line else f"leaf {leaf}"
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted string with quotes, backslashes and line ends escaped; Graphviz reads those of JSON."""
+    return json.dumps(text, ensure_ascii=False)
