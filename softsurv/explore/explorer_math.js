@@ -40,7 +40,8 @@ const softsurv = (() => {
 
   function margin(split, x, row) {
     if (split.weights) return split.weights.slice(1).reduce((sum, w, k) => sum + w * x[k], split.weights[0]);
-    const value = row[split.source];
+    const given = row[split.source];
+    const value = given === null || given === undefined ? model.fills[split.source] : given;
     if (split.levels) return split.levels.includes(String(value)) ? 1 : -1;
     return value <= split.threshold ? 1 : -1;
   }
@@ -114,7 +115,7 @@ const softsurv = (() => {
         for (const level of source.levels) if (level !== String(row[source.name])) trials.push([level, 1]);
       } else if (row[source.name] !== null) {
         for (const edge of boundaries(model, path, row, source)) {
-          for (const value of [edge - 1e-6 * span, edge, edge + 1e-6 * span]) {
+          for (const value of [edge - 1e-6 * span, edge + 1e-6 * span]) {
             if (value >= source.low && value <= source.high) trials.push([value, Math.abs(value - row[source.name]) / span]);
           }
         }

@@ -5,90 +5,20 @@ Pictures, words and pages are written against this one form; what sets a kind of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.data.encoding import OutputColumn
+from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
+from softsurv.data.rules import fill
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.style import shorten
-from softsurv.trees.soft_text import rule
+from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
+from softsurv.trees.hard_tree import HardTree
 
 FloatArray = NDArray[np.float64]
-
-
-class Split(Protocol):
-    """What a branch node decides by."""
-
-    def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        """The rule in the data's own units; where it is true a row goes left."""
-        ...
-
-    def strengths(self) -> dict[str, float]:
-        """How strongly each encoded feature decides, strongest first, the strongest 1."""
-        ...
-
-    def effects(self) -> dict[str, float]:
-        """Signed effect of each encoded feature that decides, over its training range; above 0 goes left."""
-        ...
-
-    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
-        """What each encoded feature of a row adds towards going left against a typical row, strongest first."""
-        ...
-
-    def plain(self) -> dict[str, Any]:
-        """The split as JSON values."""
-        ...
-
-    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
-        """Values of a numeric raw feature at which the decision on an encoded row (P,) flips."""
-        ...
-
-
-@dataclass(frozen=True)
-class LinearSplit:
-    """A soft branch node: the log-odds of going left are linear in the encoded features.
-
-    Attributes
-    ----------
-    names : tuple of str, length P
-        Encoded features.
-    weights : ndarray (P + 1,)
-        Intercept, then the weight of each encoded feature.
-    preprocessor : Preprocessor or None
-        Gives the data's own units.
-    """
-
-    names: tuple[str, ...]
-    weights: FloatArray
-    preprocessor: Any
-
-    def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        return rule(self.weights, [shorten(n, name_limit) for n in self.names], self.preprocessor, max_terms)
-
-    def strengths(self) -> dict[str, float]:
-        return _ranked(self.names, np.abs(self.weights[1:]))
-
-    def effects(self) -> dict[str, float]:
-        return {name: float(w) for name, w in zip(self.names, self.weights[1:], strict=True) if w != 0}
-
-    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
-        return pushes_of(self.names, self.weights[1:], row, typical)
-
-    def plain(self) -> dict[str, Any]:
-        return {"weights": self.weights.tolist()}
-
-    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
-        margin = self.weights[0] + self.weights[1:] @ row
-        return [
-            column.to_units(row[k] - margin / self.weights[k + 1])
-            for k, column in enumerate(view.columns)
-            if column.source == source and column.kind == "number" and self.weights[k + 1] != 0
-        ]
 
 
 @dataclass(frozen=True)
@@ -129,20 +59,17 @@ class TreeView:
     effect: str = ""
     columns: tuple[OutputColumn, ...] = ()
     """Where each encoded feature comes from."""
+    sources: tuple[Source, ...] = ()
+    """What training knows of the raw features; empty for a tree on numbers as they are."""
     preprocessor: Any = None
-
     soft: bool = True
     """Whether branch nodes have routing probabilities."""
 
     @property
     def typical(self) -> FloatArray:
-        """Encoded training means and most frequent levels (P,); mid-range where the preprocessor kept none."""
-        sources = {} if self.preprocessor is None else {s.name: s.fill for s in self.preprocessor.sources_}
-        return np.array([_typical(column, sources.get(column.source)) for column in self.columns])
-
-    def leaf_survival(self, leaf: int, times: FloatArray) -> FloatArray:
-        """Survival curve of a leaf that holds one for all its rows, (T,)."""
-        raise NotImplementedError
+        """Encoded training means and most frequent levels (P,); mid-range where training kept none."""
+        fills = {source.name: source.fill for source in self.sources}
+        return np.array([_typical(column, fills.get(column.source)) for column in self.columns])
 
     def is_category(self, source: str) -> bool:
         """Whether a raw feature holds categories."""
@@ -150,15 +77,21 @@ class TreeView:
 
     def levels(self, source: str) -> tuple[str, ...]:
         """Levels of a raw category in training; empty where none are known."""
-        known = () if self.preprocessor is None else self.preprocessor.sources_
-        return next((s.levels for s in known if s.name == source and s.levels is not None), ())
+        return next((s.levels for s in self.sources if s.name == source and s.levels is not None), ())
 
     def encode(self, X: Any) -> FloatArray:
         """Encoded features (n, P) of a raw table."""
-        frame = X.X if isinstance(X, SurvivalData) else X
+        frame = as_frame(X.X if isinstance(X, SurvivalData) else X)
         if self.preprocessor is not None:
             return np.asarray(self.preprocessor.transform(frame), dtype=np.float64)
-        return numeric_matrix(as_frame(frame))
+        if not self.sources:
+            return numeric_matrix(frame)
+        known = {source.name: fill(frame[source.name], source) for source in self.sources}
+        encoded = [
+            known[c.source] == c.level if c.kind == "level" else (known[c.source] - c.offset) / c.scale
+            for c in self.columns
+        ]
+        return np.column_stack([np.asarray(values, dtype=np.float64) for values in encoded])
 
     @property
     def n_leaves(self) -> int:
@@ -206,7 +139,7 @@ class TreeView:
         total: dict[str, float] = {}
         sources = [node.split.strengths() for node, _ in self.path(leaf) if node.split is not None]
         if self.leaf_weights is not None:
-            sources.append(_ranked(self.names, np.abs(self.leaf_weights[leaf])))
+            sources.append(ranked(self.names, np.abs(self.leaf_weights[leaf])))
         for strengths in sources:
             for name, value in strengths.items():
                 total[name] = total.get(name, 0.0) + value
@@ -221,10 +154,11 @@ class TreeView:
 
 
 def tree_view(tree: Any) -> TreeView:
-    """The view of a fitted soft or optimal tree."""
+    """The view of a fitted soft or optimal tree, or of a bare `HardTree`."""
     from softsurv.trees.soft_tree import SoftTree
 
-    return _soft_view(tree) if isinstance(tree.tree_, SoftTree) else _hard_view(tree)
+    inner = tree if isinstance(tree, HardTree) else tree.tree_
+    return _soft_view(tree) if isinstance(inner, SoftTree) else hard_view(inner)
 
 
 EFFECTS = {
@@ -254,32 +188,38 @@ def _soft_view(tree: Any) -> TreeView:
 
     add(0, 0, -1)
     effect = EFFECTS.get(module.family.link.name, "effect")
-    return TreeView(tuple(nodes), leaves, names, effect, _columns_of(tree.preprocessor_, names), tree.preprocessor_)
+    if tree.preprocessor_ is None:
+        plain = tuple(OutputColumn(name, name, "number") for name in names)
+        return TreeView(tuple(nodes), leaves, names, effect, plain)
+    columns, sources = (tuple(part) for part in (tree.preprocessor_.columns_, tree.preprocessor_.sources_))
+    return TreeView(tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_)
 
 
-def _columns_of(preprocessor: Any, names: tuple[str, ...]) -> tuple[OutputColumn, ...]:
-    if preprocessor is not None:
-        return tuple(preprocessor.columns_)
-    return tuple(OutputColumn(name, name, "number") for name in names)
+def hard_view(tree: HardTree) -> TreeView:
+    """The view of a tree of questions."""
+    parent = np.full(tree.n_nodes, -1)
+    for side in (tree.left, tree.right):
+        parent[side[side >= 0]] = np.flatnonzero(side >= 0)
+    level, branch = tree.level, np.cumsum(tree.feature >= 0) - 1
+    nodes = []
+    for index in range(tree.n_nodes):
+        is_leaf = tree.leaf[index] >= 0
+        split = None if is_leaf else QuestionSplit(tree.rule(index), tree.sources[tree.feature[index]])
+        place = (int(level[index]), int(parent[index]), int(tree.left[index]), int(tree.right[index]))
+        nodes.append(Node(index, *place, int(tree.leaf[index]), split, -1 if is_leaf else int(branch[index])))
+    columns = tuple(column for source in tree.sources for column in _plain_columns(source))
+    names = tuple(column.name for column in columns)
+    return TreeView(tuple(nodes), None, names, "", columns, tuple(tree.sources), None, soft=False)
 
 
-def _hard_view(tree: Any) -> TreeView:
-    raise NotImplementedError
+def _plain_columns(source: Source) -> list[OutputColumn]:
+    """A raw feature as numbers: itself, or one indicator per level."""
+    if source.levels is None:
+        return [OutputColumn(source.name, source.name, "number")]
+    return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels]
 
 
 def _typical(column: OutputColumn, fill: float | str | None) -> float:
     if column.kind != "number":
         return float(fill is not None and column.level == fill)
     return 0.5 if fill is None else (float(fill) - column.offset) / column.scale
-
-
-def pushes_of(names: tuple[str, ...], slopes: FloatArray, row: FloatArray, typical: FloatArray) -> dict[str, float]:
-    """Terms of a linear combination against those of a typical row, strongest first."""
-    terms = slopes * (row - typical)
-    return {names[k]: float(terms[k]) for k in np.argsort(-np.abs(terms), kind="stable") if terms[k] != 0}
-
-
-def _ranked(names: tuple[str, ...], sizes: FloatArray) -> dict[str, float]:
-    top = float(sizes.max()) if sizes.size else 0.0
-    order: Iterator[int] = (int(k) for k in np.argsort(-sizes, kind="stable") if sizes[k] > 0)
-    return {names[k]: float(sizes[k]) / top for k in order}

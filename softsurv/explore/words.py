@@ -13,8 +13,9 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import FloatArray
+from softsurv.explore.splits import pushes_of
 from softsurv.explore.style import unit_of, with_unit
-from softsurv.explore.view import Node, TreeView, pushes_of, tree_view
+from softsurv.explore.view import Node, TreeView, tree_view
 
 FIRM, NARROW = 0.9, 0.6
 """A routing probability from FIRM on is called clear, one below NARROW narrow."""
@@ -128,14 +129,15 @@ def _step(
     tree: Any, view: TreeView, node: Node, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
 ) -> Step:
     assert node.split is not None
-    probability = None
-    if view.soft:
-        p = float(tree.routing_probability(frame)[0, node.branch])
-        probability = p if left else 1 - p
     words = dict(zip(view.names, (value_words(c, v) for c, v in zip(view.columns, encoded, strict=True)), strict=True))
+    if not view.soft:
+        return Step(node.split.text(), left, None, ())
     pushes = node.split.pushes(encoded, view.typical).items()
+    p = float(tree.routing_probability(frame)[0, node.branch])
     kept = [one for sign in (1, -1) for one in [p for p in pushes if p[1] * sign > 0][:n_reasons]]
-    return Step(node.split.text(), left, probability, tuple((words.get(name, name), value) for name, value in kept))
+    return Step(
+        node.split.text(), left, p if left else 1 - p, tuple((words.get(name, name), value) for name, value in kept)
+    )
 
 
 def _step_line(number: int, step: Step) -> str:

@@ -1,0 +1,136 @@
+"""What a branch node decides by, for every kind of tree: its rule in words, its strongest features, its boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.encoding import Source
+from softsurv.data.rules import Rule, rule_text
+from softsurv.explore.style import shorten
+from softsurv.trees.soft_text import rule
+
+if TYPE_CHECKING:
+    from softsurv.explore.view import TreeView
+
+FloatArray = NDArray[np.float64]
+
+
+class Split(Protocol):
+    """What a branch node decides by."""
+
+    def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
+        """The rule in the data's own units; where it is true a row goes left."""
+        ...
+
+    def strengths(self) -> dict[str, float]:
+        """How strongly each encoded feature decides, strongest first, the strongest 1."""
+        ...
+
+    def effects(self) -> dict[str, float]:
+        """Signed effect of each encoded feature that decides, over its training range; above 0 goes left."""
+        ...
+
+    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+        """What each encoded feature of a row adds towards going left against a typical row, strongest first."""
+        ...
+
+    def plain(self) -> dict[str, Any]:
+        """The split as JSON values."""
+        ...
+
+    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+        """Values of a numeric raw feature at which the decision on an encoded row (P,) flips."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearSplit:
+    """A soft branch node: the log-odds of going left are linear in the encoded features.
+
+    Attributes
+    ----------
+    names : tuple of str, length P
+        Encoded features.
+    weights : ndarray (P + 1,)
+        Intercept, then the weight of each encoded feature.
+    preprocessor : Preprocessor or None
+        Gives the data's own units.
+    """
+
+    names: tuple[str, ...]
+    weights: FloatArray
+    preprocessor: Any
+
+    def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
+        return rule(self.weights, [shorten(n, name_limit) for n in self.names], self.preprocessor, max_terms)
+
+    def strengths(self) -> dict[str, float]:
+        return ranked(self.names, np.abs(self.weights[1:]))
+
+    def effects(self) -> dict[str, float]:
+        return {name: float(w) for name, w in zip(self.names, self.weights[1:], strict=True) if w != 0}
+
+    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+        return pushes_of(self.names, self.weights[1:], row, typical)
+
+    def plain(self) -> dict[str, Any]:
+        return {"weights": self.weights.tolist()}
+
+    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+        margin = self.weights[0] + self.weights[1:] @ row
+        return [
+            column.to_units(row[k] - margin / self.weights[k + 1])
+            for k, column in enumerate(view.columns)
+            if column.source == source and column.kind == "number" and self.weights[k + 1] != 0
+        ]
+
+
+@dataclass(frozen=True)
+class QuestionSplit:
+    """A branch node of a hard tree: one question about one raw feature.
+
+    Attributes
+    ----------
+    rule : Rule
+        Threshold or levels; rows that answer yes go left.
+    source : Source
+        The raw feature.
+    """
+
+    rule: Rule
+    source: Source
+
+    def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
+        return rule_text(self.rule, shorten(self.source.name, name_limit))
+
+    def strengths(self) -> dict[str, float]:
+        return {self.source.name: 1.0}
+
+    def effects(self) -> dict[str, float]:
+        return {self.source.name: 1.0 if self.rule.levels else -1.0}
+
+    def pushes(self, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+        return {}
+
+    def plain(self) -> dict[str, Any]:
+        known = {"source": self.source.name}
+        return known | ({"levels": list(self.rule.levels)} if self.rule.levels else {"threshold": self.rule.threshold})
+
+    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+        return [self.rule.threshold] if source == self.source.name and not self.rule.levels else []
+
+
+def pushes_of(names: tuple[str, ...], slopes: FloatArray, row: FloatArray, typical: FloatArray) -> dict[str, float]:
+    """Terms of a linear combination against those of a typical row, strongest first."""
+    terms = slopes * (row - typical)
+    return {names[k]: float(terms[k]) for k in np.argsort(-np.abs(terms), kind="stable") if terms[k] != 0}
+
+
+def ranked(names: tuple[str, ...], sizes: FloatArray) -> dict[str, float]:
+    """Sizes above 0 by name, the largest first and set to 1."""
+    top = float(sizes.max()) if sizes.size else 0.0
+    return {names[k]: float(sizes[k]) / top for k in np.argsort(-sizes, kind="stable") if sizes[k] > 0}

@@ -1,0 +1,112 @@
+"""The interactive page repeats the tree's arithmetic: the browser's numbers are Python's."""
+
+import json
+
+import numpy as np
+import pytest
+
+from softsurv import SoftSurvivalTree
+from softsurv.errors import InvalidParameterError
+from softsurv.explore import crossings, explorer
+from softsurv.explore.interactive import explorer_page
+from softsurv.explore.payload import explorer_payload
+
+FAMILIES = ("loglogistic", "weibull", "lognormal", "exponential", "spline_ph", "spline_po")
+
+ALL = """
+return models.map((model) => ({
+  leaf: model.rows.map((row) => softsurv.route(model, row).leaf),
+  routing: model.rows.map((row) => softsurv.routing(model, row)),
+  survival: model.rows.map((row) => softsurv.curve(model, row)),
+}));
+"""
+
+
+def test_routing_and_curves_equal_those_of_python(mixed, in_browser):
+    settings = {"depth": 2, "l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.01, "n_restarts": 1}
+    trees = [SoftSurvivalTree(leaf=leaf, **settings).fit(mixed.data) for leaf in FAMILIES]
+    payloads = [explorer_payload(tree, mixed.data, max_rows=80) for tree in trees]
+    models = f"const models = {json.dumps(payloads)};"
+    X = mixed.data.X.iloc[[int(label) for label in payloads[0]["labels"]]]
+    for tree, payload, found in zip(trees, payloads, in_browser(explorer_page(payloads[0]), models + ALL), strict=True):
+        np.testing.assert_array_equal(found["leaf"], tree.apply(X))
+        expected = tree.predict_survival_function(X, times=payload["times"])
+        np.testing.assert_allclose(found["survival"], expected, atol=1e-12)
+        # of a tree of depth two, heap and preorder agree
+        np.testing.assert_allclose(found["routing"], tree.routing_probability(X), atol=1e-12)
+
+
+def test_crossings_equal_those_of_python(mixed, in_browser):
+    script = "return MODEL.rows.map((row) => softsurv.crossings(MODEL, row))"
+    found = in_browser(explorer(mixed.tree, mixed.data).page, script)
+    for k in range(0, mixed.data.n, 25):
+        expected = crossings(mixed.tree, mixed.data.X.iloc[[k]], mixed.data).set_index("feature")
+        assert {c["feature"] for c in found[k]} == set(expected.index)
+        for change in found[k]:
+            row = expected.loc[change["feature"]]
+            assert change["effort"] == pytest.approx(row["effort"], rel=1e-9)
+            if not isinstance(change["to"], str):
+                assert change["to"] == pytest.approx(row["needed"], rel=1e-9)
+                assert change["leaf"] == row["leaf"]
+
+
+def test_choosing_and_moving_change_the_page(mixed, in_browser):
+    script = """
+      const text = (id) => document.getElementById(id).textContent;
+      const before = text("row");
+      VIEW.chooseRow(5);
+      const chosen = text("row");
+      const source = MODEL.sources.findIndex((s) => s.name === "age");
+      VIEW.move(source, String(MODEL.sources[source].high));
+      const moved = text("row");
+      document.getElementById("reset").click();
+      const reset = text("row");
+      const enter = new KeyboardEvent("keydown", {key: "Enter", bubbles: true});
+      document.querySelector('[data-leaf="1"]').dispatchEvent(enter);
+      const leaf = text("leaf");
+      const neighbour = document.querySelector("#row [data-row]");
+      neighbour.click();
+      return {before, chosen, moved, reset, leaf, arrived: VIEW.state.row === Number(neighbour.dataset.row),
+              unlabelled: [...document.querySelectorAll("input, select")].filter((e) => !e.labels.length).length};
+    """
+    seen = in_browser(explorer(mixed.tree, mixed.data, time_unit="days").page, script)
+    assert seen["before"].startswith("Row 0")
+    assert seen["chosen"].startswith("Row 5")
+    assert seen["moved"].startswith("Row 5, moved")
+    assert seen["reset"] == seen["chosen"]
+    assert seen["leaf"].startswith("Leaf 1")
+    assert seen["arrived"]
+    assert seen["unlabelled"] == 0
+
+
+def test_median_is_interpolated_between_grid_times(mixed, in_browser):
+    script = "return MODEL.rows.map((r) => softsurv.timeAt(MODEL, softsurv.curve(MODEL, r), 0.5))"
+    found = np.array(in_browser(explorer(mixed.tree, mixed.data).page, script), dtype=float)
+    exact = mixed.tree.predict_median(mixed.data.X)
+    seen = np.isfinite(found)
+    np.testing.assert_allclose(found[seen], exact[seen], rtol=0.05)
+
+
+def test_page_needs_no_network_and_survives_odd_names(mixed):
+    page = explorer(mixed.tree, mixed.data).page
+    assert "http" not in page.replace("http-equiv", "")
+    payload = explorer_payload(mixed.tree, mixed.data)
+    assert json.loads(json.dumps(payload, allow_nan=False)) == payload
+    shown = explorer(mixed.tree, mixed.data)._repr_html_()
+    assert shown.startswith("<iframe")
+    assert "<script" not in shown
+
+
+def test_many_rows_are_thinned_and_counted(mixed):
+    payload = explorer_payload(mixed.tree, mixed.data, max_rows=50)
+    assert len(payload["rows"]) == len(payload["labels"]) == 50
+    assert sum(leaf["n"] for leaf in payload["leaves"]) == mixed.data.n
+    with pytest.raises(InvalidParameterError, match="max_rows must be at least 1, got 0"):
+        explorer(mixed.tree, mixed.data, max_rows=0)
+
+
+def test_a_single_leaf_and_a_saved_page(stump, browser, tmp_path):
+    path = explorer(stump.tree, stump.data).save(tmp_path / "explorer.html")
+    document, console = browser(path.read_text(encoding="utf-8"))
+    assert console == []
+    assert "leaf 0" in document

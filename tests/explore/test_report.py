@@ -1,0 +1,153 @@
+"""The report: complete, self-contained, quiet in a browser, reachable by keyboard, printable."""
+
+import re
+import struct
+from html.parser import HTMLParser
+
+import pytest
+
+from softsurv.cli import main
+from softsurv.explore import report_html
+from softsurv.explore.page import cell
+from softsurv.explore.report_card import limits_of
+from softsurv.explore.report_quality import looks_like_training
+
+
+class Outline(HTMLParser):
+    """What a page holds."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.ids, self.links, self.images, self.headings, self.scrolls, self.tags = [], [], [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append(tag)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if tag == "a":
+            self.links.append(given["href"])
+        if tag == "img":
+            self.images.append(given)
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if "scroll" in given.get("class", "").split():
+            self.scrolls.append(given)
+
+
+@pytest.fixture(scope="module")
+def page(gbsg2):
+    return report_html(gbsg2.tree, gbsg2.test, n_boot=40)
+
+
+@pytest.fixture(scope="module")
+def fair_page(mixed):
+    return report_html(mixed.tree, mixed.data, group="f", time_unit="days", n_boot=40, title="Fair?")
+
+
+def test_every_section_is_there(page, gbsg2):
+    ids = Outline(page).ids
+    leaves = [f"leaf-{k}" for k in range(len(gbsg2.tree.leaf_table_.n))]
+    assert [i for i in ids if i != "main"] == ["data", "quality", "calibration", "tree", *leaves, "card"]
+
+
+def test_the_page_stands_alone(page, fair_page):
+    for text in (page, fair_page):
+        outline = Outline(text)
+        assert not {"script", "link", "iframe"} & (set(outline.tags) - {"link"})
+        assert outline.tags.count("link") == 1  # an empty icon, so that none is asked for
+        assert all(image["src"].startswith("data:") for image in outline.images)
+        assert not re.search(r"url\(|@import", text)
+
+
+def test_reading_without_eyes_or_mouse(page):
+    outline = Outline(page)
+    assert all(image["alt"] for image in outline.images)
+    assert all(link[1:] in outline.ids for link in outline.links)
+    assert outline.links[0] == "#main"
+    assert all(scroll.get("tabindex") == "0" for scroll in outline.scrolls)
+    assert outline.headings[0] == 1
+    assert all(b - a <= 1 for a, b in zip(outline.headings, outline.headings[1:], strict=False))
+    assert 'lang="en"' in page
+
+
+def test_numbers_are_those_of_evaluate(page, gbsg2):
+    for name in ("harrell_c", "uno_c", "cd_auc", "ibs"):
+        assert f"<td>{gbsg2.tree.evaluate(gbsg2.test)[name]:.3f}</td>" in page.replace(' class="words"', "")
+
+
+def test_fairness_only_with_a_group(page, fair_page):
+    assert "Sensitive group: f" in fair_page
+    assert "Sensitive group" not in page
+    assert "<title>Fair?</title>" in fair_page
+
+
+def test_training_rows_are_called_so(gbsg2, fair_page, page):
+    assert looks_like_training(gbsg2.tree, gbsg2.train)
+    assert not looks_like_training(gbsg2.tree, gbsg2.test)
+    assert "rows the tree was trained on" in fair_page
+    assert "rows the tree was trained on" not in page
+
+
+def test_limits_name_what_is_thin(lopsided, gbsg2):
+    said = " ".join(limits_of(lopsided.tree, lopsided.data, None))
+    assert "No training row reached leaf" in said
+    beyond = gbsg2.test.with_features(gbsg2.test.X.assign(age=200.0))
+    assert f"age in {beyond.n} rows" in " ".join(limits_of(gbsg2.tree, beyond, None))
+
+
+def test_browser_reports_nothing(page, fair_page, browser):
+    for text in (page, fair_page):
+        document, console = browser(text)
+        assert console == []
+        assert "Model card" in document
+
+
+def test_page_fits_wide_and_narrow_screens(page, in_browser):
+    """Nothing but what scrolls by itself reaches beyond the edge."""
+    script = """
+      return [1280, 400].map((width) => {
+        document.documentElement.style.width = document.body.style.width = width + "px";
+        const parts = [...document.querySelectorAll("section, figure, table, p")].filter((e) => !e.closest(".scroll"));
+        return width - Math.max(...parts.map((e) => Math.ceil(e.getBoundingClientRect().right)));
+      });
+    """
+    assert min(in_browser(page, script)) >= 0
+
+
+def test_it_prints(page, browser, tmp_path):
+    out = tmp_path / "report.pdf"
+    _, console = browser(page, f"--print-to-pdf={out}", "--no-pdf-header-footer")
+    assert console == []
+    assert out.read_bytes().startswith(b"%PDF")
+
+
+def test_screenshots_have_content(page, browser, tmp_path):
+    out = tmp_path / "report.png"
+    browser(page, f"--screenshot={out}", "--window-size=400,900", "--hide-scrollbars")
+    data = out.read_bytes()
+    assert struct.unpack(">II", data[16:24]) == (400, 900)
+    assert len(data) > 10_000  # an empty page is a tenth of that
+
+
+def test_the_command_writes_the_page(gbsg2, tmp_path, capsys):
+    model, table = tmp_path / "model", tmp_path / "rows.csv"
+    gbsg2.tree.save(model)
+    frame = gbsg2.test.X.assign(T=gbsg2.test.time.numpy(), E=gbsg2.test.event.numpy().astype(int))
+    frame.to_csv(table, index=False)
+    out = tmp_path / "report.html"
+    options = ["--time", "T", "--event", "E", "--time-unit", "days", "--bootstrap", "20", "--out", str(out)]
+    assert main(["report", str(model), str(table), *options]) == 0
+    assert "wrote" in capsys.readouterr().out
+    assert "20 bootstrap samples" in out.read_text()
+    assert main(["report", str(model), str(table), *options[:-1], str(tmp_path / "none" / "r.html")]) == 1
+    assert "--out must lie in an existing folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "yes"), (12345, "12,345"), (0.25, "0.25"), (float("nan"), "–"), (float("inf"), "not reached"), ("a", "a")],
+)
+def test_cells_read_well(value, text):
+    assert cell(value) == text
