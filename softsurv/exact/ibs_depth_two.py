@@ -110,7 +110,7 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
 
     Returns
     -------
-    feature : (p,) useful splits whose children's floors leave room below the ceiling, the best stump first
+    feature : (p,) useful splits whose children's floors leave room below the ceiling
     node : (2, 4, p) of both children, rows with the feature first: rows, loss as a leaf, bound, useful depth
     key : (2, 2, p) keys of both children: side, word, split
     pruned : least sum of floors among the splits left out
@@ -127,8 +127,7 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
     whole = np.array([count[-1], costs[LANES + p % LANES], bound[-1]])
     node, keys = np.empty((2, 4, p)), np.empty((2, 2, p), dtype=np.uint64)
     pruned, kept = np.inf, 0
-    order = np.argsort(cost[0] + cost[1], kind="mergesort")
-    for k in order:
+    for k in range(p):
         f, floors = feature[k], 0.0
         for side in range(2):
             share = bound[f] if side == 0 else bound[-1] - bound[f]
@@ -140,11 +139,11 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
             for word in range(2):
                 keys[side, word, kept] = key[word, f] if side == 0 else key[word, -1] - key[word, f]
         if floors < ceiling:
-            order[kept] = k
+            feature[kept] = f
             kept += 1
         else:
             pruned = min(pruned, floors)
-    return feature[order[:kept]], node[:, :, :kept], keys[:, :, :kept], pruned, whole, key[:, -1].copy()
+    return feature[:kept], node[:, :, :kept], keys[:, :, :kept], pruned, whole, key[:, -1].copy()
 
 
 @njit(cache=True, error_model="numpy")
@@ -233,12 +232,25 @@ def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity
     least = _least_objectives(costs, counts, ones, bound[-1], min_rows, complexity)
     needed = int(np.sum(least < ceiling))
     if 0 < needed < p:
-        order = np.argsort(least >= ceiling, kind="mergesort")
+        order = _needed_first(least < ceiling)
         local, feature, costs = permuted(local, order), feature[order], costs[:, order]
     if needed > 0:
         best, arg = best_pairs(local, needed, min_rows)
         _collect(feature, costs, best, arg, needed, loss, plan)
     return loss, plan
+
+
+@njit(cache=True, error_model="numpy")
+def _needed_first(needed):
+    """Order (p,) that puts the flagged splits first and keeps the rest in place."""
+    order = np.empty(needed.shape[0], dtype=np.int64)
+    at = 0
+    for flag in (True, False):
+        for f in range(needed.shape[0]):
+            if needed[f] == flag:
+                order[at] = f
+                at += 1
+    return order
 
 
 @njit(cache=True, error_model="numpy")

@@ -230,8 +230,13 @@ class Search:
         return floor
 
     def children(self, index: NDArray[np.int64], ceiling: float = math.inf) -> tuple[list[Option], float]:
-        """Both children of every split with room below the ceiling, and the least floor of the other splits."""
+        """Both children of every split with room below the ceiling, the best stump first.
+
+        Returns also the least floor of the other splits.
+        """
         feature, node, key, pruned, _, _ = self._expand(index, ceiling)
+        order = np.argsort(node[0, 1] + node[1, 1], kind="stable")  # by the children's losses as leaves
+        feature, node, key = feature[order], node[:, :, order], key[:, :, order]
         sides = [
             [
                 Node((k0, k1), size, leaf, bound, int(useful))

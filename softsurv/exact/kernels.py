@@ -120,6 +120,7 @@ def localise(problem, rows, n, local):
                 splits += 1
         if nominal[f] and present > 2:
             local.split_code[splits] = skipped
+            local.flipped[splits] = 0
             splits += 1
         elif present == 2 and not nominal[f] and skipped < local.split_code[splits - 1]:
             local.split_code[splits - 1] = skipped

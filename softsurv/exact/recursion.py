@@ -122,7 +122,7 @@ def look_up(problem, cache, low, high, depth, leaves, upper):
     if depth == 2:
         at = find(cache, low, high, tag_of(2, 0))
         if at >= 0 and leaves >= 2:
-            return True, cache.values[at, leaves - 2], UNKNOWN
+            return True, cache.values[at, leaves - 2], LEAF
         return False, -np.inf, UNKNOWN
     at = find(cache, low, high, tag_of(depth, leaves))
     if at < 0:
@@ -430,8 +430,9 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             right = max(right, value)
             if not (left_known and right_known) and left + right < limit:
                 n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
+                nodes.choice[level + 1] = LEAF
                 for side in range(2):
-                    if left + right >= limit:
+                    if left + right >= limit or nodes.choice[level + 1] == UNKNOWN:
                         break
                     if side == 0 and not left_known:
                         left = solve(
@@ -447,6 +448,10 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                         if level == 0:
                             announce(shared, best, choice, rank, tolerance)
                         return best
+                if nodes.choice[level + 1] == UNKNOWN:
+                    # the side costs at least what was left for it; rounding must not make this look like less
+                    raise_bounds(problem, bound, floor, split, left, right)
+                    continue
             raise_bounds(problem, bound, floor, split, left, right)
             if left + right < limit:
                 best = left + right
