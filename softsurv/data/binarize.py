@@ -115,8 +115,8 @@ class Binarizer(BaseEstimator):
             places = np.arange(distinct.size - 1)
             if wanted != "all" and wanted < places.size:
                 shares = np.arange(1, wanted + 1) / (wanted + 1)
-                places = np.unique(np.searchsorted(below, shares * values.size - 1e-9))
-                places = places[places < distinct.size - 1]
+                places = np.searchsorted(below, shares * values.size - 1e-9)
+                places = np.unique(np.minimum(places, distinct.size - 2))
             cuts = _between(distinct[places], distinct[places + 1])
         left = np.searchsorted(np.sort(values), cuts, side="right")
         least = max(1, math.ceil(self.min_share * values.size - 1e-9))
