@@ -92,10 +92,11 @@ def test_pullback_is_autograd_and_the_difference_quotient(family, sample, seed):
     torch.testing.assert_close(found.flatten(), difference, rtol=1e-4, atol=1e-5)
 
 
-def test_pullback_holds_at_the_initial_shape(family, sample):
+@pytest.mark.parametrize("where", ["at the start", "far up", "far down"])
+def test_pullback_holds_at_the_initial_shape_and_far_from_it(family, sample, where):
     clock = sample.clock(family)
     features = family.time_features(sample.log_time, clock)
-    shape = family.initial_shape(clock)[None]
+    shape = family.initial_shape(clock)[None] + {"at the start": 0.0, "far up": 50.0, "far down": -50.0}[where]
     g_value, g_slope = torch.tensor(np.random.default_rng(0).standard_normal((2, 1, 120)))
     found = family.baseline_pullback(shape, features, g_value, g_slope)
     torch.testing.assert_close(found, LeafFamily.baseline_pullback(family, shape, features, g_value, g_slope))

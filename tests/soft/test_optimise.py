@@ -91,7 +91,7 @@ def test_never_above_the_start(seed, iterations, size):
     torch.testing.assert_close(rough(x, None)[0], f)
 
 
-@pytest.mark.parametrize("hole", [float("inf"), float("nan")])
+@pytest.mark.parametrize("hole", [float("inf"), float("-inf"), float("nan")])
 def test_steps_back_from_regions_without_a_value(hole):
     def function(x, rows):
         value = x.sum(1) - x.log().sum(1)  # convex on x > 0, its minimum at 1
