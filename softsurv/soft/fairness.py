@@ -136,7 +136,10 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
         raise InvalidSurvivalDataError(
             f"fairness compares two groups, got {codes.numel()}; merge them into the sensitive group and the others"
         )
-    times = torch.quantile(data.time[data.event & (data.time > 0)], torch.linspace(0, 1, n_times).double()).unique()
+    reference = data.time[data.event & (data.time > 0)]
+    if reference.numel() == 0:  # interval censoring alone: no exact time to go by
+        reference = data.time[data.time > 0]
+    times = torch.quantile(reference, torch.linspace(0, 1, n_times).double()).unique()
     clock = problem.clock.double().cpu()
     features = problem.family.time_features(times.log()[None], clock)
     step = trapezoid_weights(times)

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import right_censored_loss
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
@@ -115,6 +116,8 @@ class SoftTree(nn.Module):
 
     def survival_function(self, x: Tensor, times: Tensor, path: str = "hbp") -> Tensor:
         """S(t | x), (M, N, T): of the HBP leaf, or with ``path="soft"`` the probability-weighted mixture."""
+        if path not in ("hbp", "soft"):
+            raise InvalidParameterError(f'path must be "hbp" or "soft", got {path!r}')
         if path == "hbp":
             hazard, _, _ = self.family.link.cumulative_hazard(self.predictor(x, times)[0])
             return torch.exp(-hazard)
