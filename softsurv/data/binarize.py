@@ -95,7 +95,7 @@ class Binarizer(BaseEstimator):
         self._check_names()
         self.sources_: list[Source] = []
         self.columns_: list[CodedColumn] = []
-        filled = self.filled(X)
+        filled, _ = self.filled(X)
         for source in self.filler_.sources_:
             values = filled[source.name]
             column = self._numbers(source.name, values) if source.levels is None else self._levels(source, values)
@@ -155,8 +155,8 @@ class Binarizer(BaseEstimator):
                 )
 
     # -- applying ------------------------------------------------------------------------------------------------
-    def filled(self, X: Any) -> dict[str, NDArray[Any]]:
-        """Raw columns (N,) by name, missing values filled: numbers as float64, categories as text.
+    def filled(self, X: Any) -> tuple[dict[str, NDArray[Any]], int]:
+        """Complete raw columns (N,) by name, and N: numbers as float64, categories as text.
 
         Raises
         ------
@@ -168,13 +168,15 @@ class Binarizer(BaseEstimator):
         table = {source.name: fill(frame[source.name], source) for source in self.filler_.sources_}
         for source in self.filler_.sources_:
             self.filler_._warn_of_unseen(table[source.name], source)
-        return table
+        return table, len(frame)
 
     def codes(self, X: Any) -> NDArray[np.int32]:
         """Codes (N, number of ``columns_``); those of categories are names, those of numbers are ordered."""
         check_is_fitted(self, "columns_")
-        table = self.filled(X)
-        n = len(next(iter(table.values()))) if table else len(self.filler_._aligned(X))
+        return self.codes_of(*self.filled(X))
+
+    def codes_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
+        """Codes of n rows that :meth:`filled` has completed."""
         codes = np.empty((n, len(self.columns_)), dtype=np.int32)
         for k, column in enumerate(self.columns_):
             values = table[column.name]
@@ -207,7 +209,10 @@ class Binarizer(BaseEstimator):
 
     def binary(self, X: Any) -> NDArray[np.uint8]:
         """One 0/1 column for every split (N, B): 1 where the row answers yes to the rule of its name."""
-        codes = self.codes(X)
+        return self.binary_of(self.codes(X))
+
+    def binary_of(self, codes: NDArray[np.int32]) -> NDArray[np.uint8]:
+        """The 0/1 columns (N, B) of codes (N, number of ``columns_``)."""
         out = np.empty((len(codes), len(self.splits)), dtype=np.uint8)
         for b, (f, code) in enumerate(self.splits):
             yes = codes[:, f] == code if self.columns_[f].nominal else codes[:, f] <= code

@@ -78,7 +78,7 @@ def test_quantiles_divide_the_rows_evenly(values, wanted):
     assert set(cuts) <= set(possible)
     assert len(cuts) <= wanted
     assert cuts == possible or len(possible) > wanted
-    filled = some.filled(frame)["x"]
+    filled = some.filled(frame)[0]["x"]
     share = 1 / (wanted + 1)
     for code in np.unique(some.codes(frame)):
         inside = filled[some.codes(frame)[:, 0] == code]

@@ -160,7 +160,7 @@ def test_units_route_as_codes_do(case):
     table, binarizer, plan = case
     tree = HardTree.grow(binarizer.sources_, grown(binarizer, plan))
     leaves = tree.apply(table)
-    assert np.array_equal(leaves, tree.leaf_of(binarizer.filled(table), len(table)))
+    assert np.array_equal(leaves, tree.leaf_of(*binarizer.filled(table)))
     paths = [slow_path(binarizer, plan, row) for row in binarizer.codes(table)]
     assert len({*zip(leaves.tolist(), paths, strict=True)}) == len(set(paths)) == len(set(leaves.tolist()))
     function = eval_python(tree)

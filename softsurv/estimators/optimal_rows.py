@@ -1,0 +1,107 @@
+"""Training rows as the exact solvers take them, and their trees in the data's own units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.binarize import Binarizer
+from softsurv.data.encoding import Source
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.exact.ibs_search import Plan
+from softsurv.exact.tasks import relative_risk
+from softsurv.exact.tree import CodeTree
+from softsurv.nonparametric import StepFunction, nelson_aalen
+from softsurv.trees.hard_tree import Branch, HardTree
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows as the solvers take them.
+
+    Attributes
+    ----------
+    table : dict of str to ndarray (N,)
+        Complete raw columns.
+    codes : ndarray (N, P)
+    time, event, weight : ndarray (N,)
+    entry : ndarray (N,) or None
+    """
+
+    binarizer: Binarizer
+    table: dict[str, NDArray[Any]]
+    codes: NDArray[np.int32]
+    time: FloatArray
+    event: NDArray[np.bool_]
+    weight: FloatArray
+    entry: FloatArray | None
+
+    @classmethod
+    def of(cls, data: SurvivalData, binarizer: Binarizer) -> Rows:
+        """Rows of data without interval censoring."""
+        if data.upper is not None and not bool((data.event | data.upper.isinf()).all()):
+            raise InvalidSurvivalDataError(
+                "upper must be inf in every row for an optimal tree, got interval censoring; fit a SoftSurvivalTree"
+            )
+        table, n = binarizer.filled(data.X)
+        time, event = data.time.numpy(), data.event.numpy()
+        weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
+        entry = None if data.entry is None or not bool((data.entry > 0).any()) else data.entry.numpy()
+        return cls(binarizer, table, binarizer.codes_of(table, n), time, event, weight, entry)
+
+    @property
+    def n(self) -> int:
+        """N."""
+        return len(self.time)
+
+    @property
+    def sources(self) -> list[Source]:
+        return self.binarizer.sources_
+
+    def leaf_of(self, tree: HardTree) -> NDArray[np.int64]:
+        """Leaf of each row, (N,)."""
+        return tree.leaf_of(self.table, self.n)
+
+
+def branches_of_codes(tree: CodeTree, binarizer: Binarizer, node: int = 0) -> Branch | None:
+    """A tree on codes as branches in the data's units; "other" asks for the named levels, its answers swapped."""
+    if tree.feature[node] < 0:
+        return None
+    rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
+    left, right = (branches_of_codes(tree, binarizer, int(side[node])) for side in (tree.left, tree.right))
+    return Branch(rule, right, left) if swapped else Branch(rule, left, right)
+
+
+def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
+    """A tree on 0/1 columns as branches in the data's units; a row with 1 answers yes to the column's rule."""
+    if plan is None:
+        return None
+    rule, _ = binarizer.rule(*binarizer.splits[plan.split])
+    return Branch(rule, branches_of_plan(plan.one, binarizer), branches_of_plan(plan.zero, binarizer))
+
+
+def with_risk(rows: Rows, root: Branch | None, statistics: FloatArray) -> HardTree:
+    """The tree with the relative risk of every leaf: ES / HS, or 1 / (2 HS) without events."""
+    tree = HardTree.grow(rows.sources, root)
+    leaf = rows.leaf_of(tree)
+    sums = np.stack([np.bincount(leaf, column, tree.n_leaves) for column in statistics.T], axis=1)
+    return replace(tree, value=relative_risk.relative_risk(sums)[:, None], value_names=("relative risk",))
+
+
+def baseline_of(rows: Rows) -> StepFunction:
+    """Nelson-Aalen estimate of the training rows."""
+    return nelson_aalen(rows.time, rows.event, rows.weight, rows.entry)
+
+
+def exposure(baseline: StepFunction, rows: Rows) -> FloatArray:
+    """Cumulative baseline hazard that each training row went through, (N,), never 0."""
+    hazard = baseline(rows.time)
+    if rows.entry is not None:
+        hazard = hazard - baseline(rows.entry)
+    return relative_risk.baseline_hazard(hazard, round(rows.weight.sum()))
