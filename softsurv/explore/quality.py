@@ -92,7 +92,7 @@ def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = No
                 "mean_gap": gap.mean,
                 "largest_gap": gap.largest,
                 "gini": leaf_gini(tree.apply(read.X), member).weighted,
-                "harrell_c": tree.score(read.X, read.y),
+                "harrell_c": tree.score(read, None),
             }
         )
     return pd.DataFrame(rows).set_index("rho")

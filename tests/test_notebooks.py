@@ -1,0 +1,65 @@
+"""Notebooks: stripped, without helpers, and running from start to end."""
+
+import ast
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+TIME_LIMIT = 240
+"""Seconds for one cell; all notebooks together take less than that."""
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def data_sets(path):
+    return set(re.findall(r'load_dataset\("(\w+)"', path.read_text(encoding="utf-8").replace('\\"', '"')))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_notebook_is_stripped_and_defines_nothing(path):
+    book = read(path)
+    nbformat.validate(book)
+    assert book.cells[0].cell_type == "markdown"
+    for cell in book.cells:
+        if cell.cell_type != "code":
+            continue
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        tree = ast.parse(cell.source)
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
+def test_there_are_notebooks():
+    assert len(NOTEBOOKS) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_notebook_runs(path, tmp_path, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed (extra test)")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed (extra test)")
+    from softsurv import load_dataset
+    from softsurv.errors import SoftsurvError
+
+    for name in data_sets(path):
+        try:
+            load_dataset(name)
+        except SoftsurvError as error:
+            pytest.skip(f"data set {name}: {error}")
+    monkeypatch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
+    monkeypatch.setenv("PYTHONWARNINGS", "ignore:IProgress not found")  # of tqdm, where ipywidgets is not installed
+    book = read(path)
+    client = nbclient.NotebookClient(
+        book, timeout=TIME_LIMIT, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    said = [out for cell in book.cells if cell.cell_type == "code" for out in cell.outputs]
+    assert not [out for out in said if out.output_type == "error"]
+    assert not [out.text for out in said if out.output_type == "stream" and out.name == "stderr"]
