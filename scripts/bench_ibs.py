@@ -149,13 +149,13 @@ def speed(folder: Path, repeats: int) -> None:
     print(f"on its search alone; worst case slower by {1e3 * max(slower):.1f} ms (negative: faster everywhere)")
 
 
-def agreement(folder: Path, time_limit: float, complexities: list[float]) -> None:
+def agreement(folder: Path, time_limit: float, complexities: list[float], depths: list[int]) -> None:
     """Objectives of both, where the reference ends in time."""
     print("data set      depth   lambda  status      ours        osst       difference  leaves  ours s  osst s")
     worst, cases, unfinished = 0.0, 0, 0
     for name in AGREEMENT_SETS:
         data = load(folder, name)
-        for depth in (2, 3, 4, 5):
+        for depth in depths:
             for complexity in complexities:
                 answer = run_osst(folder, name, depth, complexity, time_limit)
                 solution, seconds = run_ours(data, depth, complexity, time_limit=time_limit)
@@ -225,13 +225,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2, help="runs of the reference per case")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per fit in 'agreement'")
     parser.add_argument("--complexity", type=float, nargs="+", default=[0.1, 0.01, 0.001])
+    parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     options = parser.parse_args()
     warm_up()
     if options.what == "speed":
         speed(options.data, options.repeats)
     elif options.what == "agreement":
-        agreement(options.data, options.time_limit, options.complexity)
+        agreement(options.data, options.time_limit, options.complexity, options.depths)
     else:
         scale(options.rows)
 

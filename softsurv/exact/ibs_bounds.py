@@ -1,7 +1,8 @@
 """Lower bounds of the integrated-Brier-score objective, each with its theorem (paper `osst`, section 2.3).
 
 The loss of a tree is a sum over rows (Theorem 2.1), so the loss of fixed leaves and any additive bound of the rest
-bound the tree (Theorem 2.2, the hierarchical bound: in a depth-first search, the budget handed down). With the
+bound the tree (Theorems 2.2 and B.6, the hierarchical bounds: in a depth-first search, the budget handed down;
+Theorem B.5, leaf permutations, is the cache by sets of rows). With the
 Kaplan-Meier leaf a leaf may lose *less* than the sum of its halves, so the superadditivity bounds of the additive
 engine do not hold; they do hold for the pointwise minimiser, from which the bounds here are made.
 """
@@ -40,8 +41,10 @@ def useful_depth(leaf: float, bound: float, size: float, complexity: float, min_
     """Depth beyond which no tree on a node beats the node as a leaf.
 
     A tree with k leaves has an objective >= bound + k * complexity, so it beats leaf + complexity only while
-    k - 1 < (leaf - bound) / complexity, and a tree that reaches depth d has at least d + 1 leaves: the k-leaf form
-    of Theorem 2.6. Every leaf holds min_rows rows. This is what bounds the search without a depth limit.
+    k - 1 < (leaf - bound) / complexity, and a tree that reaches depth d has at least d + 1 leaves. This is the
+    bound on the number of leaves (Theorems B.3 and B.4), and with d = 0 the splitting bound: a node is split only if
+    its loss exceeds the bound by more than the complexity (Theorem B.1, there with bound 0). Every leaf holds
+    min_rows rows. It also limits the search without a depth limit.
     """
     splits = size // min_rows - 1.0
     gain = leaf - bound

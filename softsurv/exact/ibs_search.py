@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -48,6 +49,9 @@ class Plan(NamedTuple):
     one: Plan | None
     zero: Plan | None
 
+
+Progress = Callable[[float, float, float], None]
+"""Called with (share of the root's splits done at the present depth, lower bound, incumbent)."""
 
 NOTHING = (0, math.inf)
 """Depth and optimum of a set of rows that is not solved at any depth yet."""
@@ -95,9 +99,12 @@ class Search:
     complexity: float
     min_rows: float
     limits: Limits = field(default_factory=Limits)
+    progress: Progress | None = None
     cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
     solved: dict[Key, tuple[int, float]] = field(default_factory=dict)
     """Greatest depth at which a set of rows is solved, and its optimum there."""
+    trace: list[float] = field(default_factory=list)
+    """Objective of every incumbent of the whole training set."""
     splits_tried: int = 0
 
     @property
@@ -174,14 +181,27 @@ class Search:
             try:
                 value, plan = self._try_split(option, index, depth, min(budget, entry.value - IMPROVEMENT))
             except (Stop, KeyboardInterrupt):
-                rest = [sum(self._floor(child, depth - 1) for child in later[1]) for later in options[position:]]
-                entry.lower = max(entry.lower, min(entry.value, unresolved, *rest))
+                entry.lower = self._open_floor(entry, unresolved, options[position:], depth)
                 raise
             if plan is None:
                 unresolved = min(unresolved, value)
             else:
                 entry.value, entry.plan = value, plan
+            if index.size == self.rows.weight.size:
+                self._report(entry, (position + 1) / len(options), unresolved, options[position + 1 :], depth)
         entry.lower = max(entry.lower, min(entry.value, unresolved))
+
+    def _open_floor(self, entry: Entry, unresolved: float, rest: list[Option], depth: int) -> float:
+        """Lower bound of a node some of whose first splits were not tried yet."""
+        floors = [sum(self._floor(child, depth - 1) for child in children) for _, children in rest]
+        return max(entry.lower, min(entry.value, unresolved, *floors))
+
+    def _report(self, entry: Entry, share: float, unresolved: float, rest: list[Option], depth: int) -> None:
+        """Keep the trace of the whole training set's incumbents, and tell the caller."""
+        if not self.trace or entry.value < self.trace[-1]:
+            self.trace.append(entry.value)
+        if self.progress is not None:
+            self.progress(share, self._open_floor(entry, unresolved, rest, depth), entry.value)
 
     def _try_split(
         self, option: Option, index: NDArray[np.int64], depth: int, ceiling: float

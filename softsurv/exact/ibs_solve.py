@@ -17,7 +17,7 @@ from softsurv.exact.ibs_bounds import floor_with_split
 from softsurv.exact.ibs_kernels import IPCW, KM_ROWS
 from softsurv.exact.ibs_path import SizePath, Sizes
 from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
-from softsurv.exact.ibs_search import Entry, Limits, Plan, Search, Stop, leaf_count
+from softsurv.exact.ibs_search import Entry, Limits, Plan, Progress, Search, Stop, leaf_count
 from softsurv.exact.tasks.ibs import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
 
@@ -71,6 +71,7 @@ def solve_ibs(
     reference: ArrayLike | None = None,
     leaf: Leaf = "km",
     time_range: TimeRange = "observed",
+    progress: Progress | None = None,
 ) -> IbsSolution:
     """Minimise integrated Brier score + complexity * leaves over trees on binary features.
 
@@ -101,6 +102,8 @@ def solve_ibs(
         Kaplan-Meier leaves, or the pointwise minimiser of the leaf's weighted score.
     time_range : {"observed", "origin"}
         What the integral is divided by, see `softsurv.exact.tasks.ibs`.
+    progress : callable, optional
+        Called now and then with (share of the root's splits done at the present depth, lower bound, incumbent).
 
     Returns
     -------
@@ -132,7 +135,7 @@ def solve_ibs(
         math.inf if memory_limit is None else memory_limit / ENTRY_BYTES,
     )
     mode = IPCW if leaf == "ipcw" else KM_ROWS
-    search = Search(rows, mode, has_equal_rows(rows), complexity, float(min_samples_leaf), limits)
+    search = Search(rows, mode, has_equal_rows(rows), complexity, float(min_samples_leaf), limits, progress)
     depth = rows.weight.size if max_depth is None else max_depth
     outcome = _one_tree(search, depth) if max_leaves is None else _all_sizes(search, depth, max_leaves)
     if losses is not None:
@@ -149,6 +152,7 @@ class _Outcome:
     objective: float
     lower_bound: float
     path: tuple[tuple[float, Plan | None], ...] = ()
+    trace: tuple[float, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -160,7 +164,8 @@ def _one_tree(search: Search, depth: int) -> _Outcome:
     best = min(search.entries_of(root), key=lambda entry: entry.value, default=Entry(leaf, leaf))
     target = search.entry(root, depth)
     lower = best.value if target is None or status is Status.OPTIMAL else target.lower
-    return _Outcome(status, best.plan, best.value, min(lower, best.value), details={"subproblems": len(search.cache)})
+    details = {"subproblems": len(search.cache)}
+    return _Outcome(status, best.plan, best.value, min(lower, best.value), (), tuple(search.trace), details)
 
 
 def _all_sizes(search: Search, depth: int, max_leaves: int) -> _Outcome:
@@ -175,7 +180,7 @@ def _all_sizes(search: Search, depth: int, max_leaves: int) -> _Outcome:
     if status is not Status.OPTIMAL:
         lower = min(lower, floor_with_split(root.leaf, root.bound, search.complexity))
     details = {"subproblems": len(path.cache)}
-    return _Outcome(status, sizes[best][1], values[best], lower, tuple(sizes), details)
+    return _Outcome(status, sizes[best][1], values[best], lower, tuple(sizes), details=details)
 
 
 def _run(work: Callable[[], object]) -> Status:
@@ -226,7 +231,7 @@ def _solution(
     if leaf == "ipcw":
         loss = sum(score.loss(rows, curve) for rows, curve in zip(members, survival, strict=True))
         details["monotone_objective"] = loss + complexity * n_leaves
-    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, seconds, details=details)
+    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, seconds, outcome.trace, details)
     return IbsSolution(outcome.plan, leaf_of_row, score.grid().times, survival, report, outcome.path)
 
 

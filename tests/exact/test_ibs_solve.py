@@ -213,6 +213,20 @@ def test_time_limit_returns_an_honest_bound():
     )
 
 
+def test_progress_and_trace():
+    x, time, event, _ = instance(7, 200, 12, 100)
+    calls = []
+    solution = solve_ibs(x, time, event, complexity=0.001, max_depth=4, progress=lambda *told: calls.append(told))
+    trace = solution.report.trace
+    assert calls
+    assert trace[-1] == pytest.approx(solution.report.objective)
+    assert all(later < earlier for earlier, later in itertools.pairwise(trace))
+    for share, lower, incumbent in calls:
+        assert 0.0 < share <= 1.0
+        assert lower <= incumbent + 1e-9
+        assert incumbent >= solution.report.objective - 1e-9
+
+
 def test_memory_limit():
     x, time, event, _ = instance(7, 400, 25, 300)
     limited = solve_ibs(x, time, event, complexity=0.0005, max_depth=5, memory_limit=20_000)
