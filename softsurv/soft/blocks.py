@@ -17,7 +17,7 @@ from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimise import Settings, minimise
 from softsurv.soft.precondition import GramMetric
-from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
+from softsurv.trees.routing import hbp_leaf, linear, linear_pullback, subtree_costs
 from softsurv.trees.topology import level_slice, n_branches
 
 CLASS_RIDGE = 1e-3
@@ -175,6 +175,11 @@ def _restricted(
     budget: Budget | None,
 ) -> Tensor:
     """Restricted objective over the free branch nodes."""
+    if level == 0 and objective.depth > 1:  # the root alone: what lies below it is a constant on either side
+        sides = subtree_costs(torch.sigmoid(objective.splits(routing)), leaf_loss, objective.depth)[1]
+        stump = Objective(objective.problem, 1, objective.penalties)
+        root = _restricted(stump, routing[:, :1], sides, free[:, :1], 0, settings, budget)
+        return torch.cat([root, routing[:, 1:]], 1)
     taken = _Taken(objective, leaf_loss, free)
 
     def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
