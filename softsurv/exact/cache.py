@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
 
-from softsurv.exact.jit import FAST, intrinsic
+from softsurv.exact.jit import intrinsic, shared_kernel
 
 ENTRY_BYTES = 16 + 4 + 4 + 24
 MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag
@@ -83,7 +83,7 @@ def tag_of(depth, leaves):
     return np.int32(depth * MAX_LEAVES + leaves)
 
 
-@njit(**FAST)
+@shared_kernel
 def find(cache, low, high, tag):
     """Index of the entry of a subset under a tag, or -1."""
     slot = np.int64((low + np.uint64(tag)) & np.uint64(cache.heads.shape[0] - 1))
@@ -96,7 +96,7 @@ def find(cache, low, high, tag):
     return np.int64(-1)
 
 
-@njit(**FAST)
+@shared_kernel
 def insert(cache, low, high, tag, first, second, third, reserve):
     """Add an entry unless fewer than ``reserve`` places are left; returns its index or -1."""
     capacity = cache.tags.shape[0]

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numba import njit
-
-from softsurv.exact.jit import FAST, inlined, kernel
+from softsurv.exact.jit import inlined, kernel, shared_kernel
 from softsurv.exact.simd import LANES, load, smaller, spread, store
 
 if TYPE_CHECKING:
@@ -243,7 +241,7 @@ def solve_lanes(problem, local, lanes, passes):
         _best_values(problem, local, lanes, turn)
 
 
-@njit(**FAST)
+@shared_kernel
 def clear_lanes(lanes, n):
     """Empty all lanes."""
     lanes.member[: n * LANES] = 0.0
@@ -252,7 +250,7 @@ def clear_lanes(lanes, n):
     lanes.sign[:] = 1.0
 
 
-@njit(**FAST)
+@shared_kernel
 def enter_lane(problem, rows, n, split, fewer_left, first_side, lanes, lane):
     """Put a split into a lane; pass 0 prices its side ``first_side`` (0 left, 1 right), pass 1 the other."""
     f = problem.feature_of[split]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softsurv.exact.jit import inlined, kernel
+from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import STOP, add_singles, cumulate_singles, localise, order_by_bin
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def sum_sides(problem, local):
     _price_sides(problem, local)
 
 
-@kernel
+@entry
 def solve_two(problem, rows, n, local):
     """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
     localise(problem, rows, n, local)

@@ -27,17 +27,37 @@ Reordered sums are harmless: the sums are exact (`problem.round_to_grid`).
 """
 
 
-def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function of a template module, with a place of its own in the cache on disk.
+INNER: dict[str, Any] = FAST | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of functions that only compiled code calls: wrappers for Python would double the compilation."""
+
+INLINED: dict[str, Any] = INNER | {"inline": "always"}
+"""Options of functions that are put into their caller before compilation: their arguments cost nothing."""
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function of a template module that is called from Python.
 
     Numba names a cached function after its file and qualified name. A template is executed once per task under
     different module names (`compile.specialise`), so the module's name goes into the qualified name.
     """
-    function.__qualname__ = f"{function.__name__}_{function.__module__.rpartition('.')[2]}"
-    return njit(**FAST)(function)
+    return njit(**FAST)(_named(function))
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """As `entry`, for a function that only compiled code calls."""
+    return njit(**INNER)(_named(function))
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """As `kernel`, for a function that is put into its caller before compilation: its arguments cost nothing."""
+    """As `kernel`, put into its caller."""
+    return njit(**INLINED)(_named(function))
+
+
+def shared_kernel(function: Callable[..., Any]) -> Any:
+    """As `kernel`, for a module that is the same for all tasks."""
+    return njit(**INNER)(function)
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     function.__qualname__ = f"{function.__name__}_{function.__module__.rpartition('.')[2]}"
-    return njit(inline="always", **FAST)(function)
+    return function

@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from softsurv.exact.jit import FAST
+from softsurv.exact.jit import shared_kernel
 
 STOP, CALLS, BLOCKS = 0, 1, 2
 """Places in the control array: stop flag, base cases solved, runs over the lanes."""
@@ -51,6 +50,9 @@ class Local(NamedTuple):
     cost: np.ndarray  # (B,)
     leaf: np.ndarray  # (2, F) cost of either side as a leaf
     stump: np.ndarray  # (2, F) cost of either side with at most one more split
+    plain_splits: np.ndarray  # (G,) int32 scratch of `depth_two_plain.py`, as the next two
+    plain_scores: np.ndarray  # (2, G)
+    plain_rows: np.ndarray  # (2, N) int32
     control: np.ndarray  # (8,) int64 shared by all threads: see `recursion.py`
     value: np.ndarray  # (5,) best cost with at most that many leaves
     root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf
@@ -82,7 +84,7 @@ class Lanes(NamedTuple):
     value: np.ndarray  # (2 * 5 * 8,) best cost of the side with at most that many leaves
 
 
-@njit(**FAST)
+@shared_kernel
 def localise(problem, rows, n, local):
     """Renumber the bins that occur in a subset; fills everything of `Local` up to ``total``."""
     gcode, start, nominal = problem.gcode, problem.code_start, problem.nominal
@@ -149,7 +151,7 @@ def localise(problem, rows, n, local):
             local.total[k] += value
 
 
-@njit(**FAST)
+@shared_kernel
 def order_by_bin(problem, rows, local):
     """Order the rows of the localised subset by their bin on every feature: a counting sort."""
     n = local.size[3]
@@ -174,7 +176,7 @@ def order_by_bin(problem, rows, local):
         bucket[0] = 0
 
 
-@njit(**FAST)
+@shared_kernel
 def add_singles(local):
     """Add the rows of the localised subset to the sums per bin."""
     width = local.stats.shape[1]
@@ -185,7 +187,7 @@ def add_singles(local):
                 local.single[at + k] += local.stats[i, k]
 
 
-@njit(**FAST)
+@shared_kernel
 def sum_pairs(local):
     """Sums of the localised subset per pair of bins: P^2/2 additions a row."""
     width = local.stats.shape[1]
@@ -213,7 +215,7 @@ def sum_pairs(local):
                     pairs[at + k] += local.stats[i, k]
 
 
-@njit(**FAST)
+@shared_kernel
 def cumulate_singles(local):
     """Sums per bin -> sums of the left side of every local split, into ``side``."""
     width = local.stats.shape[1]
@@ -230,7 +232,7 @@ def cumulate_singles(local):
                 local.side[k, s1 - 1] = local.total[k] - run
 
 
-@njit(**FAST)
+@shared_kernel
 def partition(problem, rows, n, split, feature, out, begin):
     """Write the rows that go left, then those that go right, to ``out[begin:]``; returns how many went left."""
     gcode = problem.gcode

@@ -33,7 +33,6 @@ class Problem(NamedTuple):
     use_interval: bool  # the switches of `bounds.Bounds`
     use_look_ahead: bool
     use_cache: bool
-    use_base_case: bool
     use_lanes: bool
 
 
@@ -129,6 +128,9 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         cost=np.empty(batch),
         leaf=np.empty((2, g)),
         stump=np.empty((2, g)),
+        plain_splits=np.empty(g, np.int32),
+        plain_scores=np.empty((2, g)),
+        plain_rows=np.empty((2, n), np.int32),
         control=control,
         value=np.empty(5),
         root=np.empty(5, np.int64),

@@ -19,7 +19,7 @@ import numpy as np
 
 from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
 from softsurv.exact.depth_three import clear_lanes, enter_lane
-from softsurv.exact.jit import kernel
+from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP, localise, order_by_bin, partition, sum_pairs
 from softsurv.exact.simd import LANES
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
 
 
-@kernel
+@inlined
 def store_two(problem, low, high, local, cache):
     """Keep the values that the base case has just found."""
     if not problem.use_cache:
@@ -82,7 +82,7 @@ def rank_splits(level, nodes, local):
     return n_splits
 
 
-@kernel
+@inlined
 def reset_bounds(problem, level, nodes, bound, n_splits):
     """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
     floor, total = nodes.floor[level], nodes.total_floor[level]
@@ -107,7 +107,7 @@ def raise_bounds(problem, bound, floor, split, left, right):
         bound[1, g] = max(bound[1, g], right + floor[split] - floor[g])
 
 
-@kernel
+@inlined
 def limits(depth, leaves):
     """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
     depth = max(min(depth, leaves - 1), 2)
@@ -178,7 +178,7 @@ def announce(shared, value, choice, rank, tolerance):
     return best, chosen, ranked
 
 
-@kernel
+@inlined
 def best_division(two, split, leaves):
     """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
     best, chosen = np.inf, 0
@@ -208,7 +208,7 @@ def open_three(problem, n, low, high, level, nodes, local, cache):
                     two[side, most, g] = cache.values[at, most - 2]
 
 
-@kernel
+@inlined
 def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, local, lanes, cache, shared, problem):
     """Run the base case over the filled lanes and keep the values."""
     shared.control[CALLS] += filled * passes
@@ -296,59 +296,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     return best, choice
 
 
-@kernel
-def solve_two_plainly(problem, rows, n, level, nodes, local):
-    """As `solve_two`, by one partition of the rows per split: shows what the base case saves."""
-    localise(problem, rows, n, local)
-    sum_sides(problem, local)
-    n_splits = local.size[2]
-    two, three, four = np.inf, np.inf, np.inf
-    for s in range(n_splits):
-        nodes.order[level, s] = local.split_code[s]
-    one = leaf_value(problem, rows, n, local)
-    for s in range(n_splits):
-        split = nodes.order[level, s]
-        n_left = partition(problem, rows, n, split, problem.feature_of[split], nodes.rows[level], 0)
-        leaf_left = leaf_right = stump_left = stump_right = 0.0
-        for side in range(2):
-            begin, end = (0, n_left) if side == 0 else (n_left, n)
-            here = nodes.rows[level][begin:end]
-            leaf = leaf_value(problem, here, end - begin, local)
-            stump = leaf
-            localise(problem, here, end - begin, local)
-            sum_sides(problem, local)
-            for t in range(local.size[2]):
-                stump = min(stump, local.leaf[0, t] + local.leaf[1, t])
-            if side == 0:
-                leaf_left, stump_left = leaf, stump
-            else:
-                leaf_right, stump_right = leaf, stump
-        two = min(two, leaf_left + leaf_right)
-        three = min(three, min(leaf_left + stump_right, stump_left + leaf_right))
-        four = min(four, stump_left + stump_right)
-    local.value[1] = one
-    local.value[2] = min(one, two)
-    local.value[3] = min(local.value[2], three)
-    local.value[4] = min(local.value[3], four)
-    local.root[4] = -1
-
-
-@kernel
-def look_first(problem, rows, n, level, nodes, local):
-    """The base case over a node's own rows: an upper bound, and the order in which splits are tried."""
-    local.control[CALLS] += 1
-    if problem.use_base_case:
-        solve_two(problem, rows, n, local)
-        return
-    localise(problem, rows, n, local)
-    sum_sides(problem, local)
-    value = leaf_value(problem, rows, n, local)
-    for most in range(1, 5):
-        local.value[most] = value
-    local.root[4] = -1
-
-
-@kernel
+@entry
 def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
     """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not.
 
@@ -364,10 +312,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
     tolerance = problem.tolerance
     if depth == 2:
         shared.control[CALLS] += 1
-        if problem.use_base_case:
-            solve_two(problem, rows, n, local)
-        else:
-            solve_two_plainly(problem, rows, n, level, nodes, local)
+        solve_two(problem, rows, n, local)
         if shared.control[STOP] == 0:
             store_two(problem, low, high, local, cache)
         return local.value[leaves]
@@ -379,15 +324,15 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             keep(problem, low, high, depth, leaves, best, choice, cache)
         nodes.choice[level] = choice
         return best
-    look_first(problem, rows, n, level, nodes, local)
+    shared.control[CALLS] += 1
+    solve_two(problem, rows, n, local)
     if shared.control[STOP] != 0:
         return upper
-    if problem.use_base_case:
-        store_two(problem, low, high, local, cache)
+    store_two(problem, low, high, local, cache)
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
-    if local.value[4] < best - tolerance and local.root[4] >= 0:
+    if local.value[4] < best - tolerance:
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
     n_splits = rank_splits(level, nodes, local)

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -131,7 +131,8 @@ class Search:
             raise InvalidParameterError(
                 f"min_samples_leaf must be at most the number of rows, {len(codes)}, got {min_leaf}"
             )
-        self.task, self.bounds, self.min_leaf = task, bounds or Bounds(), min_leaf
+        self.bounds, self.min_leaf = bounds or Bounds(), min_leaf
+        self.task = task if self.bounds.base_case else replace(task, base_case="softsurv.exact.depth_two_plain")
         self.complexity = complexity
         first, group = arrays.merge_equal_rows(codes)
         offset = np.zeros(len(codes)) if offset is None else offset
@@ -168,7 +169,6 @@ class Search:
             use_interval=self.bounds.interval and interval_applies(self.task.superadditive, self.min_leaf),
             use_look_ahead=self.bounds.look_ahead,
             use_cache=self.bounds.cache,
-            use_base_case=self.bounds.base_case,
             use_lanes=bool(self.bounds.lanes and self.bounds.base_case and start[-1] <= LANE_CODES),
         )
 

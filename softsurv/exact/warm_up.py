@@ -29,7 +29,6 @@ def run_once(task: Task, module: ModuleType) -> None:
         use_interval=True,
         use_look_ahead=True,
         use_cache=True,
-        use_base_case=True,
         use_lanes=True,
     )
     control = np.zeros(8, np.int64)

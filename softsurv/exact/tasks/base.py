@@ -87,8 +87,7 @@ class Task:
 
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
-        code = getattr(self.leaf_costs, "py_func", self.leaf_costs).__code__
-        parts = (code.co_code, code.co_consts, code.co_names, self.n_statistics, self.superadditive)
+        parts = (_content(self.leaf_costs), self.n_statistics, self.superadditive, self.base_case)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
 
     def costs(self, sums: np.ndarray) -> np.ndarray:
@@ -96,6 +95,19 @@ class Task:
         out = np.empty(len(sums))
         self.leaf_costs(np.ascontiguousarray(sums.T, dtype=float), len(sums), out)
         return out
+
+
+def _content(function: Any) -> Any:
+    """What decides the machine code of a function: its bytecode, constants, and the values that it closes over."""
+    plain = getattr(function, "py_func", function)
+    if not hasattr(plain, "__code__"):
+        return repr(plain)
+    code = plain.__code__
+    cells = [_content(cell.cell_contents) for cell in plain.__closure__ or ()]
+    used = [
+        _content(plain.__globals__[name]) for name in code.co_names if hasattr(plain.__globals__.get(name), "py_func")
+    ]
+    return code.co_code, code.co_consts, code.co_names, cells, used
 
 
 def per_leaf(cost: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,95 @@
+"""The depth-two base case without its idea: one partition of the rows per split. It shows what the idea saves.
+
+Template module with the interface of `depth_two.py`, for the ablation and as a second opinion in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.kernels import add_singles, cumulate_singles, localise
+
+if TYPE_CHECKING:
+    from softsurv.exact.injected import leaf_costs, n_statistics
+
+
+@inlined
+def price(problem, batch, n, cost):
+    """As `depth_two.price`."""
+    leaf_costs(batch, n, cost)
+    for i in range(n):
+        enough = batch.shape[0] == n_statistics or batch[n_statistics, i] >= problem.min_leaf
+        cost[i] = cost[i] + problem.complexity if enough else np.inf
+
+
+@kernel
+def sum_sides(problem, local):
+    """As `depth_two.sum_sides`."""
+    n, side, batch = local.size[2], local.side, local.batch
+    local.single[: local.size[1] * local.total.shape[0]] = 0.0
+    add_singles(local)
+    cumulate_singles(local)
+    for k in range(side.shape[0]):
+        for s in range(n):
+            batch[k, s] = side[k, s]
+            batch[k, n + s] = local.total[k] - side[k, s]
+    price(problem, batch, 2 * n, local.cost)
+    for s in range(n):
+        local.leaf[0, s] = local.stump[0, s] = local.cost[s]
+        local.leaf[1, s] = local.stump[1, s] = local.cost[n + s]
+
+
+@kernel
+def best_stump(problem, rows, n, local):
+    """(cost as a leaf, cost with at most one split) of a subset, which is left localised."""
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    for k in range(local.total.shape[0]):
+        local.batch[k, 0] = local.total[k]
+    price(problem, local.batch, 1, local.cost)
+    leaf = best = local.cost[0]
+    for s in range(local.size[2]):
+        best = min(best, local.leaf[0, s] + local.leaf[1, s])
+    return leaf, best
+
+
+@entry
+def solve_two(problem, rows, n, local):
+    """As `depth_two.solve_two`."""
+    value, root = local.value, local.root
+    one, _ = best_stump(problem, rows, n, local)
+    value[:] = one
+    root[:] = -1
+    n_splits = local.size[2]
+    splits, scores, side_rows = local.plain_splits, local.plain_scores, local.plain_rows
+    for s in range(n_splits):
+        splits[s] = local.split_code[s]
+    for s in range(n_splits):
+        f = problem.feature_of[splits[s]]
+        n_left, n_right = 0, 0
+        for i in range(n):
+            g = problem.gcode[rows[i], f]
+            if g == splits[s] if problem.nominal[f] else g <= splits[s]:
+                side_rows[0, n_left] = rows[i]
+                n_left += 1
+            else:
+                side_rows[1, n_right] = rows[i]
+                n_right += 1
+        left, left_stump = best_stump(problem, side_rows[0], n_left, local)
+        right, right_stump = best_stump(problem, side_rows[1], n_right, local)
+        two, three = left + right, min(left + right_stump, left_stump + right)
+        four = left_stump + right_stump
+        scores[0, s], scores[1, s] = left_stump, right_stump
+        if two < value[2]:
+            value[2], root[2] = two, s
+        if three < value[3]:
+            value[3], root[3] = three, s
+        if four < value[4]:
+            value[4], root[4] = four, s
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    for s in range(n_splits):
+        local.stump[0, s], local.stump[1, s] = scores[0, s], scores[1, s]
