@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -23,7 +24,7 @@ from softsurv.estimators.optimal_leaves import LeafCurves, leaf_curves
 from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
 from softsurv.estimators.optimal_reference import reference_curves
 from softsurv.estimators.optimal_rows import Rows
-from softsurv.estimators.optimal_search import Found, IbsSearch, RelativeRiskSearch, SizedTree, TreeSearch
+from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, SizedTree, TreeSearch
 from softsurv.exact.search import Clock
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
@@ -142,6 +143,8 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
             If the tree is not proven optimal.
         """
         check_parameters(self)
+        SEARCHES[self.objective].warm_up()
+        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
         data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
@@ -155,7 +158,7 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
         self.leaf_ = leaf_kind(self)
         rows = Rows.of(data, self.binarizer_)
         search = self._search(rows, data)
-        self._keep(rows, search, self._find(data, search))
+        self._keep(rows, search, self._find(data, search, timer))
         self._warn_unless_proven()
         return self
 
@@ -165,12 +168,10 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
         reference = None if self.reference is None else reference_curves(self.reference, data)
         return IbsSearch(rows, self, self.leaf_, reference)
 
-    def _find(self, data: SurvivalData, search: TreeSearch) -> Found:
+    def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
-        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
-        depth, leaves = self.max_depth, self.max_leaves
+        depth, leaves, tuned = self.max_depth, self.max_leaves, Status.OPTIMAL
         self.selection_ = pd.DataFrame()
-        tuned = Status.OPTIMAL
         if self.tune == "cv":
             seed = 0 if self.random_state is None else int(self.random_state)
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, TUNING_SHARE * timer.left)
@@ -178,12 +179,15 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
             self.selection_ = pd.DataFrame(choice.table)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
-        bar = _Bar() if self.progress else None
-        found = search.best(depth, leaves, timer.left, bar)
+        bar = _Bar() if self.progress and self.objective == "relative_risk" else None
+        # whoever interrupted the cross-validation does not wait for the search
+        found = search.best(depth, leaves, 0.0 if tuned is Status.INTERRUPTED else timer.left, bar)
         if bar is not None:
             bar.close()
-        found.report.details["selection"] = str(tuned)
-        return found
+        report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
+        if tuned is Status.INTERRUPTED and report.status is Status.TIME_LIMIT:
+            report = replace(report, status=tuned)
+        return replace(found, report=report)
 
     def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
         self.tree_, self.report_ = found.tree, found.report
@@ -375,6 +379,7 @@ class _Bar:
         self._bar.set_postfix(bound=f"{bound:.6g}", incumbent=f"{incumbent:.6g}")
 
     def close(self) -> None:
+        self._bar.refresh()
         self._bar.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,10 @@ class TreeSearch:
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         self.rows, self.p, self.leaf = rows, p, leaf
 
+    @classmethod
+    def warm_up(cls) -> None:
+        """Compile what has to be, before a clock starts."""
+
     @abstractmethod
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within limits, and the trees of the sizes below where they came with it."""
@@ -104,7 +108,6 @@ class RelativeRiskSearch(TreeSearch):
         w = rows.weight
         self.statistics = relative_risk.statistics(rows.event, self.hazard, w)
         log_hazard = np.log(self.hazard, out=np.zeros(rows.n), where=rows.event)
-        ready(relative_risk.TASK)  # compiling is not on the clock
         self.search = Search(
             relative_risk.TASK,
             rows.codes,
@@ -117,6 +120,10 @@ class RelativeRiskSearch(TreeSearch):
             memory_limit=p.memory_limit,
         )
 
+    @classmethod
+    def warm_up(cls) -> None:
+        ready(relative_risk.TASK)
+
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         assert depth is not None
         timer = Clock(seconds)
@@ -127,7 +134,7 @@ class RelativeRiskSearch(TreeSearch):
         if solution.report.status == Status.OPTIMAL:
             sizes, _ = self._path(depth, most - 1, timer)
             sizes.append(SizedTree(most, solution.report.objective, tree))
-        return Found(tree, replace(solution.report, seconds=timer.seconds), tuple(sizes))
+        return Found(tree, solution.report, tuple(sizes))
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         return self._path(depth, leaves, Clock(seconds))
