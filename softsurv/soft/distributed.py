@@ -118,6 +118,16 @@ def is_launched() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
+def is_first() -> bool:
+    """Whether this process is the one that writes files and speaks."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def _place(use_cuda: bool) -> torch.device:
+    """Where this process computes."""
+    return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if use_cuda else torch.device("cpu")
+
+
 @contextmanager
 def join(device: str = "auto") -> Iterator[Ranks]:
     """The job that torchrun started, or a job of one.
@@ -135,8 +145,11 @@ def join(device: str = "auto") -> Iterator[Ranks]:
     if not is_launched():
         yield Ranks()
         return
+    if dist.is_initialized():  # within another join
+        yield Ranks(dist.get_rank(), dist.get_world_size(), _place(dist.get_backend() == "nccl"))
+        return
     use_cuda = device != "cpu" and torch.cuda.is_available()
-    place = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if use_cuda else torch.device("cpu")
+    place = _place(use_cuda)
     if use_cuda:
         torch.cuda.set_device(place)
     dist.init_process_group("nccl" if use_cuda else "gloo", timeout=PATIENCE)

@@ -102,7 +102,10 @@ def train_streamed(
         routing, leaves = anchor[:, :0, : problem.design.shape[-1]], anchor
         if depth > 0:
             routing, leaves = job.ranks.share(_start(sample, problem, axis, settings, anchor))
-        state = State({"anchor": anchor, "routing": routing, "leaves": leaves}, {"trace": [], "passes": 0})
+        state = State(
+            {"anchor": anchor, "routing": routing, "leaves": leaves},
+            {"trace": [], "passes": 0, "status": str(Status.ITERATION_LIMIT)},
+        )
         _save(job, state)
     else:
         logger.info("going on from %s after %d sweeps", job.checkpoint, len(state.values["trace"]))
@@ -120,20 +123,21 @@ def _finish(
     routing, leaves = state.tensors["routing"], state.tensors["leaves"]
     trace: list[float] = list(state.values["trace"])
     before = state.values["passes"]
-    status = Status.ITERATION_LIMIT
+    status = Status(state.values["status"])
     began = time.monotonic()
-    for _ in range(len(trace), settings.max_sweeps):
+    while status != Status.CONVERGED and len(trace) < settings.max_sweeps:
         routing, leaves, value = _sweep(objective, routing, leaves, settings.sweep, job, metric)
         gain = (trace[-1] - value) if trace else float("inf")
         trace.append(value)
         logger.info("sweep %d: objective %.8f, %.0f s", len(trace), value, time.monotonic() - began)
         if job.progress is not None:
             job.progress("sweep", value)
-        tensors = {"anchor": state.tensors["anchor"], "routing": routing, "leaves": leaves}
-        _save(job, State(tensors, {"trace": trace, "passes": before + objective.passes}))
+        flat = gain <= settings.tolerance * max(1.0, abs(value))
         stopped = job.ranks.share(job.budget.status)
-        if stopped is not None or gain <= settings.tolerance * max(1.0, abs(value)):
-            status = stopped or Status.CONVERGED
+        status = Status.CONVERGED if flat else stopped or Status.ITERATION_LIMIT
+        tensors = {"anchor": state.tensors["anchor"], "routing": routing, "leaves": leaves}
+        _save(job, State(tensors, {"trace": trace, "passes": before + objective.passes, "status": str(status)}))
+        if stopped is not None:
             break
     details = {"rows": objective.axis.n, "passes": before + objective.passes, "processes": job.ranks.size}
     report = FitReport(status, trace[-1], seconds=job.budget.seconds, trace=tuple(trace), details=details)
