@@ -33,6 +33,9 @@ _ESTIMATORS = {
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
 }
 
+_PAST = {"init": "auto", "reference": None}
+"""Arguments that may hold another model or the training rows' curves: they are past once the model is fitted."""
+
 
 def save_model(model: SurvivalTreeBase, path: str | PathLike[str]) -> None:
     """Write a fitted estimator to a folder, which is made if need be.
@@ -171,10 +174,11 @@ def _checksum(meta: dict[str, Any]) -> str:
 
 
 def _plain_parameters(model: Any) -> dict[str, Any]:
-    """Constructor arguments as JSON values; a start from another tree is past once the model is fitted."""
+    """Constructor arguments as JSON values, those in :data:`_PAST` left out unless they are plain words."""
     parameters = dict(model.get_params(deep=False))
-    if not isinstance(parameters.get("init", ""), str):
-        parameters["init"] = "auto"
+    for name, default in _PAST.items():
+        if not isinstance(parameters.get(name, ""), str):
+            parameters[name] = default
     leaf = parameters.get("leaf")
     if leaf is not None and not isinstance(leaf, str):
         parameters["leaf"] = leaf.name

@@ -61,7 +61,7 @@ def test_help_teaches_the_first_steps(capsys):
 
 @pytest.mark.parametrize("module", modules(), ids=lambda m: m.__name__.rpartition(".")[2])
 def test_every_command_explains_itself_with_an_example(module, capsys):
-    name = module.__name__.rpartition(".")[2]
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
     with pytest.raises(SystemExit) as stop:
         main([name, "--help"])
     text = capsys.readouterr().out
@@ -173,6 +173,19 @@ def test_warnings_are_notes_of_one_line(trial, capsys):
     assert capsys.readouterr().err == (
         "softsurv: note: time is 0 in 1 of 80 rows; models floor it at half the smallest positive time\n"
     )
+
+
+def test_an_optimal_tree(trial, capsys):
+    options = ["--model", "optimal", "--depth", "2", "--min-samples-leaf", "8", "--thresholds", "3", "--leaf", "km"]
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *options, "--out", "m"]) == 0
+    assert "optimal tree for relative_risk: optimal after" in capsys.readouterr().out
+    parameters = load_model("m").get_params()
+    assert (parameters["max_depth"], parameters["thresholds"], parameters["leaf"]) == (2, 3, "km")
+    assert main(["predict", "m", "trial.csv", "--times", "5", "--out", "p.csv"]) == 0
+    assert pd.read_csv("p.csv")["survival_5"].between(0, 1).all()
+    assert main(["evaluate", "m", "trial.csv", *OUTCOME]) == 0
+    assert main(["fit", "--config", "m", "--thresholds", "all", "--out", "all"]) == 0
+    assert load_model("all").thresholds == "all"
 
 
 def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):

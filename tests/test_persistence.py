@@ -14,7 +14,7 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
-from softsurv import SoftSurvivalTree, load_model
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError, ModelFileError
 from softsurv.hazards import family_names, get_family
 from softsurv.persistence import META, TENSORS
@@ -131,6 +131,47 @@ def test_other_shapes_and_types_come_back(changes, tmp_path):
     X, _ = make_rows(seed=1)
     assert again.tree_.leaves.dtype == model.tree_.leaves.dtype
     assert np.array_equal(again.predict_survival_function(X, GRID), model.predict_survival_function(X, GRID))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"max_depth": 2},
+        {"max_depth": 2, "leaf": "km"},
+        {"max_depth": 2, "tune": "cv"},
+        {"objective": "ibs", "max_depth": 2, "complexity": 0.01},
+        {"objective": "ibs", "max_depth": 1, "leaf": "ipcw"},
+        {"max_depth": 0},
+    ],
+    ids=str,
+)
+def test_optimal_trees_come_back(arguments, tmp_path):
+    X, y = make_rows()
+    model = OptimalSurvivalTree(**arguments, min_samples_leaf=5, thresholds=4).fit(X, y)
+    model.save(tmp_path)
+    again = load_model(tmp_path)
+    new, outcome = make_rows(seed=1)
+    assert np.array_equal(again.predict_survival_function(new, GRID), model.predict_survival_function(new, GRID))
+    assert np.array_equal(again.predict_median(new), model.predict_median(new))
+    assert np.array_equal(again.apply(new), model.apply(new))
+    assert again.evaluate(new, outcome) == model.evaluate(new, outcome)
+    assert again.export_text() == model.export_text()
+    assert (again.status_, again.objective_, again.gap_) == (model.status_, model.objective_, model.gap_)
+    assert again.get_params() == model.get_params()
+
+
+def test_what_only_training_needed_is_not_saved(tmp_path):
+    X, y = make_rows()
+    optimal = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    model = fitted(init=optimal, depth=1)
+    model.save(tmp_path / "soft")
+    assert load_model(tmp_path / "soft").init == "auto"
+    assert np.array_equal(load_model(tmp_path / "soft").predict(X), model.predict(X))
+    guess = fitted(depth=0).predict_survival_function(X, np.unique(y[1]))
+    guided = OptimalSurvivalTree("ibs", max_depth=1, reference=guess).fit(X, y)
+    guided.save(tmp_path / "optimal")
+    assert load_model(tmp_path / "optimal").reference is None
+    assert (tmp_path / "optimal" / META).stat().st_size < 20_000
 
 
 def test_numeric_features_without_preprocessing_or_names(tmp_path):

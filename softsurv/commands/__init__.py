@@ -6,8 +6,8 @@ To add one, write ``softsurv/commands/<name>.py`` with
   parser, and
 - ``run(args) -> int``, which does the work and returns the exit code.
 
-It is found by its file. Import what is heavy inside ``run``, so that ``--help`` stays quick. Modules whose names
-begin with an underscore are no commands.
+It is found by its file; where the file's name has an underscore, the command's has a hyphen. Import what is heavy
+inside ``run``, so that ``--help`` stays quick. Modules whose names begin with an underscore are no commands.
 """
 
 from importlib import import_module
