@@ -55,10 +55,17 @@ class LeafCurves:
 
 
 def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, positive: bool = False) -> FloatArray:
-    """Even grid (T,) up to the horizon, by default the last event time in training; without 0 where positive."""
+    """Grid (T,) up to the horizon, by default the last event time in training; without 0 where positive.
+
+    Even for smooth curves. Curves of steps get both sides of their steps, so that a line through the grid is upright.
+    """
     end = float(tree.unique_times_[-1]) if horizon is None else float(horizon)
     if not 0 < end < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+    if not tree_view(tree).soft:
+        inside = thin(tree.unique_times_[tree.unique_times_ <= end], MAX_STEPS // 2)
+        grid = np.unique(np.concatenate([[0.0], np.nextafter(inside, 0.0), inside, [end]]))
+        return grid[1:] if positive else grid
     # a hazard may be steep near time 0: quadratic spacing shows it
     return end * np.linspace(0.0, 1.0, n_times)[1:] ** 2 if positive else np.linspace(0.0, end, n_times)
 
@@ -145,7 +152,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     >>> leaf_summary(tree, test)[["n", "events", "median"]]     # doctest: +SKIP
     """
     table, view = _table_of(tree, data), tree_view(tree)
-    end = float(default_times(tree, 2, horizon)[-1])
+    end = float(default_times(tree, horizon=horizon)[-1])
     rows = []
     for leaf in range(view.n_leaves):
         mean = restricted_mean(table.curves[leaf], end) if table.n[leaf] else float("nan")
@@ -241,7 +248,7 @@ def prediction_frame(tree: Any, X: Any, times: ArrayLike = (), horizon: float | 
     DataFrame
         ``leaf``, ``risk``, ``median``, ``first_quartile`` (a quarter has had the event), ``expectation``.
     """
-    end = float(default_times(tree, 2, horizon)[-1])
+    end = float(default_times(tree, horizon=horizon)[-1])
     frame = pd.DataFrame(
         {
             "leaf": tree.apply(X),

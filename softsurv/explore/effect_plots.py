@@ -53,7 +53,7 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
         raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
     effects = {f"node {k}": node.split.effects() for k, node in enumerate(view.branches) if node.split is not None}
     label = "Effect on the log-odds of going left" if view.soft else "High values go right (-1) or left (+1)"
-    return _dots(pd.DataFrame(effects).fillna(0.0), ax, n_features, label)
+    return _dots(pd.DataFrame(effects), ax, n_features, label)
 
 
 def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
@@ -152,7 +152,7 @@ def plot_feature_profile(
     keep = np.unique(np.linspace(0, read.n - 1, min(max_rows, read.n)).round().astype(int))
     X = read.X.iloc[keep]
     values, places = _values_of(read.X[feature], n_values)
-    end = float(default_times(tree, 2)[-1])
+    end = float(default_times(tree)[-1])
     shares, means = profile(tree, X, feature, values, end)
     ax = new_axes(ax, 6.4, 4.0)
     _draw_shares(ax, places, shares, numeric=not isinstance(values[0], str))

@@ -11,10 +11,10 @@ import torch
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import FloatArray, default_times, distinguishing, leaf_kaplan_meier, steps
-from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import leaf_style, unit_of, with_unit
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, tree_view
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import median
 
 LINE = 40
@@ -113,8 +113,8 @@ def rows_of(X: pd.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, An
 def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
     """What gives the curve of a leaf: weights and baseline on the times, or the survival itself."""
     if not view.soft:
-        examples = pd.concat([example_row(view, leaf) for leaf in range(view.n_leaves)], ignore_index=True)
-        return [{"survival": row.tolist()} for row in tree.predict_survival_function(examples, times=times)]
+        log_hazard = tree.curves_.log_cumulative_hazard(np.arange(view.n_leaves), times)
+        return [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
     module = tree.tree_
     positive = times[times > 0]
     with torch.no_grad():
@@ -127,26 +127,6 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
     return [
         {"weights": weights[leaf].tolist(), "baseline": before + values[leaf].tolist()} for leaf in range(view.n_leaves)
     ]
-
-
-def example_row(view: TreeView, leaf: int) -> pd.DataFrame:
-    """A raw row that reaches a leaf of a hard tree: typical values, moved where the path asks for others."""
-    row: dict[str, Any] = {source.name: source.fill for source in view.sources}
-    for source in view.sources:
-        asked = [
-            (node.split.rule, left)
-            for node, left in view.path(leaf)
-            if isinstance(node.split, QuestionSplit) and node.split.source.name == source.name
-        ]
-        if source.levels is not None:
-            allowed = [v for v in source.levels if all((v in rule.levels) == left for rule, left in asked)]
-            row[source.name] = row[source.name] if row[source.name] in allowed else next(iter(allowed), "other")
-        elif asked:
-            low = max((rule.threshold for rule, left in asked if not left), default=-np.inf)
-            high = min((rule.threshold for rule, left in asked if left), default=np.inf)
-            inside = high if np.isfinite(high) else low + 1.0
-            row[source.name] = row[source.name] if low < (row[source.name] or np.nan) <= high else inside
-    return pd.DataFrame([row])
 
 
 def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, unit: str) -> list[dict[str, Any]]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.explore.curves import (
-    KINDS,
     FloatArray,
     LeafCurves,
     curves_by_leaf,
@@ -25,11 +24,16 @@ from softsurv.explore.style import (
     time_label,
     unit_of,
 )
+from softsurv.explore.view import tree_view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from softsurv.data.survival_data import SurvivalData
+
+
+N_SPANS = 20
+"""Spans of time over which hazards of steps are averaged."""
 
 
 def plot_leaf_curves(
@@ -106,6 +110,10 @@ def plot_hazard(
 ) -> Axes:
     """Hazards of all rows, coloured by leaf, per unit of time; arguments as in :func:`plot_leaf_curves`.
 
+    Notes
+    -----
+    A curve of steps has no hazard at a time: of an optimal tree, mean hazards over 20 equal spans of time are drawn.
+
     Examples
     --------
     >>> ax = plot_hazard(tree, test, time_unit="days")          # doctest: +SKIP
@@ -141,14 +149,30 @@ def _plot_kind(
     max_curves: int,
 ) -> Axes:
     read = read_data(data)
-    times = default_times(tree, horizon=horizon, positive=kind == "hazard")
     ax = plain_axes(new_axes(ax))
-    leaves = curves_by_leaf(tree, read, times, kind, max_curves)
+    if kind == "hazard" and not tree_view(tree).soft:
+        edges = np.linspace(0.0, default_times(tree, horizon=horizon)[-1], N_SPANS + 1)
+        leaves = [_mean_hazards(one, edges) for one in curves_by_leaf(tree, read, edges, "cumulative_hazard", 1)]
+        times = np.repeat(edges, 2)[1:-1]
+    else:
+        times = default_times(tree, horizon=horizon, positive=kind == "hazard")
+        leaves = curves_by_leaf(tree, read, times, kind, max_curves)
     _draw_leaves(ax, leaves, times)
     ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
     ax.set_ylim(0, _robust_top(leaves))
     _legend(ax)
     return ax
+
+
+def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:
+    """Cumulative hazards at the edges of some spans as mean hazards, at both ends of every span."""
+
+    def slope(curves: FloatArray) -> FloatArray:
+        finite = np.where(np.isfinite(curves), curves, np.nan)  # a curve that has reached 0 has no hazard any more
+        return np.repeat(np.diff(finite, axis=-1) / np.diff(edges), 2, axis=-1)
+
+    curves = (one.values, one.middle, one.lower, one.upper, one.mean)
+    return LeafCurves(one.leaf, one.rows, *map(slope, curves))
 
 
 def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
@@ -160,8 +184,8 @@ def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
 
 def _robust_top(leaves: list[LeafCurves]) -> float:
     """Top of the axis: 1.1 times the highest of the leaves' 95th centiles, so that one row cannot flatten the rest."""
-    tops = [np.quantile(one.upper, 0.98) for one in leaves if one.rows.size]
-    return 1.1 * float(max(tops))
+    upper = [one.upper[np.isfinite(one.upper)] for one in leaves if one.rows.size]
+    return 1.1 * max(float(np.quantile(values, 0.9)) for values in upper if values.size)
 
 
 def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
@@ -191,4 +215,4 @@ def _legend(ax: Axes) -> None:
     ax.legend(fontsize=8, frameon=True, framealpha=0.9, edgecolor="none", ncols=2 if many else 1, handlelength=3)
 
 
-__all__ = ["KINDS", "plot_cumulative_hazard", "plot_hazard", "plot_leaf_curves"]
+__all__ = ["plot_cumulative_hazard", "plot_hazard", "plot_leaf_curves"]

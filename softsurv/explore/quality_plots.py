@@ -241,25 +241,28 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_size_quality(path: pd.DataFrame, ax: Axes | None = None, *, ylabel: str = "Objective") -> Axes:
+def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Training objective") -> Axes:
     """Quality of optimal trees against their size.
 
     Parameters
     ----------
-    path : DataFrame
-        Column ``leaves`` and one column for each measure to draw, such as training objective and test score.
+    path : fitted optimal tree or DataFrame
+        A tree that keeps its ``path_``; or a column ``leaves`` and one column for each measure to draw, such as
+        training objective and test score.
     ax : matplotlib axes, optional
     ylabel : str
         What the measures are, with their unit.
 
     Examples
     --------
+    >>> ax = plot_size_quality(best)                            # doctest: +SKIP
     >>> ax = plot_size_quality(pd.DataFrame({"leaves": [1, 2, 3], "training": [1.0, 0.8, 0.7]}))
     """
-    if "leaves" not in path.columns or path.shape[1] < 2:
-        raise InvalidParameterError(
-            f"path must have the column 'leaves' and a measure, got {list(map(str, path.columns))}"
-        )
+    if hasattr(path, "path_"):
+        path = pd.DataFrame([{"leaves": one.max_leaves, "optimal tree": one.objective} for one in path.path_])
+    if not isinstance(path, pd.DataFrame) or "leaves" not in path.columns or path.shape[1] < 2:
+        got = list(map(str, path.columns)) if isinstance(path, pd.DataFrame) else type(path).__name__
+        raise InvalidParameterError(f"path must have the column 'leaves' and a measure, got {got}")
     from matplotlib.ticker import MaxNLocator
 
     ax = plain_axes(new_axes(ax, 5.6, 3.6))

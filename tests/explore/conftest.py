@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import SoftSurvivalTree, load_dataset
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_dataset
 from softsurv.data.survival_data import SurvivalData
 
 matplotlib.use("Agg")
@@ -75,6 +75,20 @@ def deep():
     """Eight leaves, long names, many features."""
     data = mixed_data(1, 400, extra=20, long_names=True)
     return SimpleNamespace(data=data, tree=SoftSurvivalTree(depth=3, **SETTINGS).fit(data))
+
+
+@pytest.fixture(scope="session")
+def optimal(gbsg2):
+    """An optimal tree, whose leaves hold one curve of steps each."""
+    tree = OptimalSurvivalTree(max_depth=3, min_samples_leaf=12).fit(gbsg2.train)
+    return SimpleNamespace(train=gbsg2.train, test=gbsg2.test, tree=tree)
+
+
+@pytest.fixture(scope="session")
+def uneven(mixed):
+    """An optimal tree with leaves at several levels, on numbers, categories and missing values."""
+    settings = {"objective": "ibs", "max_depth": 4, "max_leaves": 5, "min_samples_leaf": 10}
+    return SimpleNamespace(data=mixed.data, tree=OptimalSurvivalTree(**settings).fit(mixed.data))
 
 
 @pytest.fixture(scope="session")

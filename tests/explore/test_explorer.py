@@ -50,6 +50,25 @@ def test_crossings_equal_those_of_python(mixed, in_browser):
                 assert change["leaf"] == row["leaf"]
 
 
+def test_an_optimal_tree_in_the_browser(uneven, in_browser):
+    script = """
+      return {
+        leaf: MODEL.rows.map((row) => softsurv.route(MODEL, row).leaf),
+        survival: MODEL.rows.map((row) => softsurv.curve(MODEL, row)),
+        crossings: softsurv.crossings(MODEL, MODEL.rows[7]),
+        words: document.getElementById("row").textContent,
+      };
+    """
+    found = in_browser(explorer(uneven.tree, uneven.data).page, script)
+    times = explorer_payload(uneven.tree, uneven.data)["times"]
+    np.testing.assert_array_equal(found["leaf"], uneven.tree.apply(uneven.data))
+    expected = uneven.tree.predict_survival_function(uneven.data.X, times=times)
+    np.testing.assert_allclose(found["survival"], expected, atol=1e-12)
+    table = crossings(uneven.tree, uneven.data.X.iloc[[7]], uneven.data)
+    assert [c["feature"] for c in found["crossings"]] == table["feature"].tolist()
+    assert "with probability" not in found["words"]
+
+
 def test_choosing_and_moving_change_the_page(mixed, in_browser):
     script = """
       const text = (id) => document.getElementById(id).textContent;

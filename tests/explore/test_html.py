@@ -8,7 +8,7 @@ import pytest
 from softsurv.explore import tree_html
 
 
-@pytest.mark.parametrize("which", ["gbsg2", "lopsided", "deep", "stump"])
+@pytest.mark.parametrize("which", ["gbsg2", "lopsided", "deep", "stump", "optimal", "uneven"])
 def test_page_is_well_formed_and_stands_alone(which, request):
     page = tree_html(request.getfixturevalue(which).tree)
     root = ElementTree.fromstring(page)

@@ -1,10 +1,12 @@
 """The exported graph gives what the estimator gives, from raw columns."""
 
+import json
+
 import numpy as np
 import pytest
 
 from softsurv import SoftSurvivalTree
-from softsurv.errors import InvalidTimesError
+from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.explore import export_onnx, onnx_inputs
 
 pytest.importorskip("onnx", reason="onnx is not installed (extra onnx)")
@@ -49,3 +51,14 @@ def test_a_single_leaf_and_plain_numbers(stump, gbsg2, tmp_path):
 def test_times_must_be_usable(mixed, tmp_path):
     with pytest.raises(InvalidTimesError, match="times must be finite and >= 0"):
         export_onnx(mixed.tree, tmp_path / "tree.onnx", [-1.0])
+
+
+def test_optimal_trees_go_elsewhere(uneven, tmp_path):
+    with pytest.raises(InvalidParameterError, match="tree must be a soft tree for ONNX"):
+        export_onnx(uneven.tree, tmp_path / "tree.onnx", GRID)
+    scope = {}
+    exec(uneven.tree.export_python("leaf_of"), scope)
+    rows = uneven.data.X.astype(object).where(uneven.data.X.notna(), None).to_dict("records")
+    assert [scope["leaf_of"](row) for row in rows] == uneven.tree.apply(uneven.data).tolist()
+    assert json.loads(json.dumps(uneven.tree.to_dict()))["leaves"]
+    assert uneven.tree.export_dot().startswith("digraph")

@@ -99,7 +99,45 @@ def boxes(ax):
     return found
 
 
-@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump"])
+OPTIMAL_TOO = [name for name in PICTURES if name != "leaves"]
+
+
+@pytest.mark.parametrize("name", OPTIMAL_TOO)
+def test_optimal_trees_share_the_pictures(optimal, name):
+    ax = PICTURES[name][0](optimal, axes())
+    assert ax.get_xlabel()
+    assert ax.get_ylabel() or name == "routing"
+
+
+def test_curves_of_steps_are_upright(optimal):
+    ax = plot_leaf_curves(optimal.tree, optimal.test, axes())
+    line = ax.lines[-1]
+    x, y = line.get_xdata(), line.get_ydata()
+    falls = np.flatnonzero(np.diff(y) < 0)
+    assert falls.size
+    assert (np.diff(x)[falls] < 1e-6).all()
+
+
+def test_hazards_of_steps_are_means_over_spans(optimal):
+    ax = plot_hazard(optimal.tree, optimal.test, axes(), horizon=1000)
+    row = optimal.test.X.iloc[[int(np.argmax(optimal.tree.apply(optimal.test) == 0))]]
+    rise = np.diff(optimal.tree.predict_cumulative_hazard_function(row, times=[600, 650])[0])
+    line = next(one for one in ax.lines if one.get_label().startswith("leaf 0"))
+    np.testing.assert_allclose(line.get_ydata()[24:26], np.repeat(rise / 50, 2), atol=1e-12)
+
+
+def test_size_and_quality_of_an_optimal_tree(uneven):
+    ax = plot_size_quality(uneven.tree, axes())
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [one.max_leaves for one in uneven.tree.path_])
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [one.objective for one in uneven.tree.path_])
+
+
+def test_leaf_effects_need_curves_that_vary(optimal):
+    with pytest.raises(InvalidParameterError, match="tree must have leaves whose curves vary"):
+        plot_leaf_effects(optimal.tree)
+
+
+@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump", "optimal", "uneven"])
 def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
     subject = request.getfixturevalue(which)
     data = getattr(subject, "data", None) or subject.test

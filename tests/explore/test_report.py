@@ -77,6 +77,13 @@ def test_numbers_are_those_of_evaluate(page, gbsg2):
         assert f"<td>{gbsg2.tree.evaluate(gbsg2.test)[name]:.3f}</td>" in page.replace(' class="words"', "")
 
 
+def test_optimal_trees_have_reports(uneven, in_browser):
+    text = report_html(uneven.tree, uneven.data, group="m", n_boot=20)
+    assert "proven lower bound" in text
+    script = "return [...document.querySelectorAll('h2')].map((e) => e.textContent)"
+    assert in_browser(text, script)[-2:] == ["Fairness", "Model card"]
+
+
 def test_fairness_only_with_a_group(page, fair_page):
     assert "Sensitive group: f" in fair_page
     assert "Sensitive group" not in page

@@ -91,3 +91,24 @@ def test_leaves_have_looks_of_their_own():
     looks = [(leaf_style(k).color, leaf_style(k).linestyle) for k in range(32)]
     assert len(set(looks)) == 32
     assert [leaf_style(k).svg_dash == "" for k in range(8)] == [leaf_style(k).linestyle == "-" for k in range(8)]
+
+
+@pytest.mark.parametrize("which", ["optimal", "uneven"])
+def test_the_view_of_an_optimal_tree_is_the_tree(which, request):
+    subject = request.getfixturevalue(which)
+    tree, view = subject.tree.tree_, tree_view(subject.tree)
+    assert [node.leaf for node in view.nodes] == tree.leaf.tolist()
+    assert [(node.left, node.right) for node in view.nodes] == list(zip(tree.left, tree.right, strict=True))
+    for leaf in range(view.n_leaves):
+        assert [(node.index, left) for node, left in view.path(leaf)] == tree.path(leaf)
+    assert all(node.split.text() == tree.text(node.index) for node in view.branches)
+    assert view.leaf_weights is None
+    assert not view.soft
+
+
+def test_encoded_features_of_an_optimal_tree_are_filled_and_in_their_own_units(uneven):
+    view, X = tree_view(uneven.tree), uneven.data.X
+    encoded = dict(zip(view.names, view.encode(X).T, strict=True))
+    np.testing.assert_array_equal(encoded["age"], X["age"])
+    np.testing.assert_array_equal(encoded["grade=II"], X["grade"] == "II")
+    np.testing.assert_allclose(encoded["marker"][X["marker"].isna()], X["marker"].mean())

@@ -76,3 +76,24 @@ def test_no_smaller_change_of_a_number_crosses(mixed):
         return
     nearest = np.abs(away - row["age"].iloc[0]).min()
     assert abs(table.loc["age", "needed"] - row["age"].iloc[0]) == pytest.approx(nearest, abs=span[1] - span[0])
+
+
+def test_an_optimal_path_in_words(uneven):
+    row = uneven.data.X.iloc[[9]]
+    said = explain(uneven.tree, row)
+    assert said.leaf == uneven.tree.apply(row)[0]
+    assert [step.rule for step in said.steps] == [
+        uneven.tree.tree_.text(node) for node, _ in uneven.tree.tree_.path(said.leaf)
+    ]
+    assert all(step.probability is None for step in said.steps)
+
+
+def test_crossings_of_an_optimal_tree(uneven):
+    found = 0
+    for k in range(0, uneven.data.n, 40):
+        row = uneven.data.X.iloc[[k]]
+        for change in crossings(uneven.tree, row, uneven.data).itertuples():
+            moved = row.assign(**{change.feature: [change.needed]})
+            assert uneven.tree.apply(moved)[0] == change.leaf != uneven.tree.apply(row)[0]
+            found += 1
+    assert found > 3
