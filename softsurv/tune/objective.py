@@ -123,7 +123,7 @@ class Objective:
             return SoftSurvivalTree(**given)
         from softsurv.estimators.optimal import OptimalSurvivalTree
 
-        return OptimalSurvivalTree(**parameters)
+        return OptimalSurvivalTree(**({"random_state": self.seed} | parameters))
 
     def cross_validate(self, model: Any, part: slice = slice(None)) -> list[dict[str, Any]]:
         """Measures of an estimator in some folds, by number.
