@@ -1,0 +1,103 @@
+"""On a CUDA device: the same values and models as on the CPU, stacks that fit, rounds without waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv import SoftSurvivalTree
+from softsurv.data.readers import survival_data
+from softsurv.hazards import family_names, get_family
+from softsurv.soft import optimise
+from softsurv.soft.capacity import stack_size
+from softsurv.soft.cross_validation import Setting, fit_folds, make_folds
+from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import make_problem
+from softsurv.soft.selection import Candidate
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.random((400, 5))
+    time = rng.exponential(np.exp(-2 * x[:, 0])) + 0.01
+    return survival_data(pd.DataFrame(x), time=time, event=rng.random(400) < 0.7)
+
+
+def objective_on(device, data, family, trees=8, depth=2):
+    """Objective and parameters of a stack."""
+    problem = make_problem(data, get_family(family), n_trees=trees, device=device)
+    generator = torch.Generator().manual_seed(0)
+    size = problem.design.shape[-1] + problem.family.n_shape
+    routing = torch.randn(trees, 2**depth - 1, problem.design.shape[-1], generator=generator, dtype=torch.float64)
+    leaves = 0.3 * torch.randn(trees, 2**depth, size, generator=generator, dtype=torch.float64)
+    one = problem.weight.new_full((trees,), 0.01)
+    penalties = Penalties(one, one, one, problem.weight.new_zeros(trees, 1, size), one)
+    return Objective(problem, depth, penalties), routing.to(device), leaves.to(device)
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_value_and_gradient_agree_with_the_cpu(data, family):
+    results = []
+    for device in ("cpu", "cuda"):
+        objective, routing, leaves = objective_on(device, data, family)
+        results.append([v.cpu() for v in objective.value_and_gradient(routing, leaves)])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
+def test_a_fitted_tree_agrees_with_the_cpu(data, solver):
+    arguments = {"depth": 1, "leaf": "weibull", "l2": 1.0, "shrinkage": 30.0, "routing_l2": 1.0, "n_restarts": 2}
+    models = [SoftSurvivalTree(device=d, solver=solver, **arguments).fit(data) for d in ("cpu", "cuda")]
+    assert models[1].tree_.leaves.device.type == "cuda"
+    assert models[1].report_.objective == pytest.approx(models[0].report_.objective, rel=1e-6)
+
+
+def test_auto_takes_the_device(data):
+    model = SoftSurvivalTree(depth=0, l2=1.0).fit(data)
+    assert model.tree_.leaves.device.type == "cuda"
+
+
+def test_rounds_do_not_wait_for_the_device(data):
+    objective, routing, leaves = objective_on("cuda", data, "loglogistic")
+    cut = routing[0].numel()
+
+    def function(x, rows):
+        r, b = x[:, :cut].view_as(routing), x[:, cut:].view_as(leaves)
+        value, d_routing, d_leaves = objective.value_and_gradient(r, b)
+        return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
+
+    settings, metric = optimise.Settings(), GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
+    start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
+    state = optimise._begin(function, start, settings, metric)
+    optimise._advance(function, state, None, settings, metric)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(optimise.SYNC_EVERY):
+            optimise._advance(function, state, None, settings, metric)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_the_largest_stack_fits_the_memory(data):
+    device = torch.device("cuda")
+    free = 2 * 10**9
+    trees = stack_size(data.n, 4, 6, device, free_bytes=free)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    objective, routing, leaves = objective_on("cuda", data, "spline_po", trees)
+    objective.value_and_gradient(routing, leaves)
+    assert torch.cuda.max_memory_allocated() < free
+
+
+def test_folds_as_one_stack_agree_with_the_cpu(data):
+    folds, setting = make_folds(data, 3), Setting(Candidate("weibull", 1, 1.0, 30.0, 1.0), ("random", "random"))
+    on_cpu, on_gpu = (fit_folds(folds, setting, device=torch.device(d)) for d in ("cpu", "cuda"))
+    for a, b in zip(on_cpu, on_gpu, strict=True):
+        torch.testing.assert_close(a.leaves, b.leaves.cpu(), rtol=1e-3, atol=1e-3)

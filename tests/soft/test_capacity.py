@@ -1,0 +1,107 @@
+"""Stacks sized to caches and memory, and optimiser rounds that never wait for the device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv.data.readers import survival_data
+from softsurv.hazards import family_names, get_family
+from softsurv.soft import optimise
+from softsurv.soft.capacity import LIVE_TABLES, MEMORY_SHARE, stack_size
+from softsurv.soft.cross_validation import Setting, cross_validate_soft, fit_folds, make_folds, prepare_fold
+from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.parallel import MAX_CELLS
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.selection import Candidate
+
+CPU = torch.device("cpu")
+
+
+def test_a_cpu_stack_fills_the_caches():
+    assert stack_size(1000, 4, 10, CPU) == MAX_CELLS // 4000
+    assert stack_size(10**7, 4, 10, CPU) == 1
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_gpu_stack_fits_the_memory(shared, dtype):
+    rows, leaves, columns, free = 700, 4, 20, 10**9
+    n = stack_size(rows, leaves, columns, torch.device("cuda"), dtype, shared_design=shared, free_bytes=free)
+
+    def need(trees):
+        tables = rows * columns * (1 if shared else trees)
+        return (trees * rows * leaves * LIVE_TABLES + tables) * dtype.itemsize
+
+    assert need(n) <= MEMORY_SHARE * free < need(n + 1)
+    assert stack_size(rows, leaves, columns, torch.device("cuda"), dtype, free_bytes=1) == 1
+
+
+def some_data(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.random((n, 3)))
+    return survival_data(frame, time=rng.exponential(size=n) + 0.01, event=rng.random(n) < 0.7)
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_a_round_of_the_optimiser_never_waits_for_the_device(family):
+    """Meta tensors have no values: whatever would bring one to the host raises."""
+    problem = make_problem(some_data(), get_family(family), n_trees=3)
+    metric = GramMetric(problem, 3, 4)
+    on_meta = {k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in vars(problem).items()}
+    leaf_size = problem.design.shape[-1] + problem.family.n_shape
+    zero = torch.zeros(3, device="meta", dtype=torch.float64)
+    penalties = Penalties(zero, zero, zero, zero.new_zeros(3, 1, leaf_size), zero)
+    objective = Objective(Problem(**on_meta), 2, penalties)
+    metric.inverse = metric.of_rows = metric.inverse.to("meta")
+    branches = 3 * problem.design.shape[-1]
+
+    def function(x, rows):
+        routing, leaves = x[:, :branches].view(3, 3, -1), x[:, branches:].view(3, 4, -1)
+        value, d_routing, d_leaves = objective.value_and_gradient(routing, leaves)
+        return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
+
+    settings = optimise.Settings()
+    start = torch.zeros(3, branches + 4 * leaf_size, device="meta", dtype=torch.float64)
+    state = optimise._begin(function, start, settings, metric)
+    for _ in range(2):
+        optimise._advance(function, state, None, settings, metric)
+    assert state.x.is_meta
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        bool(state.moving.any())  # so a look at a value would have shown
+
+
+SETTING = Setting(Candidate("weibull", 1, 1.0, 10.0, 1.0), ("random", "random"))
+
+
+def test_folds_in_parts_equal_folds_in_one_stack(monkeypatch):
+    folds = make_folds(some_data(120), 4)
+    whole = fit_folds(folds, SETTING)
+    monkeypatch.setattr("softsurv.soft.cross_validation.stack_size", lambda *a, **k: 1)
+    parts = fit_folds(folds, SETTING)
+    for a, b in zip(whole, parts, strict=True):
+        torch.testing.assert_close(a.leaves, b.leaves, rtol=1e-2, atol=1e-2)
+
+
+def test_folds_that_encode_differently_share_a_stack():
+    data = some_data(90)
+    rare = np.where(np.arange(90) < 2, "rare", np.where(np.arange(90) % 2, "a", "b"))
+    data = data.with_features(data.X.assign(kind=rare))
+    rows = np.arange(90)
+    folds = [prepare_fold(data, (rows[:60], rows[60:])), prepare_fold(data, (rows[30:], rows[:30]))]
+    assert len({fold.train.X.shape[1] for fold in folds}) == 2
+    together = fit_folds(folds, SETTING)
+    for fold, tree in zip(folds, together, strict=True):
+        assert tree.n_features == fold.train.X.shape[1]
+        (alone,) = fit_folds([fold], SETTING)
+        torch.testing.assert_close(tree.leaves, alone.leaves, rtol=1e-2, atol=1e-2)
+
+
+def test_raw_data_and_prepared_folds_give_the_same():
+    data = some_data(80)
+    raw = cross_validate_soft(data, SETTING, n_folds=2, seed=3)
+    prepared = cross_validate_soft(make_folds(data, 2, 3), SETTING)
+    assert raw == prepared
