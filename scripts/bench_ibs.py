@@ -149,11 +149,11 @@ def speed(folder: Path, repeats: int) -> None:
     print(f"on its search alone; worst case slower by {1e3 * max(slower):.1f} ms (negative: faster everywhere)")
 
 
-def agreement(folder: Path, time_limit: float, complexities: list[float], depths: list[int]) -> None:
+def agreement(folder: Path, names: list[str], time_limit: float, complexities: list[float], depths: list[int]) -> None:
     """Objectives of both, where the reference ends in time."""
     print("data set      depth   lambda  status      ours        osst       difference  leaves  ours s  osst s")
     worst, cases, unfinished = 0.0, 0, 0
-    for name in AGREEMENT_SETS:
+    for name in names:
         data = load(folder, name)
         for depth in depths:
             for complexity in complexities:
@@ -225,6 +225,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2, help="runs of the reference per case")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per fit in 'agreement'")
     parser.add_argument("--complexity", type=float, nargs="+", default=[0.1, 0.01, 0.001])
+    parser.add_argument("--sets", nargs="+", default=list(AGREEMENT_SETS), help="data sets of 'agreement'")
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     options = parser.parse_args()
@@ -232,7 +233,7 @@ def main() -> None:
     if options.what == "speed":
         speed(options.data, options.repeats)
     elif options.what == "agreement":
-        agreement(options.data, options.time_limit, options.complexity, options.depths)
+        agreement(options.data, options.sets, options.time_limit, options.complexity, options.depths)
     else:
         scale(options.rows)
 
