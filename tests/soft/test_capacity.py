@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from softsurv.data.readers import survival_data
+from softsurv.errors import DataWarning
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimise
 from softsurv.soft.capacity import LIVE_TABLES, MEMORY_SHARE, stack_size
@@ -91,7 +92,8 @@ def test_folds_that_encode_differently_share_a_stack():
     rare = np.where(np.arange(90) < 2, "rare", np.where(np.arange(90) % 2, "a", "b"))
     data = data.with_features(data.X.assign(kind=rare))
     rows = np.arange(90)
-    folds = [prepare_fold(data, (rows[:60], rows[60:])), prepare_fold(data, (rows[30:], rows[:30]))]
+    with pytest.warns(DataWarning, match="not seen in training"):
+        folds = [prepare_fold(data, (rows[:60], rows[60:])), prepare_fold(data, (rows[30:], rows[:30]))]
     assert len({fold.train.X.shape[1] for fold in folds}) == 2
     together = fit_folds(folds, SETTING)
     for fold, tree in zip(folds, together, strict=True):
