@@ -39,7 +39,8 @@ def specialise(task: Task) -> ModuleType:
     two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics})
     three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
     names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_sides")}
-    return _execute("softsurv.exact.recursion", suffix, names | {"solve_lanes": three.solve_lanes})
+    names |= {"solve_lanes": three.solve_lanes, "solve_one": two.solve_one}
+    return _execute("softsurv.exact.recursion", suffix, names)
 
 
 @cache

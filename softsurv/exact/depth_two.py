@@ -200,6 +200,14 @@ def sum_sides(problem, local):
 
 
 @entry
+def solve_one(problem, rows, n, local):
+    """Best tree with one split over ``rows[:n]``: as `solve_two`, up to ``local.value[2]`` and ``local.root[2]``."""
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    _best_roots(problem, local)
+
+
+@entry
 def solve_two(problem, rows, n, local):
     """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
     localise(problem, rows, n, local)

@@ -57,6 +57,16 @@ def best_stump(problem, rows, n, local):
 
 
 @entry
+def solve_one(problem, rows, n, local):
+    """As `depth_two.solve_one`."""
+    local.value[1], local.value[2] = best_stump(problem, rows, n, local)
+    local.root[2] = -1
+    for s in range(local.size[2]):
+        if local.value[2] < local.value[1] and local.leaf[0, s] + local.leaf[1, s] == local.value[2]:
+            local.root[2] = s
+
+
+@entry
 def solve_two(problem, rows, n, local):
     """As `depth_two.solve_two`."""
     value, root = local.value, local.root

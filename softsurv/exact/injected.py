@@ -19,6 +19,9 @@ price: Callable[..., None]
 sum_sides: Callable[..., None]
 """(problem, local): sums and leaf costs of both sides of every split of a localised subset."""
 
+solve_one: Callable[..., None]
+"""(problem, rows, n, local): the best single split of one subset."""
+
 solve_two: Callable[..., None]
 """(problem, rows, n, local): the base case over one subset."""
 

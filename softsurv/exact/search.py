@@ -1,4 +1,10 @@
-"""The exact search from outside: prepare, run the compiled recursion in threads, read the tree out of the cache."""
+"""The exact search from outside: prepare, run the compiled recursion in threads, read the tree out of the cache.
+
+search = Search(task, codes, n_codes, nominal, statistics, offset, min_leaf=1, complexity=0.0)
+solution = search.solve(depth, leaves, time_limit=60.0, n_jobs=1)   # one tree; the cache stays for the next call
+solution.tree, solution.report                                      # CodeTree; FitReport with bound and status
+solutions = search.path(depth, leaves)                              # best trees with at most 1, 2, ... leaves
+"""
 
 from __future__ import annotations
 
@@ -217,6 +223,8 @@ class Search:
         tree = self._shallow_tree(module, min(depth, 2), min(leaves, 4))
         value, trace = self._search_value(tree), [self.objective(tree)]
         run = _Run(value, LEAF_CHOICE, value, Status.OPTIMAL)
+        if depth > 2 and not len(self.order):
+            self.order = self._first_order(module)
         for limit in range(3, depth + 1):
             shared = self._new_shared(min(leaves, 1 << limit), value, self._root_bounds())
             run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress)
@@ -273,6 +281,13 @@ class Search:
             rank=np.array([-1]),
             lock=np.zeros(1, np.int64),
         )
+
+    def _first_order(self, module: Any) -> NDArray[np.int32]:
+        """Splits of the root by the best tree of depth two under each."""
+        local = self.scratch[0][1]
+        module.solve_two(self.problem, self.rows, len(self.rows), local)
+        n = local.size[2]
+        return local.split_code[:n][np.argsort(local.stump[:, :n].sum(axis=0), kind="stable")].copy()
 
     def _root_bounds(self) -> NDArray[np.float64]:
         """Equivalent-points bound of both sides of the root's splits, (2, G)."""
@@ -341,11 +356,6 @@ class Search:
         builder = TreeBuilder()
         self.control[STOP] = 0
         self._grow(module, builder, self.rows, depth, leaves, None)
-        if not len(self.order):
-            local = self.scratch[0][1]
-            module.solve_two(self.problem, self.rows, len(self.rows), local)
-            n = local.size[2]
-            self.order = local.split_code[:n][np.argsort(local.stump[:, :n].sum(axis=0), kind="stable")].copy()
         return builder.tree()
 
     def _tree_of(self, module: Any, choice: float, depth: int, leaves: int) -> CodeTree:
@@ -394,7 +404,7 @@ class Search:
     def _first_of_two(self, module: Any, rows: NDArray[np.int32], leaves: int) -> tuple[int, float, float]:
         """(split, cost, cost as a leaf) of the best tree of depth two with at most 1 to 4 leaves."""
         local = self.scratch[0][1]
-        module.solve_two(self.problem, rows, len(rows), local)
+        (module.solve_one if leaves <= 2 else module.solve_two)(self.problem, rows, len(rows), local)
         if leaves < 2 or local.root[leaves] < 0:
             return -1, float(local.value[1]), float(local.value[1])
         return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])

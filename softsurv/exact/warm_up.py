@@ -38,6 +38,7 @@ def run_once(task: Task, module: ModuleType) -> None:
         control, np.zeros(8, np.int64), rows, np.zeros((8, 2, 4)), np.array([np.inf]), np.array([-2.0]),
         np.array([-1]), np.zeros(1, np.int64),
     )  # fmt: skip
+    module.solve_one(problem, rows, 4, local)
     module.solve_two(problem, rows, 4, local)
     key = problem.keys.sum(axis=0, dtype=np.uint64)
     module.solve(problem, rows, 4, key[0], key[1], 3, 8, np.inf, 1, nodes, local, lanes, new_cache(1e5), shared)
