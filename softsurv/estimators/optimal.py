@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -328,11 +326,6 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
         return {"tree": self.tree_.to_dict(), "leaf": self.leaf_, "leaves": leaves, "report": self.report_.to_dict()}
 
     # -- saving --------------------------------------------------------------------------------------------------
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a folder; a reference is past once the tree is found and is not written."""
-        plain = copy.copy(self).set_params(reference=None)
-        super(OptimalSurvivalTree, plain).save(path)
-
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         table_arrays, table_meta = self.leaf_table_.state()
         arrays: dict[str, NDArray[Any]] = {"importances": self.feature_importances_}

@@ -19,7 +19,9 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.bridge import routing_from_tree, start_tree
 from softsurv.estimators.soft_parameters import (
+    FitSettings,
     SoftParameters,
     check_parameters,
     choose_device,
@@ -31,6 +33,7 @@ from softsurv.soft.fit import Machine, Recipe, fit_tree
 from softsurv.soft.parallel import one_core_each
 from softsurv.soft.problem import floor_times
 from softsurv.soft.selection import Candidate, Selection, select
+from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
@@ -58,8 +61,9 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         All parameters jointly, or the paper's node-based decomposition.
     n_restarts : int
         Starts, trained together; the one with the lowest training objective is kept.
-    init : {"auto", "random", "kmeans", "logrank"} or fitted tree
-        "auto": a greedy log-rank tree and random starts. A fitted `OptimalSurvivalTree` starts from its splits.
+    init : {"auto", "random", "kmeans", "logrank"} or hard tree
+        "auto": a greedy log-rank tree and random starts. An `OptimalSurvivalTree` or `HardTree`: its splits are the
+        only start, and its depth is the default of ``depth``.
     l2, shrinkage, routing_l2 : float, optional
         Penalties: on the leaf coefficients, on each leaf's distance from the single-leaf fit, on the routing
         weights. Each is divided by the number of rows. None: chosen by inner cross-validation.
@@ -147,9 +151,11 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         raw = self._read(X, y, event=event, **columns)
         data = self._encode(raw)
         seed = 0 if self.random_state is None else int(self.random_state)
+        start = None if isinstance(self.init, str) else start_tree(self.init, raw)
+        settings = settings_of(self, None if start is None else start.depth)
         with Budget(self.time_limit) as budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), getattr(torch, self.dtype), budget, workers)
-            self._train(data, self._choose(data, seed, machine), seed, machine)
+            self._train(data, self._choose(data, settings, seed, machine), settings, seed, machine, start)
         self.leaf_table_ = leaf_table(self._leaf(_Rows(data.x)), raw.time.numpy(), raw.event.numpy(), 2**self.depth_)
         return self
 
@@ -167,9 +173,8 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
             )
         return raw.with_features(encoded)
 
-    def _choose(self, data: SurvivalData, seed: int, machine: Machine) -> Candidate:
+    def _choose(self, data: SurvivalData, settings: FitSettings, seed: int, machine: Machine) -> Candidate:
         """Depth and penalties: as given, or by inner cross-validation where something is left open."""
-        settings = settings_of(self)
         self.selection_ = pd.DataFrame()
         if settings.candidate is not None:
             return settings.candidate
@@ -192,10 +197,20 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         logger.info("chose %s of %d candidates", chosen.chosen, len(chosen.trials))
         return chosen.chosen
 
-    def _train(self, data: SurvivalData, candidate: Candidate, seed: int, machine: Machine) -> None:
-        settings = settings_of(self)
+    def _train(
+        self,
+        data: SurvivalData,
+        candidate: Candidate,
+        settings: FitSettings,
+        seed: int,
+        machine: Machine,
+        start: HardTree | None,
+    ) -> None:
         groups = tuple(self._source_numbers(data.x.shape[1]))
         starts: tuple[Any, ...] = settings.starts
+        if start is not None:
+            x = data.x.numpy()
+            starts = (routing_from_tree(start, self.preprocessor_, x, candidate.depth, self.encoded_names_),)
         recipe = Recipe(candidate, starts, settings.training, settings.l2_all, self.fairness, self.l1, groups)
         bar = self._bar("training")
 

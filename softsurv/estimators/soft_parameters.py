@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.bridge import check_start
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.decomposition import NodecSettings
@@ -85,22 +86,27 @@ class FitSettings:
     l2_all: float
 
 
-def settings_of(p: Any) -> FitSettings:
-    """Translate the arguments of an estimator that :func:`check_parameters` has passed."""
+def settings_of(p: Any, start_depth: int | None = None) -> FitSettings:
+    """Translate the arguments of an estimator that :func:`check_parameters` has passed.
+
+    ``start_depth`` is the depth of the hard tree that the soft one starts from, the default of ``depth``.
+    """
+    depth = start_depth if p.depth is None else p.depth
     family_settings = {"n_knots": p.n_knots} if str(p.leaf).startswith("spline") else {}
     family = get_family(p.leaf, **family_settings)
     if p.preset == "paper":
-        kind = p.init if p.init != "auto" else "random"
+        kind = p.init if isinstance(p.init, str) and p.init != "auto" else "random"
         iterations = 10 if p.max_iter is None else p.max_iter
         nodec = NodecSettings(max_sweeps=iterations, patience=iterations)
-        candidate = Candidate(family.name, p.depth, 0.0)
+        assert depth is not None
+        candidate = Candidate(family.name, depth, 0.0)
         training = TrainSettings("nodec", nodec=nodec)
         return FitSettings(candidate, None, (family,), family_settings, (kind,) * PAPER_RESTARTS, training, PAPER_L2)
     training = _training(p)
     open_penalties = [name for name in ("l2", "shrinkage", "routing_l2") if getattr(p, name) is None]
-    if p.depth is None or (open_penalties and not (p.depth == 0 and p.l2 is not None)):
-        return FitSettings(None, _grid(p), (family,), family_settings, _kinds(p), training, 0.0)
-    given = Candidate(family.name, p.depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
+    if depth is None or (open_penalties and not (depth == 0 and p.l2 is not None)):
+        return FitSettings(None, _grid(p, depth), (family,), family_settings, _kinds(p), training, 0.0)
+    given = Candidate(family.name, depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
     return FitSettings(given, None, (family,), family_settings, _kinds(p), training, 0.0)
 
 
@@ -115,10 +121,10 @@ def _training(p: Any) -> TrainSettings:
     )
 
 
-def _grid(p: Any) -> Grid:
+def _grid(p: Any, depth: int | None) -> Grid:
     grid = Grid()
-    if p.depth is not None:
-        grid = replace(grid, depths=(p.depth,))
+    if depth is not None:
+        grid = replace(grid, depths=(depth,))
     grid = replace(
         grid,
         ridge=grid.ridge if p.l2 is None else (float(p.l2),),
@@ -163,6 +169,8 @@ def check_parameters(p: Any) -> None:
     _one_of("preset", p.preset, (None, "paper"))
     if isinstance(p.init, str):
         _one_of("init", p.init, ("auto", *STARTS))
+    else:
+        check_start(p.init)
     _whole("n_restarts", p.n_restarts, 1)
     if p.max_iter is not None:
         _whole("max_iter", p.max_iter, 1)
@@ -174,7 +182,7 @@ def check_parameters(p: Any) -> None:
     if p.random_state is not None:
         _whole("random_state", p.random_state, 0)
     choose_device(p.device)
-    if p.preset == "paper" and p.depth is None:
+    if p.preset == "paper" and p.depth is None and isinstance(p.init, str):
         raise InvalidParameterError('preset="paper" needs a depth, as the paper has no rule for it; pass depth=1 or 2')
 
 
