@@ -12,6 +12,7 @@ from typing import Any
 import joblib
 import optuna
 import pandas as pd
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
@@ -222,7 +223,13 @@ def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -
             f"n_jobs must be 1 where the study is kept in memory or in an open storage, got {jobs}; "
             "give output=, or the storage as a path or URL"
         )
-    joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(plan, None, progress and k == 0) for k in range(jobs))
+    try:
+        joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(plan, None, progress and k == 0) for k in range(jobs))
+    except TerminatedWorkerError as error:
+        raise SoftsurvError(
+            "a worker process was ended from outside, for want of memory perhaps; what is done is kept: run the same "
+            "command again, with fewer jobs where memory is short"
+        ) from error
 
 
 def _finish(plan: Plan, study_: optuna.Study, refit: bool) -> StudyResult:

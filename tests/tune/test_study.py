@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import optuna
 import pytest
@@ -159,3 +161,22 @@ def test_optuna_keeps_its_verbosity(data, quick_space):
     before = optuna.logging.get_verbosity()
     quick(data, quick_space, n_trials=1, refit=False)
     assert optuna.logging.get_verbosity() == before
+
+
+@pytest.mark.slow
+def test_worker_processes_share_a_study_and_their_loss_is_one_sentence(data, quick_space, tmp_path):
+    options = {"output": tmp_path, "refit": False, "sampler": "random"}
+    result = quick(data, quick_space, n_trials=6, n_jobs=2, **options)
+    alone = quick(data, quick_space, n_trials=6, sampler="random", refit=False)
+    assert trials_of(result)[:6] == trials_of(alone)  # parameters follow from seed and number, whoever runs a trial
+    with pytest.raises(SoftsurvError, match="run the same command again"):
+        quick(data, quick_space, n_trials=20, n_jobs=2, callbacks=[end_this_process], **options)
+    more = quick(data, quick_space, n_trials=12, **options)
+    states = [t.state.name for t in more.study.trials]
+    assert states.count("COMPLETE") == 12
+    assert "RUNNING" not in states
+
+
+def end_this_process(study_, trial):
+    """A callback that ends its worker."""
+    os.kill(os.getpid(), signal.SIGKILL)
