@@ -11,7 +11,8 @@ Conventions, as the reference implementation `osst` 0.1.8 has them (tests/exact/
   1 / y_max of eq. 1 differs by the constant factor (y_max - y_min) / y_max only; ``time_range="origin"`` uses it.
 - Nothing is divided by G(t) = 0: G reaches 0 at the last time only, where no time is left to integrate over.
 
-The reference computes in single precision: its reported loss is within 3e-7 (relative) of the sums here.
+The reference computes in single precision: on its thirteen data sets its objective is within 4e-6 of the sums here
+(the most on employee, with 14,999 rows).
 """
 
 from __future__ import annotations
