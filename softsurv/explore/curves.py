@@ -77,7 +77,7 @@ def curves_by_leaf(
     kind: str = "survival",
     max_curves: int = 300,
 ) -> list[LeafCurves]:
-    """Curves of the rows in each leaf, every leaf of the tree in turn, also the empty ones.
+    """Curves of the rows in each leaf, every leaf in turn, also those without rows.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def curves_by_leaf(
     leaf, risk = tree.apply(data.X), tree.predict(data.X)
     predict = getattr(tree, KINDS[kind])
     found = []
-    for number in range(tree_view(tree).n_leaves):
+    for number in tree_view(tree).leaves:
         rows = np.flatnonzero(leaf == number)
         chosen = rows[np.argsort(risk[rows], kind="stable")]
         if chosen.size > max_curves:
@@ -154,7 +154,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     table, view = _table_of(tree, data), tree_view(tree)
     end = float(default_times(tree, horizon=horizon)[-1])
     rows = []
-    for leaf in range(view.n_leaves):
+    for leaf in view.leaves:
         mean = restricted_mean(table.curves[leaf], end) if table.n[leaf] else float("nan")
         rows.append(
             {
@@ -208,7 +208,7 @@ def _table_of(tree: Any, data: Any) -> Any:
     from softsurv.trees.leaf_table import leaf_table
 
     read = read_data(data)
-    return leaf_table(tree.apply(read.X), read.time.numpy(), read.event.numpy(), tree_view(tree).n_leaves)
+    return leaf_table(tree.apply(read.X), read.time.numpy(), read.event.numpy(), len(tree.leaf_table_.n))
 
 
 def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None = None) -> pd.DataFrame:

@@ -86,8 +86,7 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
             "tree must have leaves whose curves vary with the features, got one curve per leaf; "
             "plot_routing_effects shows what its features do"
         )
-    table = pd.DataFrame(view.leaf_weights.T, index=list(view.names))
-    table.columns = pd.Index([f"leaf {leaf}" for leaf in range(view.n_leaves)])
+    table = pd.DataFrame({f"leaf {leaf}": view.leaf_weights[leaf] for leaf in view.leaves}, index=list(view.names))
     return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})")
 
 
@@ -155,7 +154,7 @@ def plot_feature_profile(
     end = float(default_times(tree)[-1])
     shares, means = profile(tree, X, feature, values, end)
     ax = new_axes(ax, 6.4, 4.0)
-    _draw_shares(ax, places, shares, numeric=not isinstance(values[0], str))
+    _draw_shares(ax, places, shares, tree_view(tree).leaves, numeric=not isinstance(values[0], str))
     if isinstance(values[0], str):
         ax.set_xticks(places, [shorten(v, 18) for v in values], rotation=20 if len(values) > 4 else 0)
     ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
@@ -176,8 +175,7 @@ def profile(tree: Any, X: pd.DataFrame, feature: str, values: list[Any], end: fl
     moved = pd.concat([X.assign(**{feature: value}) for value in values], ignore_index=True)
     moved[feature] = moved[feature].astype(X[feature].dtype) if isinstance(values[0], str) else moved[feature]
     leaf = tree.apply(moved).reshape(len(values), len(X))
-    count = tree_view(tree).n_leaves
-    shares = np.stack([(leaf == k).mean(1) for k in range(count)], 1)
+    shares = np.stack([(leaf == k).mean(1) for k in tree_view(tree).leaves], 1)
     return shares, tree.predict_expectation(moved, end).reshape(len(values), len(X)).mean(1)
 
 
@@ -194,10 +192,10 @@ def _values_of(column: pd.Series, n_values: int) -> tuple[list[Any], FloatArray]
     return [float(v) for v in distinct], np.asarray(distinct, dtype=float)
 
 
-def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, numeric: bool) -> None:
+def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, leaves: list[int], numeric: bool) -> None:
     base = np.zeros(len(places))
-    for leaf in range(shares.shape[1]):
-        top = base + shares[:, leaf]
+    for leaf, share in zip(leaves, shares.T, strict=True):
+        top = base + share
         look: dict[str, Any] = {
             "facecolor": leaf_style(leaf).color,
             "alpha": 0.35,
@@ -210,7 +208,7 @@ def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, numeric: bool
             ax.fill_between(places, base, top, **look)
         else:
             width = 0.7 * float(np.min(np.diff(places))) if len(places) > 1 else 0.7
-            ax.bar(places, shares[:, leaf], width=width, bottom=base, **look)
+            ax.bar(places, share, width=width, bottom=base, **look)
         base = top
 
 

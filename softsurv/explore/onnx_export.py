@@ -99,7 +99,7 @@ class _Graph:
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         x = self.apply("Concat", *(self._column(column) for column in self.view.columns), axis=1)
         outputs = []
-        if self.view.branches:
+        if self.tree.tree_.depth:
             outputs.append(helper.make_tensor_value_info("routing_probability", kinds.DOUBLE, ["n", None]))
         leaf = self._leaf(x)
         self.apply("Squeeze", leaf, self.constant([1], np.int64), output="leaf")
@@ -150,12 +150,13 @@ class _Graph:
         shape = self.apply("Concat", self.apply("Shape", x, end=1), self.constant([1], np.int64), axis=0)
         zero = self.onnx.helper.make_tensor("zero", self.onnx.TensorProto.INT64, [1], [0])
         leaf = self.apply("ConstantOfShape", shape, value=zero)
-        if not self.view.branches:
+        depth = self.tree.tree_.depth
+        if depth == 0:
             return leaf
         routing = self.tree.tree_.routing[0].detach().double().cpu().numpy()
         split = self._linear(x, routing)
         self.apply("Sigmoid", split, output="routing_probability")
-        for level in range(self.view.depth):
+        for level in range(depth):
             node = self.apply("Add", leaf, self.constant([2**level - 1], np.int64))
             at = self.apply("GatherElements", split, node, axis=1)
             right = self.apply("Cast", self.apply("Less", at, self.constant([0.0])), to=self.onnx.TensorProto.INT64)

@@ -113,7 +113,7 @@ def rows_of(X: pd.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, An
 def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
     """What gives the curve of a leaf: weights and baseline on the times, or the survival itself."""
     if not view.soft:
-        log_hazard = tree.curves_.log_cumulative_hazard(np.arange(view.n_leaves), times)
+        log_hazard = tree.curves_.log_cumulative_hazard(np.arange(len(tree.leaf_table_.n)), times)
         return [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
     module = tree.tree_
     positive = times[times > 0]
@@ -121,11 +121,12 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
         log_time = torch.as_tensor(positive).to(module.leaves).log()[None]
         features = module.family.time_features(log_time, module.clock)
         baseline, _ = module.family.baseline(module.leaves[..., module.n_features + 1 :], features)
-    values = baseline[0].expand(view.n_leaves, -1).double().cpu().numpy()
     weights = module.leaves[0, :, : module.n_features + 1].detach().double().cpu().numpy()
+    values = baseline[0].expand(len(weights), -1).double().cpu().numpy()
     before = [None] * (times.size - positive.size)
     return [
-        {"weights": weights[leaf].tolist(), "baseline": before + values[leaf].tolist()} for leaf in range(view.n_leaves)
+        {"weights": own.tolist(), "baseline": before + curve.tolist()}
+        for own, curve in zip(weights, values, strict=True)
     ]
 
 
@@ -138,7 +139,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             "n": int(rows.size),
             "events": int(data.event[rows].sum()),
             "color": leaf_style(number).color,
-            "rule": view.path_words(number),
+            "rule": view.path_words(number) if number in view.leaves else "",
             "median": "no rows",
             "km": {"times": [], "values": []},
             "apart": [[str(name), *map(float, row)] for name, row in _apart(view, data, rows)],
@@ -161,7 +162,7 @@ def _strongest(view: TreeView, names: list[str], count: int = 3) -> list[str]:
     """Raw features that decide most over all leaves."""
     source = {column.name: column.source for column in view.columns}
     total = dict.fromkeys(names, 0.0)
-    for leaf in range(view.n_leaves):
+    for leaf in view.leaves:
         for rank, feature in enumerate(view.top_features(leaf, 5)):
             total[source.get(feature, feature)] += 1.0 / (1 + rank)
     return sorted(names, key=lambda name: -total[name])[:count]

@@ -221,7 +221,7 @@ def _draw_panel(
     panel.tick_params(labelsize=7.5, length=2.5, pad=2)
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_xlabel(time_label(data, time_unit), fontsize=8, labelpad=2)
-    if one.leaf == 0:
+    if one.leaf == view.leaves[0]:
         panel.set_ylabel("Survival", fontsize=8, labelpad=1)
     if one.rows.size == 0:
         panel.text(0.5, 0.5, "no rows\narrive here", transform=panel.transAxes, ha="center", va="center", fontsize=8)

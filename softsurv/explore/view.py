@@ -94,9 +94,14 @@ class TreeView:
         return np.column_stack([np.asarray(values, dtype=np.float64) for values in encoded])
 
     @property
+    def leaves(self) -> list[int]:
+        """Numbers of the leaves from the left; those behind a branch node that sends all rows one way are left out."""
+        return [node.leaf for node in self.nodes if node.leaf >= 0]
+
+    @property
     def n_leaves(self) -> int:
-        """L."""
-        return sum(node.leaf >= 0 for node in self.nodes)
+        """How many leaves can be reached, at most L."""
+        return len(self.leaves)
 
     @property
     def depth(self) -> int:
@@ -128,10 +133,7 @@ class TreeView:
         for node, left in self.path(leaf):
             assert node.split is not None
             text = node.split.text(max_terms)
-            if node.split.strengths():
-                words.append(text if left else f"not ({text})")
-            elif (text == "goes left") != left:
-                return "no row, as a branch node above sends every row to its other side"
+            words.append(text if left else f"not ({text})")
         return " and ".join(words) or "all rows"
 
     def top_features(self, leaf: int, count: int = 3) -> list[str]:
@@ -147,9 +149,10 @@ class TreeView:
 
     def centres(self) -> dict[int, float]:
         """Horizontal place of each node: leaves at 0, 1, 2, ..., a branch node midway between its children."""
-        places: dict[int, float] = {}
+        places = {self.leaf_node(leaf).index: float(k) for k, leaf in enumerate(self.leaves)}
         for node in reversed(self.nodes):
-            places[node.index] = float(node.leaf) if node.leaf >= 0 else 0.5 * (places[node.left] + places[node.right])
+            if node.leaf < 0:
+                places[node.index] = 0.5 * (places[node.left] + places[node.right])
         return places
 
 
@@ -176,9 +179,11 @@ def _soft_view(tree: Any) -> TreeView:
     nodes: list[Node] = []
 
     def add(heap: int, level: int, parent: int) -> int:
+        while heap < len(routing) and not routing[heap, 1:].any():  # one way only: go on to what lies there
+            heap = 2 * heap + (1 if routing[heap, 0] >= 0 else 2)
         index = len(nodes)
-        if level == module.depth:
-            nodes.append(Node(index, level, parent, -1, -1, heap - (2**level - 1), None, -1))
+        if heap >= len(routing):
+            nodes.append(Node(index, level, parent, -1, -1, heap - len(routing), None, -1))
             return index
         split = LinearSplit(names, routing[heap], tree.preprocessor_)
         nodes.append(Node(index, level, parent, -1, -1, -1, split, heap))

@@ -1,5 +1,6 @@
 """Small fitted trees and a headless browser, shared by the tests of exploration."""
 
+import copy
 import json
 import re
 import shutil
@@ -13,6 +14,7 @@ import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_dataset
 from softsurv.data.survival_data import SurvivalData
+from softsurv.trees.leaf_table import leaf_table
 
 matplotlib.use("Agg")
 
@@ -61,12 +63,13 @@ def mixed():
 
 
 @pytest.fixture(scope="session")
-def lopsided():
-    """A tree with leaves that no row reaches: heavy penalties send all rows one way."""
-    data = load_dataset("veterans")
-    settings = SETTINGS | {"routing_l2": 1.0, "shrinkage": 1.0}
-    tree = SoftSurvivalTree(depth=2, **settings).fit(data)
-    assert (tree.leaf_table_.n == 0).any()
+def lopsided(gbsg2):
+    """A tree with leaves that no row reaches, neither in training, as it remembers it, nor in the data."""
+    leaf = gbsg2.tree.apply(gbsg2.train)
+    data = gbsg2.train.take(leaf == np.bincount(leaf).argmax())
+    tree = copy.deepcopy(gbsg2.tree)
+    counts = len(tree.leaf_table_.n)
+    tree.leaf_table_ = leaf_table(tree.apply(data), data.time.numpy(), data.event.numpy(), counts)
     return SimpleNamespace(data=data, tree=tree)
 
 

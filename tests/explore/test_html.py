@@ -6,16 +6,18 @@ from xml.etree import ElementTree
 import pytest
 
 from softsurv.explore import tree_html
+from softsurv.explore.view import tree_view
 
 
 @pytest.mark.parametrize("which", ["gbsg2", "lopsided", "deep", "stump", "optimal", "uneven"])
 def test_page_is_well_formed_and_stands_alone(which, request):
     page = tree_html(request.getfixturevalue(which).tree)
     root = ElementTree.fromstring(page)
-    leaves = request.getfixturevalue(which).tree.leaf_table_.n
+    tree = request.getfixturevalue(which).tree
+    shown = tree_view(tree).leaves
     words = " ".join(text for text in root.itertext())
-    assert all(f"leaf {k}" in words for k in range(len(leaves)))
-    assert words.count("no training rows") == (leaves == 0).sum()
+    assert all(f"leaf {k}" in words for k in shown)
+    assert words.count("no training rows") == (tree.leaf_table_.n[shown] == 0).sum()
     assert "<script" not in page
     assert re.findall(r'https?://[^"]*', page) == ["http://www.w3.org/2000/svg"]
 

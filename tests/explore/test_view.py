@@ -1,8 +1,12 @@
 """The view of a tree: nodes, paths and rules agree with the tree itself."""
 
+import copy
+
 import numpy as np
 import pytest
+import torch
 
+from softsurv.explore.curves import leaf_summary
 from softsurv.explore.style import leaf_style, shorten
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import tree_view
@@ -62,9 +66,19 @@ def test_typical_row_holds_means_and_most_frequent_levels(mixed):
     np.testing.assert_allclose(view.typical, view.encode(usual)[0], atol=1e-12)
 
 
-def test_words_for_paths_without_features(lopsided):
-    view = tree_view(lopsided.tree)
-    assert all(isinstance(view.path_words(leaf), str) and view.path_words(leaf) for leaf in range(view.n_leaves))
+def test_branch_nodes_that_send_all_rows_one_way_are_left_out(mixed):
+    tree = copy.deepcopy(mixed.tree)
+    with torch.no_grad():
+        tree.tree_.routing[0, 1, 1:] = 0.0
+        tree.tree_.routing[0, 1, 0] = -2.0  # the left child of the root sends all rows right
+    view = tree_view(tree)
+    assert view.leaves == [1, 2, 3]
+    assert (view.n_leaves, len(view.branches), view.nodes[view.nodes[0].left].leaf) == (3, 2, 1)
+    assert sorted(view.centres().values()) == sorted([0.0, 1.0, 2.0, 1.5, 0.75])
+    assert set(tree.apply(mixed.data)) <= {1, 2, 3}
+    assert list(leaf_summary(tree, mixed.data).index) == [1, 2, 3]
+    rules = tree.export_text()
+    assert all(node.split.text() in rules for node in view.branches)
 
 
 def test_a_single_leaf_has_no_rule(stump):
