@@ -83,7 +83,8 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
     status_ : Status
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
     path_ : tuple of SizedTree
-        Best trees with at most 1, 2, ... leaves; what the time limit cut off is not there.
+        Best trees with at most 1, 2, ... leaves, up to where more do not help; what the time limit cut off is not
+        there.
     report_ : FitReport
     selection_ : DataFrame
         What ``tune`` tried, best first; empty without it.

@@ -12,7 +12,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.optimal_rows import Rows
-from softsurv.estimators.optimal_search import SEARCHES
+from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
 from softsurv.exact.search import Clock
 from softsurv.results import Status
 
@@ -49,18 +49,22 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
     timer = Clock(seconds)
     event = data.event.numpy()
     folds = stratified_folds(event, min(FOLDS, max(int(event.sum()), 2)), seed)
-    searches, tests = [], []
-    for train, test in folds:
-        fitted = Binarizer(**binarizer.get_params()).fit(data.X.iloc[train])
-        searches.append(SEARCHES[p.objective](Rows.of(data.take(train), fitted), p, leaf))
-        tests.append(Rows.of(data.take(test), fitted))
+    parts: list[tuple[TreeSearch, Rows]] = []  # of each fold, made when its turn comes first
     status, losses = Status.OPTIMAL, {}
     for depth in range(p.max_depth + 1):
         most = min(p.max_leaves or 2**depth, 2**depth)
         if most <= depth:
             break
         by_fold = []
-        for search, held_out in zip(searches, tests, strict=True):
+        for number, (train, test) in enumerate(folds):
+            if timer.status != Status.OPTIMAL:
+                status = timer.status
+                break
+            if number == len(parts):
+                fitted = Binarizer(**binarizer.get_params()).fit(data.X.iloc[train])
+                search = SEARCHES[p.objective](Rows.of(data.take(train), fitted), p, leaf)
+                parts.append((search, Rows.of(data.take(test), fitted)))
+            search, held_out = parts[number]
             sizes, status = search.path(depth, most, timer.left)
             if status != Status.OPTIMAL:
                 break

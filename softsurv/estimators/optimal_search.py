@@ -76,7 +76,7 @@ class TreeSearch:
 
     @abstractmethod
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
-        """Best trees with at most 1, 2, ..., ``leaves`` leaves; shorter where time ran out."""
+        """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended."""
 
     @abstractmethod
     def loss(self, rows: NDArray[np.int64]) -> float:
@@ -128,26 +128,28 @@ class RelativeRiskSearch(TreeSearch):
         assert depth is not None
         timer = Clock(seconds)
         solution = self._solve(depth, leaves, timer, progress)
-        tree = self.tree_of(solution.tree)
-        most = min(leaves or 2**depth, 2**depth)
-        sizes: list[SizedTree] = []
-        if solution.report.status == Status.OPTIMAL:
-            sizes, _ = self._path(depth, most - 1, timer)
-            sizes.append(SizedTree(most, solution.report.objective, tree))
-        return Found(tree, solution.report, tuple(sizes))
+        proven = solution.report.status == Status.OPTIMAL
+        sizes = self._path(depth, solution, timer)[0] if proven else []
+        return Found(self.tree_of(solution.tree), solution.report, tuple(sizes))
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
-        return self._path(depth, leaves, Clock(seconds))
+        timer = Clock(seconds)
+        solution = self._solve(depth, leaves, timer, None)
+        status = solution.report.status
+        return self._path(depth, solution, timer) if status == Status.OPTIMAL else ([], status)
 
-    def _path(self, depth: int, leaves: int, timer: Clock) -> tuple[list[SizedTree], Status]:
-        """Fewest leaves first; the cache keeps what the sizes have in common."""
-        sizes: list[SizedTree] = []
-        for most in range(1, min(leaves, 2**depth) + 1):
-            solution = self._solve(depth, most, timer, None)
-            if solution.report.status != Status.OPTIMAL:
-                return sizes, solution.report.status
+    def _path(self, depth: int, largest: Solution, timer: Clock) -> tuple[list[SizedTree], Status]:
+        """Sizes up to that of the optimum, which more leaves do not improve; the cache keeps what they share."""
+        sizes, status, n_leaves = [], Status.OPTIMAL, largest.tree.n_leaves
+        for most in range(1, n_leaves):
+            status = timer.status  # small trees are solved without a look at the clock
+            if status == Status.OPTIMAL:
+                solution = self._solve(depth, most, timer, None)
+                status = solution.report.status
+            if status != Status.OPTIMAL:
+                break
             sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
-        return sizes, Status.OPTIMAL
+        return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
 
     def _solve(self, depth: int, leaves: int | None, timer: Clock, progress: Progress | None) -> Solution:
         return self.search.solve(depth, leaves, clock=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
