@@ -87,9 +87,7 @@ def pystreed_leaves(data: Coded, model: Any) -> np.ndarray:
     return leaf
 
 
-def objective_of(data: Coded, leaf: np.ndarray, per_eventless_leaf: float = 0.0) -> float:
-    """Deviance (eq. 20) of a partition; ``per_eventless_leaf`` is what a leaf without events costs."""
+def objective_of(data: Coded, leaf: np.ndarray) -> float:
+    """Deviance (eq. 20) of a partition of the rows."""
     sums = np.stack([data.statistics[leaf == k].sum(axis=0) for k in np.unique(leaf)])
-    return float(
-        relative_risk.TASK.costs(sums).sum() + data.offset.sum() + per_eventless_leaf * (sums[:, 0] == 0).sum()
-    )
+    return float(relative_risk.TASK.costs(sums).sum() + data.offset.sum())

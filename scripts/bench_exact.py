@@ -11,8 +11,9 @@ Run from the repository root, with the extra ``peers`` installed:
 
 Both sides get the same columns and start from them: ours from codes (merging equal rows included), pystreed from its
 0/1 matrix. Times are the least of interleaved repeats, CPU seconds of the process for single-thread runs (wall-clock
-seconds beside), so that other work on the machine counts little. "leaves without events" says how far the printed
-objectives may differ by rule: pystreed charges 1/2 for such a leaf (theta = 1/(2 HS) put into eq. 9), we charge 0.
+seconds beside), so that other work on the machine counts little. pystreed's tree is re-scored by our cost (eq. 20). "leaves without
+events" counts where the two may differ by rule: pystreed charges such a leaf 1/2 in places (theta = 1/(2 HS) put into
+eq. 9), we charge 0 everywhere.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
@@ -70,6 +71,7 @@ class Clock:
     limit: float
     begin: float = field(default_factory=time.perf_counter)
     interrupted: bool = False
+    budget: Budget | None = None
 
     @property
     def seconds(self) -> float:
@@ -84,6 +86,7 @@ class Clock:
     @property
     def status(self) -> Status:
         """Why the search has to end now, or `Status.OPTIMAL` where it need not."""
+        self.interrupted |= self.budget is not None and self.budget.interrupted
         if self.interrupted:
             return Status.INTERRUPTED
         return Status.TIME_LIMIT if self.left <= 0 else Status.OPTIMAL
@@ -217,6 +220,13 @@ class Search:
         """
         module = ready(self.task)
         clock = clock or Clock(time_limit)
+        with Budget() as budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
+            clock.budget = budget
+            return self._solve(module, depth, leaves, n_jobs, progress, clock)
+
+    def _solve(
+        self, module: Any, depth: int, leaves: int | None, n_jobs: int, progress: Progress | None, clock: Clock
+    ) -> Solution:
         begin = clock.seconds
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
@@ -227,7 +237,10 @@ class Search:
             self.order = self._first_order(module)
         for limit in range(3, depth + 1):
             shared = self._new_shared(min(leaves, 1 << limit), value, self._root_bounds())
-            run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress)
+            floor = -math.inf
+            if limit < depth:  # what is proven for shallower trees says nothing of deeper ones
+                floor = self._lower_bound(self._new_shared(leaves, value, self._root_bounds()), depth)
+            run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress, floor)
             promise = self._promise(shared, limit)
             if run.choice >= 0:
                 tree = self._tree_of(module, run.choice, limit, min(leaves, 1 << limit))
@@ -300,11 +313,25 @@ class Search:
         return np.stack([floor, p.floor.sum() - floor]) + leaf
 
     def _run(
-        self, module: Any, shared: Any, depth: int, leaves: int, clock: Clock, n_jobs: int, progress: Progress | None
+        self,
+        module: Any,
+        shared: arrays.Shared,
+        depth: int,
+        leaves: int,
+        clock: Clock,
+        n_jobs: int,
+        progress: Progress | None,
+        floor: float,
     ) -> _Run:
-        """Run the recursion in threads and look after the clock."""
+        """Run the recursion in threads and look after the clock; ``floor`` bounds the depth that was asked for."""
+
+        def proven() -> float:
+            return self._lower_bound(shared, depth) if floor == -math.inf else min(floor, float(shared.best[0]))
+
         while len(self.scratch) < n_jobs:
             self.scratch.append(self._new_scratch())
+        if clock.status != Status.OPTIMAL:
+            return _Run(float(shared.best[0]), UNKNOWN_CHOICE, proven(), clock.status)
         self.control[STOP] = 0
         upper = float(shared.best[0])
         threads = [
@@ -314,21 +341,16 @@ class Search:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            try:
-                for thread in threads:
-                    thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
-                if progress is not None:
-                    done = min(1.0, shared.next.max() / max(len(shared.order), 1))
-                    progress(
-                        done, self._lower_bound(shared, depth) + self.constant, float(shared.best[0]) + self.constant
-                    )
-            except KeyboardInterrupt:
-                clock.interrupted = True
+            for thread in threads:
+                thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
             if clock.status != Status.OPTIMAL:
                 self.control[STOP] = 1
+            elif progress is not None:
+                done = min(1.0, shared.next.max() / max(len(shared.order), 1))
+                progress(done, proven() + self.constant, float(shared.best[0]) + self.constant)
         status = clock.status if self.control[STOP] else Status.OPTIMAL
         value = float(shared.best[0])
-        bound = value if status == Status.OPTIMAL else min(value, self._lower_bound(shared, depth))
+        bound = value if status == Status.OPTIMAL else proven()
         return _Run(value, float(shared.choice[0]), bound, status)
 
     def _work(self, module: Any, shared: Any, depth: int, leaves: int, upper: float, scratch: Any) -> None:
