@@ -9,31 +9,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
-from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.estimators.optimal_cv import choose_size
-from softsurv.estimators.optimal_leaves import LeafCurves, leaf_curves
+from softsurv.estimators.optimal_leaves import leaf_curves
 from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
 from softsurv.estimators.optimal_reference import reference_curves
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, SizedTree, TreeSearch
+from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.exact.search import Clock
-from softsurv.results import FitReport, Status
-from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.leaf_table import LeafTable, leaf_table
-from softsurv.trees.soft_text import leaf_line
+from softsurv.results import Status
+from softsurv.trees.leaf_table import leaf_table
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
 
-class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
+class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     """Survival tree with axis-parallel splits that is optimal for its objective, or says how far it may be from it.
 
     Parameters
@@ -217,148 +213,6 @@ class OptimalSurvivalTree(OptimalParameters, SurvivalTreeBase):
                 stacklevel=3,
             )
 
-    @property
-    def objective_(self) -> float:
-        return self.report_.objective
-
-    @property
-    def lower_bound_(self) -> float:
-        return self.report_.lower_bound
-
-    @property
-    def gap_(self) -> float:
-        return self.report_.gap
-
-    @property
-    def status_(self) -> Status:
-        return self.report_.status
-
-    # -- predictions ---------------------------------------------------------------------------------------------
-    def _prepare(self, X: Any, **unknown: Any) -> NDArray[np.int64]:
-        if unknown:
-            raise InvalidParameterError(f"predictions of an optimal tree take no {', '.join(unknown)}; leave it out")
-        frame = X.X if isinstance(X, SurvivalData) else X
-        return self.tree_.leaf_of(*self.binarizer_.filled(frame))
-
-    def _leaf(self, prepared: NDArray[np.int64]) -> NDArray[np.int64]:
-        return prepared
-
-    def _log_cumulative_hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
-        return self.curves_.log_cumulative_hazard(prepared, times)
-
-    def _hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
-        return self.curves_.hazard(prepared, times)
-
-    def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
-        return self.curves_.quantile(prepared, 1 - level)
-
-    def predict(self, X: Any, **how: Any) -> FloatArray:
-        """Risk score of each row, (n,); higher means an earlier event.
-
-        Notes
-        -----
-        With Nelson-Aalen leaves the relative risk theta; with curves of their own, which may cross, the expected
-        time lost before the last training time.
-        """
-        leaf = self._checked(X, how)
-        if self.leaf_ == "nelson_aalen":
-            return self.tree_.value[leaf, 0]
-        return self.horizon_ - self.curves_.restricted_mean(leaf, self.horizon_)
-
-    def predict_hazard_function(self, X: Any, times: Any = None, **how: Any) -> FloatArray:
-        """Hazard of each row at each time > 0, per unit of time, (n, T).
-
-        Notes
-        -----
-        A step estimate has no density. This is the slope of its cumulative hazard drawn as straight lines between
-        the steps: constant between two event times, 0 after the last.
-        """
-        return super().predict_hazard_function(X, times, **how)
-
-    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
-        """Expected time until the event or the horizon, whichever is first, (n,): exact, as the curves are steps.
-
-        Parameters
-        ----------
-        X : table of n rows
-        horizon : float, optional
-            In the unit of the training times; the largest training time by default.
-        """
-        leaf = self._checked(X, how)
-        end = self.horizon_ if horizon is None else float(horizon)
-        if not 0 < end < np.inf:
-            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
-        return self.curves_.restricted_mean(leaf, end)
-
-    # -- reading the tree ----------------------------------------------------------------------------------------
-    def leaf_lines(self) -> list[str]:
-        """Size, events, median and relative risk of each leaf in words."""
-        risk = self.tree_.leaf_lines()
-        return [f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" for k in range(self.tree_.n_leaves)]
-
-    def export_text(self) -> str:
-        """The tree as text: rules in the data's own units, and each leaf's numbers."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.export_text(self.leaf_lines())
-
-    def export_dot(self) -> str:
-        """The tree in Graphviz's language."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.export_dot(self.leaf_lines())
-
-    def export_python(self, name: str = "leaf_of") -> str:
-        """Source of a plain function that takes one row as a mapping and returns its leaf."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.to_python(name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Tree, leaves and report as plain JSON values; a median that is not reached is None."""
-        check_is_fitted(self, "tree_")
-        table = self.leaf_table_
-        leaves = [
-            {
-                "n": int(table.n[k]),
-                "events": int(table.events[k]),
-                "median": float(table.median[k]) if np.isfinite(table.median[k]) else None,
-                "relative_risk": float(self.tree_.value[k, 0]),
-            }
-            for k in range(self.tree_.n_leaves)
-        ]
-        return {"tree": self.tree_.to_dict(), "leaf": self.leaf_, "leaves": leaves, "report": self.report_.to_dict()}
-
-    # -- saving --------------------------------------------------------------------------------------------------
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        table_arrays, table_meta = self.leaf_table_.state()
-        arrays: dict[str, NDArray[Any]] = {"importances": self.feature_importances_}
-        arrays |= {f"leaves.{k}": v for k, v in table_arrays.items()}
-        arrays |= {f"curves.{k}": v for k, v in self.curves_.state().items()}
-        meta = {
-            "leaf": self.leaf_,
-            "tree": self.tree_.to_dict(),
-            "binarizer": self.binarizer_.to_dict(),
-            "leaves": table_meta,
-            "report": self.report_.to_dict(),
-            "selection": self.selection_.to_dict("records"),
-            "path": [
-                {"max_leaves": size.max_leaves, "objective": size.objective, "tree": size.tree.to_dict()}
-                for size in self.path_
-            ],
-        }
-        return arrays, meta
-
-    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        self.leaf_ = meta["leaf"]
-        self.tree_ = HardTree.from_dict(meta["tree"])
-        self.binarizer_ = Binarizer.from_dict(meta["binarizer"])
-        self.leaf_table_ = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
-        self.curves_ = LeafCurves.restore(_below("curves.", arrays), self.tree_.n_leaves)
-        self.feature_importances_ = arrays["importances"]
-        self.report_ = FitReport.from_dict(meta["report"])
-        self.selection_ = pd.DataFrame(meta["selection"])
-        self.path_ = tuple(
-            SizedTree(size["max_leaves"], size["objective"], HardTree.from_dict(size["tree"])) for size in meta["path"]
-        )
-
 
 class _Bar:
     """A progress bar of the search: share of the root's splits done, with bound and incumbent."""
@@ -375,7 +229,3 @@ class _Bar:
     def close(self) -> None:
         self._bar.refresh()
         self._bar.close()
-
-
-def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
