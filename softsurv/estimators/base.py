@@ -10,8 +10,10 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable
+from html import escape
+from importlib import import_module
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +27,9 @@ from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.evaluate import evaluate_with_censoring
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, censoring_survival
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -224,6 +229,30 @@ class SurvivalTreeBase(BaseEstimator):
         curves = self._log_hazard_of(self._prepare(data.X))
         return harrell_c(data.time.numpy(), data.event.numpy(), curves)
 
+    # -- looking -------------------------------------------------------------------------------------------------
+    def leaf_summary(self, data: Any = None) -> pd.DataFrame:
+        """One row for each leaf: n, events, median with its interval, restricted mean, top features.
+
+        Parameters
+        ----------
+        data : SurvivalData, optional
+            Rows to summarise; the training rows' stored numbers by default. See
+            :func:`softsurv.explore.leaf_summary`.
+        """
+        return _explore("softsurv.explore.curves").leaf_summary(self, data)
+
+    def explain(self, row: Any) -> str:
+        """The path of one row in words; see :func:`softsurv.explore.explain`."""
+        return str(_explore("softsurv.explore").explain(self, row))
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "censoring_"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        return str(_explore("softsurv.explore.html").tree_html(self))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     # -- inside --------------------------------------------------------------------------------------------------
     def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
         return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
@@ -263,3 +292,8 @@ def thin(values: FloatArray, limit: int) -> FloatArray:
     if values.size <= limit:
         return values
     return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]
+
+
+def _explore(name: str) -> Any:
+    """A module of the layer above, by name: an estimator shows itself without depending on the pictures."""
+    return import_module(name)

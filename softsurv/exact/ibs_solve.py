@@ -163,7 +163,12 @@ def _one_tree(search: Search, depth: int) -> _Outcome:
     leaf = root.leaf + search.complexity
     best = min(search.entries_of(root), key=lambda entry: entry.value, default=Entry(leaf, leaf))
     target = search.entry(root, depth)
-    lower = best.value if target is None or status is Status.OPTIMAL else target.lower
+    if status is Status.OPTIMAL:
+        lower = best.value
+    elif target is None:  # stopped before the root was priced: only its own bound is proven
+        lower = floor_with_split(root.leaf, root.bound, search.complexity)
+    else:
+        lower = target.lower
     details = {"subproblems": len(search.cache)}
     return _Outcome(status, best.plan, best.value, min(lower, best.value), (), tuple(search.trace), details)
 

@@ -215,3 +215,16 @@ def test_names_of_an_earlier_fit_are_forgotten():
     model = WeibullStub().fit(pd.DataFrame(SCALES, columns=["x"]), y)
     assert list(model.feature_names_in_) == ["x"]
     assert not hasattr(model.fit(SCALES, y), "feature_names_in_")
+
+
+def test_a_fitted_tree_shows_and_explains_itself() -> None:
+    from softsurv import SoftSurvivalTree, load_dataset
+
+    data = load_dataset("veterans")
+    tree = SoftSurvivalTree(depth=1, l2=1.0, shrinkage=1.0, routing_l2=1.0, n_restarts=1)
+    assert "SoftSurvivalTree" in tree._repr_html_()
+    tree.fit(data.X, data.y)
+    assert "<svg" in tree._repr_mimebundle_()["text/html"]
+    summary = tree.leaf_summary()
+    assert summary["n"].sum() == data.n
+    assert "training rows" in tree.explain(data.X.iloc[[0]])

@@ -274,3 +274,14 @@ def test_wrong_arguments(change, match):
     good = {"features": np.eye(4), "time": [1.0, 2.0, 3.0, 4.0], "event": [True] * 4}
     with pytest.raises(InvalidParameterError, match=match):
         solve_ibs(**(good | change))
+
+
+def test_a_search_stopped_at_once_claims_no_more_than_the_root_bound() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 2, (200, 12)).astype(np.uint8)
+    time = rng.exponential(1.0, 200) * (1 + 2 * x[:, 0] * x[:, 1])
+    event = rng.random(200) < 0.7
+    stopped = solve_ibs(x, time, event, complexity=0.001, max_depth=3, time_limit=0.0)
+    best = solve_ibs(x, time, event, complexity=0.001, max_depth=3)
+    assert stopped.report.status is Status.TIME_LIMIT
+    assert stopped.report.lower_bound <= best.report.objective < stopped.report.objective
