@@ -24,7 +24,7 @@ _HOME = {
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",
 }
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
