@@ -10,12 +10,11 @@ the vectors of its rows, whatever their order. The leaf cost is a compiled funct
 
 How a task reaches compiled speed
 ---------------------------------
-Numba caches a kernel on disk only when the functions it calls are globals of its module: a closure, or a function
-passed as an argument, would be compiled again in every process. So `softsurv.exact.compile.specialise(task)`
-executes the template modules (`depth_two.py`, `recursion.py`) once more under a name of their own,
-``<template>_<task name>_<digest of the leaf cost>``, with the global ``leaf_costs`` set to the task's function.
-Numba keys its disk cache by that name: each task, a user's own included, is compiled once per machine, is inlined
-into the search loops, and is compiled again only when its bytecode (or the engine's) changes.
+Numba caches a kernel on disk only when the functions it calls are globals of its module: a function passed as an
+argument would be compiled again in every process. So `softsurv.exact.compile.specialise(task)` executes the template
+modules (`depth_two.py`, `depth_three.py`, `recursion.py`) once more under names of their own, with the task's function
+among their globals, and names the compiled functions after the task, a digest of the leaf cost and one of the engine.
+Each task, a user's own included, is compiled once per machine and again only when it or the engine changes.
 
 The leaf cost works on a *batch* of leaves, ``leaf_costs(sums, n, out)``: ``sums`` is (K, >= n), one leaf per
 column, and ``out`` (>= n,) takes the costs. One plain loop over ``n`` without branches lets the compiler use the
@@ -27,27 +26,28 @@ vector unit, which is worth a factor of ten; `per_leaf` turns a function of one 
             weight = max(sums[0, i], 1e-300)
             out[i] = sums[2, i] - sums[1, i] * sums[1, i] / weight
 
-    task = Task("squared_error", 3, squared_error, superadditive=True)
+    task = Task("squared_error", 3, squared_error)
+    search = Search(task, codes, n_codes, nominal, np.column_stack([np.ones(n), y, y**2]))
+    search.solve(depth=4).tree
 
 What the engine guarantees to the leaf cost
 -------------------------------------------
 - Sums are exact: before the search every column is rounded to a power-of-two grid fine enough that all sums of rows
-  are exact in float64 (`softsurv.exact.problem.round_to_grid`, relative step about 2**-52 of the column's total).
-  So sums taken by adding or by subtracting rows agree to the last bit, and a column that should be 0 is 0.
+  are exact in float64 (`problem.round_to_grid`, relative step about 2**-52 of the column's total). So sums taken by
+  adding or by subtracting rows agree to the last bit, and a column that should be 0 is 0.
 - An empty leaf may be asked for (all sums 0): the cost must then be 0 (not NaN).
-- Columns may be as many as the task needs, but the base case stores (splits x splits x K) floats.
+- ``sums`` may have one row more than K: the rows per leaf, for the limit on them.
 
 What the task promises
 ----------------------
 - ``superadditive``: cost(A u B) >= cost(A) + cost(B) for disjoint sets of rows. It holds whenever the cost is the
   minimum over leaf labels of a loss that adds over rows. It switches on the equivalent-points bound and the
   interval bound (`bounds.py` has the proofs). Without it the search stays exact and only slower.
-- Costs are >= 0 after adding ``constant`` (the part of the objective that no split changes), or the task sets
-  ``lower_bound`` to what it can prove for a set of rows.
+- Costs are >= 0 once the ``offset`` of the rows, given to `Search`, is added: the part that no split changes.
 
 A task whose leaf cost is not a function of a few sums (the Kaplan-Meier leaf of the integrated Brier score needs the
-whole time axis) brings its own base case: ``Task.base_case`` names the template module to use in the place of
-``depth_two.py``; the functions that the recursion calls there are listed at the top of `depth_two.py`.
+whole time axis) may bring a base case of its own: ``Task.base_case`` names the template module to use in the place of
+``depth_two.py``; `injected.py` lists the functions that the recursion calls there.
 """
 
 from __future__ import annotations
