@@ -112,7 +112,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
     >>> train, test = load_dataset("gbsg2").split(seed=0)
     >>> tree = SoftSurvivalTree(depth=1, l2=1.0, shrinkage=3.0, routing_l2=1.0).fit(train.X, train.y)
     >>> tree.predict_survival_function(test.X, times=[365, 730]).shape
-    (138, 2)
+    (137, 2)
     """
 
     # -- fitting -------------------------------------------------------------------------------------------------
