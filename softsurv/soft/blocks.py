@@ -61,8 +61,12 @@ def minimise_joint(
     settings: Settings,
     budget: Budget | None = None,
     on_round: Callable[[Tensor, Tensor], None] | None = None,
+    cut_off: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Joint minimisation over all parameters; returns routing, leaves and objective (M,)."""
+    """Joint minimisation over all parameters; returns routing, leaves and objective (M,).
+
+    ``cut_off`` (M,) bool is set where a tree took all its iterations.
+    """
     taken, size = _Taken(objective), routing[0].numel()
 
     def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -73,7 +77,7 @@ def minimise_joint(
 
     start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
     metric = GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
-    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, on_round, metric)
+    x, f = minimise(function, start, settings, objective.problem.whole_groups, budget, on_round, metric, cut_off)
     return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 

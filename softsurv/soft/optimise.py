@@ -71,6 +71,7 @@ def minimise(
     budget: Budget | None = None,
     on_round: Callable[[Tensor, Tensor], None] | None = None,
     metric: Metric | None = None,
+    cut_off: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Minimise every row's function; returns the points (M, D) and their values (M,), none above its start.
 
@@ -87,6 +88,8 @@ def minimise(
         Called with the points and values of the whole stack whenever trees are dropped or progress is looked at.
     metric : Metric, optional
         First guess of the inverse curvature, up to a factor; the identity by default.
+    cut_off : Tensor (M,) bool, optional
+        Set where a tree took all its iterations instead of converging.
     """
     metric = _identity if metric is None else metric
     best_x = start.clone()
@@ -99,6 +102,8 @@ def minimise(
             continue
         where = slice(None) if rows is None else rows
         best_x[where], best_f[where] = state.x, state.f
+        if cut_off is not None:
+            cut_off[where] = state.taken >= settings.max_iterations
         if on_round is not None:
             on_round(best_x, best_f)
         if not bool(state.moving.any()) or (budget is not None and budget.exhausted):

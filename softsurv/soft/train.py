@@ -108,6 +108,7 @@ def train(
         if progress is not None:
             progress(len(trace), value)
 
-    routing, leaves, value = minimise_joint(objective, routing, leaves, settings.joint, budget, on_round)
-    stopped = None if budget is None else budget.status
-    return Trained(routing, leaves, value, trace, stopped or Status.CONVERGED)
+    cut_off = torch.zeros(len(leaves), dtype=torch.bool, device=leaves.device)
+    routing, leaves, value = minimise_joint(objective, routing, leaves, settings.joint, budget, on_round, cut_off)
+    ended = Status.ITERATION_LIMIT if bool(cut_off[value.argmin()]) else Status.CONVERGED
+    return Trained(routing, leaves, value, trace, (None if budget is None else budget.status) or ended)

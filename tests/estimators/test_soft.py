@@ -23,6 +23,7 @@ from sksurv.util import Surv
 import softsurv.estimators.soft as soft_module
 from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.budget import Budget
+from softsurv.data.datasets import load_dataset
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.hazards import family_names, get_family
 from softsurv.metrics import harrell_c
@@ -609,3 +610,13 @@ def test_fairness_needs_groups(rows):
 def test_predicting_without_a_feature(trees, rows):
     with pytest.raises(InvalidSurvivalDataError, match="got none named 'x'; add or rename columns"):
         trees().predict(rows[0].drop(columns="x"))
+
+
+def test_a_fit_cut_off_by_max_iter_does_not_claim_to_have_converged() -> None:
+    data = load_dataset("veterans")
+    given = {"depth": 1, "l2": 1.0, "shrinkage": 1.0, "routing_l2": 1.0, "n_restarts": 1}
+    cut = SoftSurvivalTree(**given, max_iter=1).fit(data.X, data.y)
+    assert cut.report_.status is Status.ITERATION_LIMIT
+    ended = SoftSurvivalTree(**given, max_iter=2000).fit(data.X, data.y)
+    assert ended.report_.status is Status.CONVERGED
+    assert ended.report_.objective < cut.report_.objective
