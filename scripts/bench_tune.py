@@ -48,8 +48,8 @@ def sweep() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         result = study(load_dataset("gbsg2"), n_trials=SWEEP_TRIALS, output=folder, n_jobs=2)
-    print(f"sweep: {SWEEP_TRIALS} trials x 5 folds on gbsg2, 2 workers: {time.perf_counter() - started:.1f} s")
-    print(result.summary())
+        print(f"sweep: {SWEEP_TRIALS} trials x 5 folds on gbsg2, 2 workers: {time.perf_counter() - started:.1f} s")
+        print(result.summary())
 
 
 def workers(repeats: int) -> None:
