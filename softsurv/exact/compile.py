@@ -18,9 +18,11 @@ ENGINE = (
     "cache.py",
     "depth_three.py",
     "depth_two.py",
+    "depth_two_plain.py",
     "fastmath.py",
     "jit.py",
     "kernels.py",
+    "nodes.py",
     "recursion.py",
     "simd.py",
 )

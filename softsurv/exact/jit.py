@@ -54,8 +54,8 @@ def inlined(function: Callable[..., Any]) -> Any:
 
 
 def shared_kernel(function: Callable[..., Any]) -> Any:
-    """As `kernel`, for a module that is the same for all tasks."""
-    return njit(**INNER)(function)
+    """As `kernel`, for a module that is the same for all tasks; on disk it is part of the kernels that call it."""
+    return njit(**(INNER | {"cache": False}))(function)
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:

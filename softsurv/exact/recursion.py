@@ -4,8 +4,7 @@ Template module: `softsurv.exact.compile` executes it once per task.
 
 A subproblem is a subset of rows, a depth d and a limit on leaves l (paper `surtree`, eq. 10, counts branch nodes:
 n = l - 1). `solve` returns its optimum where that lies below the upper bound it was given, and otherwise a lower bound
-that does not. Values of an entry of the cache: for subsets under depth two the optimum with 2, 3 and 4 leaves; above,
-a lower bound, the optimum (``inf`` while unknown), and the split with the leaves given to its left side.
+that does not. `solve_three` does so for depth three, where the children are base cases solved many at a time.
 
 Threads share the root: each takes the next split of `Shared.order`, and they share the incumbent, the bounds and the
 cache. Everything below the root belongs to one thread.
@@ -17,119 +16,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softsurv.exact.cache import MAX_LEAVES, compare_and_swap, fetch_add, find, insert, tag_of
+from softsurv.exact.cache import MAX_LEAVES, fetch_add, insert, tag_of
 from softsurv.exact.depth_three import clear_lanes, enter_lane
 from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP, localise, order_by_bin, partition, sum_pairs
+from softsurv.exact.nodes import (
+    LEAF,
+    UNKNOWN,
+    announce,
+    best_division,
+    keep,
+    limits,
+    look_up,
+    open_three,
+    raise_bounds,
+    rank_splits,
+    reset_bounds,
+    scan,
+    store_two,
+)
 from softsurv.exact.simd import LANES
 
 if TYPE_CHECKING:
     from softsurv.exact.injected import price, solve_lanes, solve_two, sum_sides
-
-LEAF, UNKNOWN = -1.0, -2.0  # codes of "no split" and "no solution yet" in the place of a split
-
-
-@inlined
-def store_two(problem, low, high, local, cache):
-    """Keep the values that the base case has just found."""
-    if not problem.use_cache:
-        return
-    value = local.value
-    reserve = cache.tags.shape[0] >> 3  # places kept for subproblems above the base case, which hold the tree
-    insert(cache, low, high, tag_of(2, 0), value[2], value[3], value[4], reserve)
-
-
-@kernel
-def scan(problem, rows, n, level, nodes):
-    """One pass over a subset: keys and equivalent-points floors of the left side of every split."""
-    key, floor, count = nodes.key[level], nodes.floor[level], nodes.n_left
-    key[:] = 0
-    floor[:] = 0.0
-    count[:] = 0
-    nodes.total_floor[level] = 0.0
-    for i in range(n):
-        r = rows[i]
-        low, high, own = problem.keys[r, 0], problem.keys[r, 1], problem.floor[r]
-        nodes.total_floor[level] += own
-        for f in range(problem.nominal.shape[0]):
-            g = problem.gcode[r, f]
-            key[g, 0] += low
-            key[g, 1] += high
-            floor[g] += own
-            count[g] += 1
-    for f in range(problem.nominal.shape[0]):
-        if not problem.nominal[f]:
-            for g in range(problem.code_start[f] + 1, problem.code_start[f + 1]):
-                key[g, 0] += key[g - 1, 0]
-                key[g, 1] += key[g - 1, 1]
-                floor[g] += floor[g - 1]
-                count[g] += count[g - 1]
-
-
-@kernel
-def rank_splits(level, nodes, local):
-    """Splits that divide the subset, the most promising first: by the best tree of depth two under each."""
-    n_splits = local.size[2]
-    score, order = nodes.score[level], nodes.order[level]
-    for s in range(n_splits):
-        # insertion sort: stable, and a sort of numpy would be compiled for seconds
-        mine = local.stump[0, s] + local.stump[1, s]
-        at = s
-        while at > 0 and score[at - 1] > mine:
-            score[at], order[at] = score[at - 1], order[at - 1]
-            at -= 1
-        score[at], order[at] = mine, local.split_code[s]
-    return n_splits
-
-
-@inlined
-def reset_bounds(problem, level, nodes, bound, n_splits):
-    """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
-    floor, total = nodes.floor[level], nodes.total_floor[level]
-    leaf = problem.complexity if problem.use_look_ahead else 0.0
-    for s in range(n_splits):
-        g = nodes.order[level, s]
-        bound[0, g] = floor[g] + leaf
-        bound[1, g] = total - floor[g] + leaf
-
-
-@kernel
-def raise_bounds(problem, bound, floor, split, left, right):
-    """Interval bound: what one side costs, every side that contains it costs at least (`bounds.interval`)."""
-    f = problem.feature_of[split]
-    bound[0, split] = max(bound[0, split], left)
-    bound[1, split] = max(bound[1, split], right)
-    if problem.nominal[f] or not problem.use_interval:
-        return
-    for g in range(split + 1, problem.code_start[f + 1]):
-        bound[0, g] = max(bound[0, g], left + floor[g] - floor[split])
-    for g in range(problem.code_start[f], split):
-        bound[1, g] = max(bound[1, g], right + floor[split] - floor[g])
-
-
-@inlined
-def limits(depth, leaves):
-    """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
-    depth = max(min(depth, leaves - 1), 2)
-    return depth, min(leaves, 1 << depth)
-
-
-@kernel
-def look_up(problem, cache, low, high, depth, leaves, upper):
-    """What the cache knows: (is it enough, value, choice). A value at or above ``upper`` is a bound and enough."""
-    if not problem.use_cache:
-        return False, -np.inf, UNKNOWN
-    if depth == 2:
-        at = find(cache, low, high, tag_of(2, 0))
-        if at >= 0 and leaves >= 2:
-            return True, cache.values[at, leaves - 2], LEAF
-        return False, -np.inf, UNKNOWN
-    at = find(cache, low, high, tag_of(depth, leaves))
-    if at < 0:
-        return False, -np.inf, UNKNOWN
-    if cache.values[at, 1] < np.inf:
-        return True, cache.values[at, 1], cache.values[at, 2]
-    return cache.values[at, 0] >= upper, cache.values[at, 0], UNKNOWN
 
 
 @kernel
@@ -142,70 +51,6 @@ def leaf_value(problem, rows, n, local):
         local.batch[k, 0] = total
     price(problem, local.batch, 1, local.cost)
     return local.cost[0]
-
-
-@kernel
-def keep(problem, low, high, depth, leaves, best, choice, cache):
-    """Keep an optimum with its first split, or a lower bound where no solution was found below the upper bound."""
-    if not problem.use_cache:
-        return
-    tag = tag_of(depth, leaves)
-    at = find(cache, low, high, tag)
-    if at < 0:
-        at = insert(cache, low, high, tag, best, np.inf, choice, 0)
-    if at >= 0:
-        cache.values[at, 0] = max(cache.values[at, 0], best)
-        if choice > UNKNOWN:
-            cache.values[at, 2] = choice
-            cache.values[at, 1] = best
-
-
-@kernel
-def announce(shared, value, choice, rank, tolerance):
-    """Offer a solution of the whole problem to all threads; returns the best one: (value, choice, rank).
-
-    Of equally good ones the split with the lowest rank is kept, so that the tree does not depend on the threads.
-    """
-    while not compare_and_swap(shared.lock, 0, np.int64(0), np.int64(1)):
-        pass
-    better = value < shared.best[0] - tolerance
-    if choice > UNKNOWN and (better or (value <= shared.best[0] + tolerance and rank < shared.rank[0])):
-        shared.best[0] = value
-        shared.choice[0] = choice
-        shared.rank[0] = rank
-    best, chosen, ranked = shared.best[0], shared.choice[0], shared.rank[0]
-    fetch_add(shared.lock, 0, np.int64(-1))
-    return best, chosen, ranked
-
-
-@inlined
-def best_division(two, split, leaves):
-    """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
-    best, chosen = np.inf, 0
-    for left in range(max(1, leaves - 4), min(4, leaves - 1) + 1):
-        value = two[0, left, split] + two[1, min(leaves - left, 4), split]
-        if value < best:
-            best, chosen = value, left
-    return best, chosen
-
-
-@kernel
-def open_three(problem, n, low, high, level, nodes, local, cache):
-    """Leaf costs of both sides of every split, and what the cache knows of them."""
-    key, two = nodes.key[level], nodes.two
-    for s in range(local.size[2]):
-        g = local.split_code[s]
-        nodes.fewer[s] = 1 if 2 * nodes.n_left[g] <= n else 0
-        for side in range(2):
-            nodes.known[side, g] = 0
-            two[side, 1, g] = local.leaf[side ^ local.flipped[s], s]
-            side_low = key[g, 0] if side == 0 else low - key[g, 0]
-            side_high = key[g, 1] if side == 0 else high - key[g, 1]
-            at = find(cache, side_low, side_high, tag_of(2, 0)) if problem.use_cache else np.int64(-1)
-            if at >= 0:
-                nodes.known[side, g] = 1
-                for most in range(2, 5):
-                    two[side, most, g] = cache.values[at, most - 2]
 
 
 @inlined

@@ -1,18 +1,19 @@
 """The exact search from outside: prepare, run the compiled recursion in threads, read the tree out of the cache.
 
-search = Search(task, codes, n_codes, nominal, statistics, offset, min_leaf=1, complexity=0.0)
-solution = search.solve(depth, leaves, time_limit=60.0, n_jobs=1)   # one tree; the cache stays for the next call
-solution.tree, solution.report                                      # CodeTree; FitReport with bound and status
-solutions = search.path(depth, leaves)                              # best trees with at most 1, 2, ... leaves
+>>> search = Search(task, codes, n_codes, nominal, statistics, offset, min_leaf=1, complexity=0.0)  # doctest: +SKIP
+>>> solution = search.solve(depth, leaves, time_limit=60.0, n_jobs=1)  # doctest: +SKIP
+>>> solution.tree, solution.report  # a CodeTree; a FitReport with bound and status  # doctest: +SKIP
+>>> solutions = search.path(depth, leaves)  # best trees with at most 1, 2, ... leaves  # doctest: +SKIP
+
+The cache stays with the search and serves every later call, whatever its limits.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.cache import MAX_LEAVES, new_cache
+from softsurv.exact.cache import new_cache
+from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
+from softsurv.exact.nodes import LEAF, UNKNOWN
+from softsurv.exact.reading import TreeReader
 from softsurv.exact.tasks.base import Task
-from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 
 MAX_DEPTH = 10
@@ -62,34 +66,6 @@ class _Run:
     choice: float
     lower_bound: float
     status: Status
-
-
-@dataclass
-class Clock:
-    """Time limit and interruption of one call, shared by all its runs."""
-
-    limit: float
-    begin: float = field(default_factory=time.perf_counter)
-    interrupted: bool = False
-    budget: Budget | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the call began."""
-        return time.perf_counter() - self.begin
-
-    @property
-    def left(self) -> float:
-        """Seconds left."""
-        return self.limit - self.seconds
-
-    @property
-    def status(self) -> Status:
-        """Why the search has to end now, or `Status.OPTIMAL` where it need not."""
-        self.interrupted |= self.budget is not None and self.budget.interrupted
-        if self.interrupted:
-            return Status.INTERRUPTED
-        return Status.TIME_LIMIT if self.left <= 0 else Status.OPTIMAL
 
 
 class Search:
@@ -228,11 +204,13 @@ class Search:
         self, module: Any, depth: int, leaves: int | None, n_jobs: int, progress: Progress | None, clock: Clock
     ) -> Solution:
         begin = clock.seconds
+        reader = TreeReader(module, self.problem, self.cache, self.exact_sums, self.scratch[0], self._idle())
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        tree = self._shallow_tree(module, min(depth, 2), min(leaves, 4))
+        self.control[STOP] = 0
+        tree = reader.read(self.rows, min(depth, 2), min(leaves, 4))
         value, trace = self._search_value(tree), [self.objective(tree)]
-        run = _Run(value, LEAF_CHOICE, value, Status.OPTIMAL)
+        run = _Run(value, LEAF, value, Status.OPTIMAL)
         if depth > 2 and not len(self.order):
             self.order = self._first_order(module)
         for limit in range(3, depth + 1):
@@ -243,7 +221,8 @@ class Search:
             run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress, floor)
             promise = self._promise(shared, limit)
             if run.choice >= 0:
-                tree = self._tree_of(module, run.choice, limit, min(leaves, 1 << limit))
+                self.control[STOP] = 0
+                tree = reader.read(self.rows, limit, min(leaves, 1 << limit), run.choice)
                 value = run.value
                 trace.append(self.objective(tree))
             if run.status != Status.OPTIMAL:
@@ -290,10 +269,14 @@ class Search:
             order=self.order,
             bound=np.repeat(sides[None], leaves, axis=0),
             best=np.array([value]),
-            choice=np.array([UNKNOWN_CHOICE]),
+            choice=np.array([UNKNOWN]),
             rank=np.array([-1]),
             lock=np.zeros(1, np.int64),
         )
+
+    def _idle(self) -> arrays.Shared:
+        """State for calls below the root."""
+        return self._new_shared(1, math.inf, np.zeros((2, len(self.problem.feature_of))))
 
     def _first_order(self, module: Any) -> NDArray[np.int32]:
         """Splits of the root by the best tree of depth two under each."""
@@ -331,7 +314,7 @@ class Search:
         while len(self.scratch) < n_jobs:
             self.scratch.append(self._new_scratch())
         if clock.status != Status.OPTIMAL:
-            return _Run(float(shared.best[0]), UNKNOWN_CHOICE, proven(), clock.status)
+            return _Run(float(shared.best[0]), UNKNOWN, proven(), clock.status)
         self.control[STOP] = 0
         upper = float(shared.best[0])
         threads = [
@@ -344,7 +327,8 @@ class Search:
             for thread in threads:
                 thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
             if clock.status != Status.OPTIMAL:
-                self.control[STOP] = 1
+                if any(thread.is_alive() for thread in threads):
+                    self.control[STOP] = 1
             elif progress is not None:
                 done = min(1.0, shared.next.max() / max(len(shared.order), 1))
                 progress(done, proven() + self.constant, float(shared.best[0]) + self.constant)
@@ -372,73 +356,3 @@ class Search:
     def _lower_bound(self, shared: arrays.Shared, depth: int) -> float:
         """What the root's bounds prove: every tree is no better than the incumbent or has one of the splits first."""
         return float(min(shared.best[0], self._promise(shared, depth)[self.order].min(initial=math.inf)))
-
-    # -- reading the tree ----------------------------------------------------------------------------------------
-    def _shallow_tree(self, module: Any, depth: int, leaves: int) -> CodeTree:
-        builder = TreeBuilder()
-        self.control[STOP] = 0
-        self._grow(module, builder, self.rows, depth, leaves, None)
-        return builder.tree()
-
-    def _tree_of(self, module: Any, choice: float, depth: int, leaves: int) -> CodeTree:
-        builder = TreeBuilder()
-        self.control[STOP] = 0
-        self._grow(module, builder, self.rows, depth, leaves, choice)
-        return builder.tree()
-
-    def _grow(
-        self, module: Any, builder: TreeBuilder, rows: NDArray[np.int32], depth: int, leaves: int, choice: float | None
-    ) -> int:
-        """Add the optimal subtree of a subset; ``choice`` is its first split where that is known already."""
-        sums = self.exact_sums[rows].sum(axis=0)
-        depth, leaves = min(depth, leaves - 1), min(leaves, 1 << min(depth, leaves - 1))
-        if choice is None:
-            choice = self._choose(module, rows, depth, leaves)
-        if choice < 0:
-            return builder.add(sums)
-        split, left_leaves = divmod(int(choice), MAX_LEAVES)
-        feature = int(self.problem.feature_of[split])
-        codes = self.problem.gcode[rows, feature]
-        goes_left = codes == split if self.problem.nominal[feature] else codes <= split
-        node = builder.add(sums, feature, split - int(self.problem.code_start[feature]))
-        left = self._grow(module, builder, rows[goes_left], depth - 1, left_leaves, None)
-        right = self._grow(module, builder, rows[~goes_left], depth - 1, leaves - left_leaves, None)
-        builder.connect(node, left, right)
-        return node
-
-    def _choose(self, module: Any, rows: NDArray[np.int32], depth: int, leaves: int) -> float:
-        """First split of the optimal subtree, packed with its left leaves; -1 for a leaf."""
-        if depth >= 3:
-            nodes, local, lanes = self.scratch[0]
-            key = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
-            shared = self._new_shared(1, math.inf, np.zeros((2, len(self.problem.feature_of))))
-            module.solve(
-                self.problem, rows, len(rows), key[0], key[1], depth, leaves, math.inf, 1,
-                nodes, local, lanes, self.cache, shared,
-            )  # fmt: skip
-            return float(nodes.choice[1])
-        split, value, leaf = self._first_of_two(module, rows, max(leaves, 1))
-        if split < 0 or value >= leaf - self.problem.tolerance:
-            return LEAF_CHOICE
-        left_leaves = leaves // 2 if leaves != 3 else self._left_of_three(module, rows, split)
-        return float(split * MAX_LEAVES + left_leaves)
-
-    def _first_of_two(self, module: Any, rows: NDArray[np.int32], leaves: int) -> tuple[int, float, float]:
-        """(split, cost, cost as a leaf) of the best tree of depth two with at most 1 to 4 leaves."""
-        local = self.scratch[0][1]
-        (module.solve_one if leaves <= 2 else module.solve_two)(self.problem, rows, len(rows), local)
-        if leaves < 2 or local.root[leaves] < 0:
-            return -1, float(local.value[1]), float(local.value[1])
-        return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])
-
-    def _left_of_three(self, module: Any, rows: NDArray[np.int32], split: int) -> int:
-        """Which side of the first split takes two of three leaves: returns the leaves of the left."""
-        feature = self.problem.feature_of[split]
-        codes = self.problem.gcode[rows, feature]
-        goes_left = codes == split if self.problem.nominal[feature] else codes <= split
-        _, left_two, left_one = self._first_of_two(module, rows[goes_left], 2)
-        _, right_two, right_one = self._first_of_two(module, rows[~goes_left], 2)
-        return 2 if left_two + right_one < left_one + right_two else 1
-
-
-LEAF_CHOICE, UNKNOWN_CHOICE = -1.0, -2.0  # as in `recursion.py`
