@@ -161,6 +161,9 @@ def join(device: str = "auto") -> Iterator[Ranks]:
     before = signal.signal(signal.SIGTERM, end)  # what torchrun sends when another process has ended
     try:
         yield ranks
-    finally:
         signal.signal(signal.SIGTERM, before)
+    except BaseException:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # this process ends by itself, and says why first
+        raise
+    finally:
         dist.destroy_process_group()
