@@ -31,7 +31,7 @@ from softsurv import load_dataset
 from softsurv.tune import Objective, study
 from softsurv.tune.worker import Plan, work
 
-SWEEP_TRIALS, WORKER_TRIALS, STORAGE_TRIALS = 40, 160, 1000
+SWEEP_TRIALS, WORKER_TRIALS, STORAGE_TRIALS = 40, 320, 1000
 WORKER_SPACE = ["leaf=weibull,loglogistic", "depth=1,2", "solver=lbfgs", "init=random", "n_restarts=3..5"]
 
 
