@@ -243,7 +243,10 @@ def test_evaluate_prints_what_the_model_says(trial, model, capsys):
     result = json.loads(capsys.readouterr().out)
     rows = make_table()
     expected = load_model(model).evaluate(rows, (rows["died"], rows["months"]))
-    assert result == json.loads(json.dumps(expected))
+    expected = json.loads(json.dumps(expected))  # a sum may differ in the last bit from run to run
+    assert result.keys() == expected.keys()
+    for name, value in expected.items():
+        assert result[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
     assert main(["evaluate", model, "trial.csv", *OUTCOME]) == 0
     assert f"{expected['harrell_c']:.3f}" in capsys.readouterr().out
 
