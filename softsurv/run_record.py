@@ -125,12 +125,14 @@ def read_run(path: str | PathLike[str], command: str | None = None) -> dict[str,
     return record
 
 
-def differences(record: Mapping[str, Any], data: SurvivalData) -> list[str]:
-    """In what a repeated run cannot equal the recorded one: other rows, other versions. Empty where nothing."""
+def differences(record: Mapping[str, Any], data: SurvivalData | str) -> list[str]:
+    """In what a repeated run cannot equal the recorded one: other rows (or another fingerprint of them), other
+    versions. Empty where nothing."""
     found = []
     known = record.get("data") or {}
-    if known.get("fingerprint") not in (None, data.fingerprint()):
-        found.append(f"the data differ from the recorded ones ({known.get('n', 'unknown')} rows then, {data.n} now)")
+    if known.get("fingerprint") not in (None, data if isinstance(data, str) else data.fingerprint()):
+        counts = "" if isinstance(data, str) else f" ({known.get('n', 'unknown')} rows then, {data.n} now)"
+        found.append(f"the data differ from the recorded ones{counts}")
     now = _versions()
     for name, then in (record.get("versions") or {}).items():
         if now.get(name) != then:

@@ -32,9 +32,11 @@ def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argpa
     group.add_argument("--time", metavar="COLUMN", required=required, help="observed time, >= 0, in any unit")
     group.add_argument(
         "--event",
+        "--event-column",  # torchrun takes --event for an abbreviation of its own --event-log-handler
         metavar="COLUMN[=VALUE]",
         required=required,
-        help="whether the event was observed: true/false or 1/0; otherwise say which VALUE marks it, as in status=dead",
+        help="whether the event was observed: true/false or 1/0; otherwise say which VALUE marks it, as in status=dead "
+        "(under torchrun write --event-column)",
     )
     group.add_argument("--drop", metavar="COLUMN", nargs="+", help="columns to leave out, such as an id")
     return group

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from softsurv.errors import SoftsurvWarning
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -64,3 +67,11 @@ def data_line(data: SurvivalData) -> str:
     if facts["missing_cells"]:
         parts.append(f"{facts['missing_cells']} missing values")
     return ", ".join(parts)
+
+
+def warn_of_differences(record: Mapping[str, Any], data: SurvivalData | str) -> None:
+    """Say in what a run cannot repeat the recorded one; nothing where there is no record."""
+    from softsurv.run_record import differences
+
+    for change in differences(record, data) if record else []:
+        warnings.warn(f"{change}, so the result may differ from the recorded one", SoftsurvWarning, stacklevel=1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import add_outcome, add_table, read_data
-from softsurv.commands._output import data_line, echo, measure_note, measure_table
-from softsurv.errors import InvalidParameterError, SoftsurvWarning
+from softsurv.commands._output import data_line, echo, measure_note, measure_table, warn_of_differences
+from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
+from softsurv.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -28,6 +28,10 @@ examples:
       nothing left to choose: one quick fit
   softsurv fit trial.csv --time months --event died --model optimal --depth 3 --time-limit 60
       a provably optimal tree
+  softsurv fit parts/ --time months --event died --memory 2GB --depth 2 --l2 1 --shrinkage 1 --routing-l2 1
+      all parquet (or csv) files of a folder, read by chunks: they need not fit in memory
+  torchrun --nproc-per-node=4 -m softsurv.cli fit parts/ --time months --event-column died --memory 2GB ...
+      the same tree by four processes; the same command goes on after an interruption, at most one sweep back
   softsurv fit --config model/run.json --out again
       the same run again; options given beside it take precedence
 
@@ -38,7 +42,10 @@ Ctrl-C once keeps the best tree so far, saves it and ends with code 130.
 
 _DEFAULTS = {"model": "soft", "seed": 0}
 _REQUIRED = {"data": "DATA", "time": "--time", "event": "--event"}
-_NOT_RECORDED = ("command", "config", "debug", "progress", "run", "tree_options", "usage_error", "verbose")
+_NOT_RECORDED = (
+    *("command", "config", "debug", "progress", "run", "tree_options", "usage_error", "verbose"),
+    *NOT_RECORDED,
+)
 
 # options that are called otherwise than the estimator's argument
 _ARGUMENT = {
@@ -73,6 +80,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     _add_soft(soft)
     optimal = parser.add_argument_group("optimal tree (--model optimal)")
     _add_optimal(optimal)
+    add_streaming(parser)
     parser.set_defaults(tree_options=[action.dest for part in (both, soft, optimal) for action in part._group_actions])
     return parser
 
@@ -114,30 +122,45 @@ def _add_optimal(group: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Fit, print, save."""
-    from softsurv.run_record import differences
-
     started = time.monotonic()
     record = _complete(args)
     out = Path(args.out or f"{Path(args.data).stem}-model").resolve()
     if out.is_file():
         raise InvalidParameterError(f"--out must be a folder, got the file {str(out)!r}; choose another name")
-    model = make_model(args)
+    streamed, model = is_streamed(args), make_model(args)
+    rows: SurvivalData | str | None
+    measures: dict[str, Any] = {}
+    if streamed:
+        rows = fit_streamed(args, model, record)
+        if rows is None:
+            return 0
+        _show(model)
+    else:
+        rows, measures = _fit_in_memory(args, model, record)
+    _save(model, out, args, rows, measures, time.monotonic() - started)
+    echo(f"model: {out}")
+    return INTERRUPTED if model.report_.status == "interrupted" else 0
+
+
+def _fit_in_memory(args: argparse.Namespace, model: Any, record: dict[str, Any]) -> tuple[SurvivalData, dict[str, Any]]:
+    """Fit and print; returns the rows, and the measures of those held out."""
     data = read_data(args)
-    for change in differences(record, data) if record else []:
-        warnings.warn(f"{change}, so the result may differ from the recorded one", SoftsurvWarning, stacklevel=1)
+    warn_of_differences(record, data)
     echo(data_line(data))
     if data.n_events == data.n:
         echo("Every row has its event, none is censored; if that is not so, check --event.")
     train, test = (data, None) if args.test_size is None else data.split(test_size=args.test_size, seed=args.seed)
     model.fit(train)
+    _show(model)
+    if test is None:
+        return data, {}
+    measures = model.evaluate(test)
+    echo(*measure_table({"held out": measures}), measure_note(measures), "")
+    return data, measures
+
+
+def _show(model: Any) -> None:
     echo("", f"{_kind(model)}: {_outcome(model)}", "", model.export_text(), "")
-    measures = None
-    if test is not None:
-        measures = model.evaluate(test)
-        echo(*measure_table({"held out": measures}), measure_note(measures), "")
-    _save(model, out, args, data, measures, time.monotonic() - started)
-    echo(f"model: {out}")
-    return INTERRUPTED if model.report_.status == "interrupted" else 0
 
 
 def _complete(args: argparse.Namespace) -> dict[str, Any]:
@@ -161,8 +184,8 @@ def _save(
     model: Any,
     out: Path,
     args: argparse.Namespace,
-    data: SurvivalData,
-    measures: dict[str, Any] | None,
+    rows: SurvivalData | str,
+    measures: dict[str, Any],
     seconds: float,
 ) -> None:
     """The model, and beside it what repeats the run."""
@@ -171,7 +194,8 @@ def _save(
     model.save(out)
     given = {name: value for name, value in vars(args).items() if value is not None and name not in _NOT_RECORDED}
     paths = {"data": str(Path(args.data).resolve()), "out": str(out)}
-    write_run(out, "fit", given | paths, data=data, seed=args.seed, metrics=measures, seconds=seconds)
+    metrics = {"training_objective": model.report_.objective} | measures
+    write_run(out, "fit", given | paths, data=rows, seed=args.seed, metrics=metrics, seconds=seconds)
 
 
 def make_model(args: argparse.Namespace) -> Any:

@@ -87,7 +87,8 @@ def fit_stream(
     Returns
     -------
     SoftSurvivalTree
-        The model, fitted. Its curves of more than 20,000 steps are thinned.
+        The model, fitted. Its curves of more than 20,000 steps are thinned. ``report_.details`` holds the number of
+        rows, passes and processes, and a fingerprint of the rows.
 
     Raises
     ------
@@ -110,12 +111,13 @@ def fit_stream(
         counted = _Counted(table.chunks(ranks.rank, ranks.size))
         encoder = fit_preprocessor(iter(counted), ranks.gather)
         total = sum(ranks.gather(counted.rows))
-        sample, spread = _fill(store, table, encoder, ranks, seed, sample_rows / total)
+        sample, spread, fingerprint = _fill(store, table, encoder, ranks, seed, sample_rows / total)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
         axis = make_axis(get_family(model.leaf, **settings.family_settings), time, event, weight)
         sample.log_time = np.log(np.where(sample.log_time > 0, sample.log_time, axis.floor))
-        job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, _identity(model, axis, encoder))
+        identity = _identity(model, axis, fingerprint)
+        job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, identity)
         how = StreamSettings(
             settings.candidate,
             settings.starts if settings.candidate.depth else settings.starts[:1],
@@ -131,7 +133,8 @@ def fit_stream(
     tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": axis.clock[None]})
     tree.collapse_empty(torch.from_numpy(witnesses).to(tree.leaves))
     _set_outcomes(model, time, event, weight)
-    model.preprocessor_, model.tree_, model.report_ = encoder, tree, report
+    model.preprocessor_, model.tree_ = encoder, tree
+    model.report_ = replace(report, details=report.details | {"fingerprint": fingerprint})
     model.candidate_, model.depth_, model.selection_ = settings.candidate, depth, pd.DataFrame()
     model.feature_names_in_ = np.array(encoder.input_names_, dtype=object)
     model.n_features_in_ = len(encoder.input_names_)
@@ -200,13 +203,16 @@ def _check_streamable(model: SoftSurvivalTree) -> None:
 
 def _fill(
     store: ChunkStore, table: Table, encoder: Preprocessor, ranks: Ranks, seed: int, share: float
-) -> tuple[Rows, NDArray[np.float64]]:
-    """Encode the table into the store; returns the sample, its times not yet logarithms, and each column's spread."""
+) -> tuple[Rows, NDArray[np.float64], str]:
+    """Encode the table into the store; returns the sample, its times not yet logarithms, each column's spread, and a
+    fingerprint of all rows."""
     picked: list[Rows] = []
+    digests: list[tuple[int, str]] = []
     n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
     for chunk in table.chunks(ranks.rank, ranks.size):
         x = encoder.transform(chunk.X).to_numpy(np.float64)
         store.append(x, chunk.time, chunk.event, chunk.weight)
+        digests.append((chunk.first_row, _digest(x, chunk)))
         sums.add(torch.from_numpy(np.stack([x.sum(0), np.square(x).sum(0)])))
         keep = chosen(seed, chunk.first_row, len(x), share)
         weight = np.ones_like(chunk.time) if chunk.weight is None else chunk.weight
@@ -217,7 +223,19 @@ def _fill(
     parts = [rows for part in ranks.gather(picked) for rows in part]
     mean, square = (ranks.total(sums) / sum(ranks.gather(n))).numpy()
     logger.info("%d rows here: %d bytes in memory, %d on disk", n, store.in_memory, store.on_disk)
-    return join_rows(parts), np.sqrt(np.maximum(square - mean**2, 0.0))
+    columns = json.dumps(encoder.to_dict(), sort_keys=True)
+    whole = json.dumps([columns, sorted(one for part in ranks.gather(digests) for one in part)])
+    fingerprint = hashlib.sha256(whole.encode()).hexdigest()
+    return join_rows(parts), np.sqrt(np.maximum(square - mean**2, 0.0)), fingerprint
+
+
+def _digest(x: NDArray[np.float64], chunk: Chunk) -> str:
+    """sha256 of a chunk's encoded features, outcomes and weights."""
+    digest = hashlib.sha256(np.ascontiguousarray(x).data)
+    for values in (chunk.time, chunk.event, chunk.weight):
+        if values is not None:
+            digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()
 
 
 class _Counted:
@@ -249,12 +267,11 @@ def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None
         )
 
 
-def _identity(model: SoftSurvivalTree, axis: Axis, encoder: Preprocessor) -> dict[str, Any]:
+def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str, Any]:
     """What a checkpoint must agree with."""
     passing = ("device", "progress", "time_limit", "n_restarts", "preset")
     parameters = {k: str(v) for k, v in model.get_params(deep=False).items() if k not in passing}
-    columns = hashlib.sha256(json.dumps(encoder.to_dict(), sort_keys=True).encode()).hexdigest()
-    return {"parameters": parameters, "rows": axis.n, "columns": columns, "clock": axis.clock.tolist()}
+    return {"parameters": parameters, "rows": axis.n, "fingerprint": fingerprint}
 
 
 def _leaf_table(

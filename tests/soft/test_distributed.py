@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -107,12 +108,58 @@ def test_a_broken_exchange_is_one_sentence():
         Ranks(2, 4)._together(fails)
 
 
-def test_the_command(rows, tmp_path, capsys):
-    arguments = ["fit-stream", str(rows), "--time", "t", "--event", "died", "--out", str(tmp_path / "model")]
-    options = ["--depth", "1", "--leaf", "weibull", "--memory", "10KB", "--sweeps", "1", "--restarts", "1"]
-    assert main([*arguments, *options]) == 0
-    shown = capsys.readouterr().out
-    assert "700 rows" in shown
-    assert load_model(tmp_path / "model").depth_ == 1
-    assert main([*arguments, "--memory", "plenty"]) == 1
+COMMAND = ["--time", "t", "--event-column", "died", "--memory", "10KB", "--depth", "1", "--leaf", "weibull"]
+PENALTIES = ["--l2", "1", "--shrinkage", "1", "--routing-l2", "0.1", "--restarts", "1", "--sweeps", "2"]
+
+
+def test_the_command_fits_a_table_by_chunks_and_repeats_it(rows, tmp_path, capsys):
+    assert main(["fit", str(rows), *COMMAND, *PENALTIES, "--out", str(tmp_path / "one")]) == 0
+    assert "rows.parquet: 700 rows" in capsys.readouterr().out
+    assert main(["fit", "--config", str(tmp_path / "one"), "--out", str(tmp_path / "again")]) == 0
+    one, again = (load_model(tmp_path / name) for name in ("one", "again"))
+    assert one.depth_ == 1
+    assert torch.equal(one.tree_.leaves, again.tree_.leaves)
+    assert torch.equal(one.tree_.routing, again.tree_.routing)
+    record = json.loads((tmp_path / "one" / "run.json").read_text())
+    assert record["data"]["fingerprint"] == one.report_.details["fingerprint"]
+    assert record["config"]["memory"] == "10KB"
+
+
+def test_predictions_by_chunks_equal_those_at_once(rows, tmp_path):
+    assert main(["fit", str(rows), *COMMAND, *PENALTIES, "--out", str(tmp_path / "model")]) == 0
+    predict = ["predict", str(tmp_path / "model"), str(rows), "--times", "0.5", "--id", "a", "--out"]
+    assert main([*predict, str(tmp_path / "whole.csv")]) == 0
+    assert main([*predict, str(tmp_path / "parts.csv"), "--chunk-rows", "64"]) == 0
+    whole, parts = (pd.read_csv(tmp_path / name) for name in ("whole.csv", "parts.csv"))
+    assert len(parts) == 700
+    pd.testing.assert_frame_equal(parts, whole)
+
+
+def test_the_command_on_two_processes_gives_the_model_of_one(rows, tmp_path):
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    arguments = ["-m", "softsurv.cli", "fit", str(rows), *COMMAND, *PENALTIES]
+    launch = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+    for out, command in (("one", arguments), ("two", [*launch, *arguments])):
+        subprocess.run([sys.executable, *command, "--out", str(tmp_path / out)], env=environment, check=True)
+    one, two = (load_model(tmp_path / name) for name in ("one", "two"))
+    assert two.report_.details["processes"] == 2
+    assert two.report_.details["fingerprint"] == one.report_.details["fingerprint"]
+    torch.testing.assert_close(two.tree_.leaves, one.tree_.leaves, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(two.tree_.routing, one.tree_.routing, rtol=1e-8, atol=1e-10)
+
+
+def test_options_that_do_not_go_together_are_refused(rows, capsys, monkeypatch):
+    assert main(["fit", str(rows), *COMMAND, *PENALTIES, "--memory", "plenty"]) == 1
     assert "memory must be bytes" in capsys.readouterr().err
+    for options, said in (
+        ([*COMMAND, "--test-size", "0.2"], "--test-size is no option with --memory"),
+        (["--time", "t", "--event", "died", "--checkpoint", "c"], "--checkpoint is no option without --memory"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["fit", str(rows), *options])
+        assert said in capsys.readouterr().err
+    assert main(["fit", str(rows), *COMMAND, "--model", "optimal"]) == 1
+    assert "--memory streams rows to soft trees" in capsys.readouterr().err
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert main(["fit", str(rows), "--time", "t", "--event", "died"]) == 1
+    assert "--memory must be given under torchrun" in capsys.readouterr().err
