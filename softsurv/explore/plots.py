@@ -201,10 +201,9 @@ def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
             )
             ax.add_collection(thin)
     for one in leaves:
-        look = leaf_style(one.leaf)
         if one.rows.size == 0:
-            ax.plot([], [], color=look.color, linestyle=look.linestyle, alpha=0.35, label=f"leaf {one.leaf}: no rows")
             continue
+        look = leaf_style(one.leaf)
         ax.plot(times, one.middle, color="white", linewidth=3.4, zorder=3)
         label = f"leaf {one.leaf}: n = {one.rows.size}"
         ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.0, zorder=4, label=label)

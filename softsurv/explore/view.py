@@ -17,6 +17,7 @@ from softsurv.data.rules import fill
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.soft_text import parting_node
 
 FloatArray = NDArray[np.float64]
 
@@ -179,8 +180,7 @@ def _soft_view(tree: Any) -> TreeView:
     nodes: list[Node] = []
 
     def add(heap: int, level: int, parent: int) -> int:
-        while heap < len(routing) and not routing[heap, 1:].any():  # one way only: go on to what lies there
-            heap = 2 * heap + (1 if routing[heap, 0] >= 0 else 2)
+        heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):
             nodes.append(Node(index, level, parent, -1, -1, heap - len(routing), None, -1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,14 @@ def _term(value: float, name: str, first: bool) -> str:
     return f"{sign}{name}" if math.isclose(size, 1.0) else f"{sign}{size:.3g} {name}"
 
 
+def parting_node(routing: NDArray[np.float64], node: int) -> int:
+    """The branch node at or below ``node`` (heap order) that parts rows, or the leaf where it ends: a branch node
+    without weights sends all rows one way, and need not be read."""
+    while node < len(routing) and not routing[node, 1:].any():
+        node = 2 * node + (1 if routing[node, 0] >= 0 else 2)
+    return node
+
+
 def leaf_line(table: LeafTable, leaf: int) -> str:
     """Size, events and median of a leaf."""
     if table.n[leaf] == 0:
@@ -70,20 +79,17 @@ def soft_tree_text(
     routing = tree.routing[0].detach().double().cpu().numpy()
     lines: list[str] = []
 
-    def walk(node: int, level: int, label: str, indent: int = 0) -> None:
-        pad = "    " * indent
-        if level == tree.depth:
-            leaf = node - (2**tree.depth - 1)
+    def walk(node: int, label: str, indent: int) -> None:
+        node, pad = parting_node(routing, node), "    " * indent
+        if node >= len(routing):
+            leaf = node - len(routing)
             lines.append(f"{pad}{label}leaf {leaf}: {leaf_line(table, leaf)}")
             return
-        if not routing[node][1:].any():  # one way only: say what lies there
-            walk(2 * node + (1 if routing[node][0] >= 0 else 2), level + 1, label, indent)
-            return
         lines.append(f"{pad}{label}{rule(routing[node], names, preprocessor, max_terms)}")
-        walk(2 * node + 1, level + 1, "yes: ", indent + 1)
-        walk(2 * node + 2, level + 1, "no:  ", indent + 1)
+        walk(2 * node + 1, "yes: ", indent + 1)
+        walk(2 * node + 2, "no:  ", indent + 1)
 
-    walk(0, 0, "")
+    walk(0, "", 0)
     return "\n".join(lines)
 
 
@@ -92,17 +98,25 @@ def soft_tree_dot(
 ) -> str:
     """The tree in Graphviz's language."""
     routing = tree.routing[0].detach().double().cpu().numpy()
-    first_leaf = 2**tree.depth - 1
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
-    for node in range(first_leaf):
+
+    def walk(node: int) -> int:
+        """Draw what is below a node; returns the number it has there."""
+        node = parting_node(routing, node)
+        if node >= len(routing):
+            leaf = node - len(routing)
+            label = _quoted(f"leaf {leaf}\n{leaf_line(table, leaf)}")
+            lines.append(f"  {node} [label={label}, style=rounded];")
+            return node
         lines.append(f"  {node} [label={_quoted(rule(routing[node], names, preprocessor, max_terms))}];")
-        lines.append(f'  {node} -> {2 * node + 1} [label="yes"];')
-        lines.append(f'  {node} -> {2 * node + 2} [label="no"];')
-    for leaf in range(2**tree.depth):
-        label = _quoted(f"leaf {leaf}\\n{leaf_line(table, leaf)}")
-        lines.append(f"  {first_leaf + leaf} [label={label}, style=rounded];")
+        for child, side in ((2 * node + 1, "yes"), (2 * node + 2, "no")):
+            lines.append(f'  {node} -> {walk(child)} [label="{side}"];')
+        return node
+
+    walk(0)
     return "\n".join([*lines, "}"])
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', r"\"") + '"'
+    """A double-quoted string; Graphviz reads the escapes of JSON."""
+    return json.dumps(text, ensure_ascii=False)
