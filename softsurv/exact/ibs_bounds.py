@@ -9,6 +9,8 @@ engine do not hold; they do hold for the pointwise minimiser, from which the bou
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -17,14 +19,36 @@ BLOCKS = 32
 """Blocks of time between two rows of a group; within a block G is replaced by its largest value, still a bound."""
 
 
+@dataclass(frozen=True)
+class IbsBounds:
+    """Switches of the bounds, all on; the result does not depend on them, only the time (tests, ablation).
+
+    Attributes
+    ----------
+    equivalent_points : bool
+        Lemma 2.5 and Theorem 2.6; off, a node's loss is only known to be >= 0. A reference model's bound stays.
+    look_ahead : bool
+        Theorem 2.3: a node that is split pays for two leaves at least, deeper trees for more.
+    splitting : bool
+        Theorems B.1, B.3 and B.4: no split, and no depth, that cannot pay for its leaves.
+    hierarchical : bool
+        Theorems 2.2 and B.6: a child is searched only within what the incumbent leaves of the budget.
+    """
+
+    equivalent_points: bool = True
+    look_ahead: bool = True
+    splitting: bool = True
+    hierarchical: bool = True
+
+
 @njit(cache=True, error_model="numpy")
-def floor_with_split(leaf: float, bound: float, complexity: float) -> float:
-    """Least objective of a node that may be split: as a leaf, or with two leaves and the additive bound.
+def floor_with_split(leaf: float, bound: float, complexity: float, least_leaves: float = 2.0) -> float:
+    """Least objective of a node that may be split: as a leaf, or with ``least_leaves`` and the additive bound.
 
     Theorem 2.3 with 2.6 (eq. 11, one-step look-ahead): a tree with two leaves or more on the rows loses at least
     the equivalent-points bound.
     """
-    return min(leaf + complexity, bound + 2.0 * complexity)
+    return min(leaf + complexity, bound + least_leaves * complexity)
 
 
 def deeper_floor(value: float, bound: float, complexity: float, depth: int) -> float:

@@ -105,7 +105,7 @@ def one_split(local):
 
 
 @njit(cache=True, error_model="numpy")
-def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
+def expand(rows, index, rules, ceiling):
     """What the search needs to branch on a set of rows.
 
     Returns
@@ -118,9 +118,9 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
     whole_key : (2,) their key
     """
     count, bound, key = column_sums(rows, index)
-    feature = feasible_splits(count, key, min_rows)
-    p = feature.shape[0]
-    local = gather(rows, index, feature, mode, equal)
+    feature = feasible_splits(count, key, rules.min_rows)
+    p, complexity = feature.shape[0], rules.complexity
+    local = gather(rows, index, feature, rules)
     cost, counts = one_split(local)
     work, costs, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, costs, cells)  # column p is empty
@@ -131,9 +131,11 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
         f, floors = feature[k], 0.0
         for side in range(2):
             share = bound[f] if side == 0 else bound[-1] - bound[f]
-            useful = useful_depth(cost[side, k], share, counts[side, k], complexity, min_rows)
+            trusted = share if rules.splitting else -np.inf
+            useful = useful_depth(cost[side, k], trusted, counts[side, k], complexity, rules.min_rows)
             leaf = cost[side, k] + complexity
-            floors += leaf if useful == 0 else floor_with_split(cost[side, k], share, complexity)
+            split = floor_with_split(cost[side, k], share, complexity, rules.least_leaves)
+            floors += leaf if useful == 0 else split
             node[side, 0, kept], node[side, 1, kept] = counts[side, k], cost[side, k]
             node[side, 2, kept], node[side, 3, kept] = share, useful
             for word in range(2):
@@ -147,16 +149,19 @@ def expand(rows, index, mode, equal, min_rows, complexity, ceiling):
 
 
 @njit(cache=True, error_model="numpy")
-def best_pairs(local, needed, min_rows):
+def best_pairs(local, needed, rules):
     """Best second split below each side of every split.
 
     Returns (2, p) least cost of the two leaves of a side, and the local split that reaches it (-1 if none). Exact
-    for the first ``needed`` splits; the others are only tried below those.
+    for the first ``needed`` splits; the others are only tried below those. Worth nothing once ``rules.stop`` is set.
     """
+    min_rows = rules.min_rows
     p = local.feature.shape[0]
     best, arg = np.full((2, p), np.inf), np.full((2, p), -1, dtype=np.int64)
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for f in range(needed):
+        if rules.stop[0] != 0:
+            break
         for lo in range(LANES * ((f + 1) // LANES), p, LANES):
             tile(local, f, lo, work, cost, count)
             for g in range(max(lo, f + 1), min(lo + LANES, p)):
@@ -182,34 +187,30 @@ def _improve(best, arg, side, f, g, feasible, value):
 
 
 @njit(cache=True, error_model="numpy")
-def _table(rows, index, feature, mode, equal, min_rows):
+def _table(rows, index, rules):
     """Useful splits, their bounds, and the local table: from the packed features when the set of rows is large."""
-    n_packed = rows.packed.bits.shape[0]
-    if mode != IPCW and 2 * index.shape[0] > n_packed > 0:
+    n_packed, min_rows = rows.packed.bits.shape[0], rules.min_rows
+    if rules.mode != IPCW and 2 * index.shape[0] > n_packed > 0:
         words, mask = mask_words(rows.packed, index)
         count, bound = packed_sums(rows, index, words, mask)
-        smaller = np.minimum(count[feature], count[-1] - count[feature])
-        feature = feature[smaller >= min_rows]
+        feature = np.flatnonzero(np.minimum(count[:-1], count[-1] - count[:-1]) >= min_rows)
         return feature, bound, gather_packed(rows, words, mask, feature)
     count, bound, key = column_sums(rows, index)
-    wanted = np.zeros(rows.x.shape[1], dtype=np.bool_)
-    wanted[feature] = True
     feature = feasible_splits(count, key, min_rows)
-    feature = feature[wanted[feature]]
-    return feature, bound, gather(rows, index, feature, mode, equal)
+    return feature, bound, gather(rows, index, feature, rules)
 
 
 @njit(cache=True, error_model="numpy")
-def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity, budget):
+def solve_shallow(rows, index, rules, depth, budget):
     """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
 
     Parameters
     ----------
     rows : Rows
     index : (n,) rows of the subproblem, increasing
-    feature : (p,) splits to try
+    rules : Rules
     depth : 1 or 2
-    complexity, budget : only trees with loss + complexity * leaves < budget are wanted; (0, inf) wants them all
+    budget : only trees with loss + complexity * leaves < budget are wanted; (0, inf) wants them all
 
     Returns
     -------
@@ -217,7 +218,7 @@ def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity
     plan : (5, 3) first split, split of its side 1, split of its side 0; -1 for a leaf
     """
     loss, plan = np.full(5, np.inf), np.full((5, 3), -1, dtype=np.int64)
-    feature, bound, local = _table(rows, index, feature, mode, equal, min_rows)
+    feature, bound, local = _table(rows, index, rules)
     p = feature.shape[0]
     if p == 0:
         return loss, plan
@@ -227,15 +228,14 @@ def solve_shallow(rows, index, feature, mode, equal, depth, min_rows, complexity
     plan[2, 0] = feature[f]
     if depth == 1:
         return loss, plan
-    ceiling = min(budget, loss[2] + 2 * complexity - IMPROVEMENT)
-    ones = bound[feature]
-    least = _least_objectives(costs, counts, ones, bound[-1], min_rows, complexity)
+    ceiling = min(budget, loss[2] + 2 * rules.complexity - IMPROVEMENT)
+    least = _least_objectives(costs, counts, bound[feature], bound[-1], rules)
     needed = int(np.sum(least < ceiling))
     if 0 < needed < p:
         order = _needed_first(least < ceiling)
         local, feature, costs = permuted(local, order), feature[order], costs[:, order]
     if needed > 0:
-        best, arg = best_pairs(local, needed, min_rows)
+        best, arg = best_pairs(local, needed, rules)
         _collect(feature, costs, best, arg, needed, loss, plan)
     return loss, plan
 
@@ -254,15 +254,16 @@ def _needed_first(needed):
 
 
 @njit(cache=True, error_model="numpy")
-def _least_objectives(costs, counts, bound_ones, bound, min_rows, complexity):
+def _least_objectives(costs, counts, bound_ones, bound, rules):
     """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound."""
     least = np.empty(costs.shape[1])
     for f in range(least.shape[0]):
         least[f] = 0.0
         for side in range(2):
-            split = (bound_ones[f] if side == 0 else bound - bound_ones[f]) + 2.0 * complexity
-            leaf = costs[side, f] + complexity
-            least[f] += leaf if counts[side, f] < 2 * min_rows or leaf <= split + IMPROVEMENT else split
+            share = bound_ones[f] if side == 0 else bound - bound_ones[f]
+            split = share + rules.least_leaves * rules.complexity
+            leaf = costs[side, f] + rules.complexity
+            least[f] += leaf if counts[side, f] < 2 * rules.min_rows or leaf <= split + IMPROVEMENT else split
     return least
 
 

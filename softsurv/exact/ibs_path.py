@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.ibs_depth_two import IMPROVEMENT, solve_shallow
-from softsurv.exact.ibs_search import Node, Plan, Search, shallow_plan
+from softsurv.exact.ibs_nodes import Node, Option, Plan, leaf_count, shallow_plan
+from softsurv.exact.ibs_search import Search
 from softsurv.exact.ibs_table import split_rows
 
 Sizes = list[tuple[float, Plan | None]]
@@ -44,7 +45,7 @@ class SizePath:
             return [(node.leaf, None)]
         known = self.cache.get((node.key, depth, leaves))
         if known is None:
-            self.search.check_limits(len(self.cache))
+            self.search.limits.check(len(self.cache))
             work = self._shallow if depth <= 2 else self._deep
             known = work(node, index, depth, leaves)
             self.cache[node.key, depth, leaves] = known
@@ -52,7 +53,7 @@ class SizePath:
 
     def _useful(self, node: Node, depth: int, leaves: int) -> tuple[int, int]:
         """Depth and leaves that can matter: rows, and a leaf that already meets its lower bound."""
-        leaves = min(leaves, int(node.size // self.search.min_rows))
+        leaves = min(leaves, int(node.size // self.search.rules.min_rows))
         if node.leaf <= node.bound + IMPROVEMENT:
             return 0, 1
         depth = max(min(depth, leaves - 1), 0)
@@ -60,9 +61,9 @@ class SizePath:
 
     def _shallow(self, node: Node, index: NDArray[np.int64], depth: int, leaves: int) -> Sizes:
         """Depth one or two: every pair of splits at once."""
-        s = self.search
-        features = np.arange(s.rows.x.shape[1])
-        loss, plan = solve_shallow(s.rows, index, features, s.mode, s.equal, depth, s.min_rows, 0.0, math.inf)
+        search = self.search
+        loss, plan = solve_shallow(search.rows, index, search.rules._replace(complexity=0.0), depth, math.inf)
+        search.limits.check()  # stopped inside, it has not seen every pair
         sizes: Sizes = [(node.leaf, None)]
         for k in range(2, leaves + 1):
             improves = loss[k] < sizes[-1][0] - IMPROVEMENT
@@ -73,18 +74,36 @@ class SizePath:
         """Try every first split; one whose children's bounds improve no size is skipped."""
         sizes = list(self.best(node, index, depth - 1, leaves))
         sizes += [sizes[-1]] * (leaves - len(sizes))
-        for split, (one, zero) in self.search.children(index)[0]:
-            left, right = _floors(one, leaves), _floors(zero, leaves)
-            if not _improves(left, right, sizes):
-                continue
-            ones, zeros = split_rows(self.search.rows.x, index, split)
-            below = self.best(one, ones, depth - 1, leaves - 1)
-            if not _improves([loss for loss, _ in below], right, sizes):
-                continue
-            _combine(split, below, self.best(zero, zeros, depth - 1, leaves - 1), sizes)
-            if index.size == self.search.rows.weight.size:  # the root: keep what a limit would leave
-                self.incumbent = list(sizes)
+        options, _ = self.search.children(index)
+        for done, option in enumerate(options, start=1):
+            self._try_split(option, index, depth, leaves, sizes)
+            if index.size == self.search.rows.weight.size:
+                self._report(sizes, done / len(options))
         return sizes
+
+    def _try_split(self, option: Option, index: NDArray[np.int64], depth: int, leaves: int, sizes: Sizes) -> None:
+        """Take the best trees with a first split into ``sizes``."""
+        split, (one, zero) = option
+        left, right = _floors(one, leaves), _floors(zero, leaves)
+        if not _improves(left, right, sizes):
+            return
+        ones, zeros = split_rows(self.search.rows.x, index, split)
+        below = self.best(one, ones, depth - 1, leaves - 1)
+        if _improves([loss for loss, _ in below], right, sizes):
+            _combine(split, below, self.best(zero, zeros, depth - 1, leaves - 1), sizes)
+
+    def chosen(self) -> tuple[float, Plan | None]:
+        """Of the trees of the whole training set the best with the cost of its leaves, and its objective."""
+        complexity = self.search.rules.complexity
+        return min(((loss + complexity * leaf_count(plan), plan) for loss, plan in self.incumbent), key=lambda x: x[0])
+
+    def _report(self, sizes: Sizes, share: float) -> None:
+        """Keep what a limit would leave, and tell the caller."""
+        self.incumbent = list(sizes)
+        value, _ = self.chosen()
+        self.search.note(value)
+        if self.search.progress is not None:
+            self.search.progress(share, min(self.search.root_floor(), value), value)
 
 
 def _floors(node: Node, leaves: int) -> list[float]:

@@ -29,10 +29,17 @@ def row_groups(x: NDArray[np.uint8]) -> NDArray[np.int64]:
     for column in padded.view(np.uint64).T:
         _, code = np.unique(column, return_inverse=True)
         _, group = np.unique(group * (code.max() + 1) + code, return_inverse=True)
+        if group.max() + 1 == group.size:  # all differ already
+            break
     return group.astype(np.int64)
 
 
-def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.float64] | None = None) -> Rows:
+def prepare_rows(
+    x: NDArray[np.uint8],
+    score: IbsScore,
+    reference: NDArray[np.float64] | None = None,
+    equivalent: bool = True,
+) -> Rows:
     """Sort, scale and, where it pays, merge the rows.
 
     Parameters
@@ -43,6 +50,8 @@ def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.fl
         Times, events and weights, with the conventions of the objective.
     reference : (N,), optional
         Loss of a reference model on every row, in units of the objective.
+    equivalent : bool
+        Use the equivalent-points bound; 0 else.
     """
     grid = score.grid()
     positive = np.where(grid.g > 0.0, grid.g, 1.0)
@@ -54,7 +63,7 @@ def prepare_rows(x: NDArray[np.uint8], score: IbsScore, reference: NDArray[np.fl
     event = score.event[order] & (grid.g[time_id] > 0.0)
     v = np.where(event, weight / positive[time_id], 0.0)
     group = row_groups(x)
-    bound = equivalent_points(group, time_id, weight, v, grid.g, t)
+    bound = equivalent_points(group, time_id, weight, v, grid.g, t) if equivalent else np.zeros(weight.size)
     if reference is not None:
         bound = with_reference(bound, group, reference[order])
     count = np.ones(weight.size)

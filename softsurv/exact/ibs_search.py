@@ -7,48 +7,27 @@ Why the integrated Brier score has its own driver: the additive engine keys ever
 prices leaves from them; here a leaf's price needs its rows in time order, the base case costs leaves by passes over
 rows or bins of time, and with the Kaplan-Meier leaf the loss is not superadditive, so the engine's interval bounds do
 not hold. The conventions of cache, budgets, time limit and report are the same.
+
+Threads share the first splits of the whole training set, and the cache; what lies below a first split belongs to one
+thread. The compiled parts run side by side.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_bounds import deeper_floor, useful_depth
+from softsurv.exact.ibs_bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
 from softsurv.exact.ibs_depth_two import IMPROVEMENT, expand, solve_shallow
-from softsurv.exact.ibs_table import Rows, split_rows
-from softsurv.results import Status
-
-Key = tuple[int, int]
-
-
-class Node(NamedTuple):
-    """A subproblem: a set of rows."""
-
-    key: Key
-    size: float
-    """Rows."""
-    leaf: float
-    """Loss as a leaf."""
-    bound: float
-    """Additive lower bound of the loss (equivalent points, or a reference)."""
-    useful: int
-    """Depth beyond which no tree beats the leaf."""
-
-
-class Plan(NamedTuple):
-    """A tree below a node: the split, and the plans of the rows with and without the feature (None: a leaf)."""
-
-    split: int
-    one: Plan | None
-    zero: Plan | None
-
+from softsurv.exact.ibs_nodes import Agenda, Entry, Key, Node, Option, Plan, shallow_plan
+from softsurv.exact.ibs_table import Rows, Rules, split_rows
+from softsurv.exact.ibs_watch import Limits
 
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done at the present depth, lower bound, incumbent)."""
@@ -56,56 +35,22 @@ Progress = Callable[[float, float, float], None]
 NOTHING = (0, math.inf)
 """Depth and optimum of a set of rows that is not solved at any depth yet."""
 
-Option = tuple[int, tuple[Node, Node]]
-"""A first split and its two children: rows with the feature, rows without."""
-
-
-@dataclass
-class Entry:
-    """What is known of a subproblem at one depth: bounds of its objective, and the plan of the upper bound."""
-
-    lower: float
-    value: float = math.inf
-    plan: Plan | None = None
-
-    @property
-    def solved(self) -> bool:
-        return self.lower >= self.value - 2.0 * IMPROVEMENT
-
-
-class Stop(Exception):  # noqa: N818  control flow, not an error
-    """Raised inside the search when a limit is reached."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
-
-
-@dataclass
-class Limits:
-    """When to stop."""
-
-    deadline: float = math.inf
-    max_entries: float = math.inf
-
 
 @dataclass
 class Search:
     """Least loss + complexity * leaves over trees of limited depth."""
 
     rows: Rows
-    mode: int
-    equal: bool
-    complexity: float
-    min_rows: float
+    rules: Rules
+    bounds: IbsBounds = field(default_factory=IbsBounds)
     limits: Limits = field(default_factory=Limits)
     progress: Progress | None = None
+    n_jobs: int = 1
     cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
     solved: dict[Key, tuple[int, float]] = field(default_factory=dict)
     """Greatest depth at which a set of rows is solved, and its optimum there."""
     trace: list[float] = field(default_factory=list)
     """Objective of every incumbent of the whole training set."""
-    splits_tried: int = 0
 
     @property
     def everyone(self) -> NDArray[np.int64]:
@@ -120,23 +65,28 @@ class Search:
         """What is known of a node at any depth."""
         return [entry for (key, _), entry in self.cache.items() if key == node.key]
 
+    @cached_property
     def root(self) -> Node:
         """The whole training set."""
         *_, (size, leaf, bound), key = self._expand(self.everyone, math.inf)
-        useful = useful_depth(leaf, bound, size, self.complexity, self.min_rows)
+        trusted = bound if self.rules.splitting else -math.inf
+        useful = useful_depth(leaf, trusted, size, self.rules.complexity, self.rules.min_rows)
         return Node((int(key[0]), int(key[1])), float(size), float(leaf), float(bound), useful)
+
+    def root_floor(self) -> float:
+        """What no tree of the whole training set can fall below, before any search."""
+        return floor_with_split(self.root.leaf, self.root.bound, self.rules.complexity, self.rules.least_leaves)
 
     def solve(self, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> tuple[float, bool]:
         """Objective of the best tree on a node (True), or a lower bound of it that reaches the budget (False)."""
         depth = min(depth, node.useful)
-        as_leaf = node.leaf + self.complexity
+        as_leaf = node.leaf + self.rules.complexity
         if depth == 0:
             return as_leaf, True
         entry = self.cache.get((node.key, depth))
         if entry is None:
-            self.check_limits(len(self.cache))
-            entry = Entry(self._floor(node, depth), as_leaf)
-            self.cache[node.key, depth] = entry
+            self.limits.check(len(self.cache))
+            entry = self.cache.setdefault((node.key, depth), Entry(self._floor(node, depth), as_leaf))
         if entry.solved:
             return entry.value, True
         if entry.lower >= budget:
@@ -156,52 +106,65 @@ class Search:
 
         Solved whatever the budget: coming back with a larger one costs more than the budget would save.
         """
-        features = np.arange(self.rows.x.shape[1])
-        loss, plan = solve_shallow(
-            self.rows, index, features, self.mode, self.equal, depth, self.min_rows, self.complexity, entry.value
-        )
+        loss, plan = solve_shallow(self.rows, index, self.rules, depth, entry.value)
         for leaves in (2, 3, 4):
-            value = loss[leaves] + self.complexity * leaves
-            if value < entry.value - IMPROVEMENT:
-                entry.value, entry.plan = float(value), shallow_plan(plan[leaves])
-        entry.lower = entry.value
+            value = float(loss[leaves] + self.rules.complexity * leaves)
+            if value < entry.value:
+                entry.improve(value, shallow_plan(plan[leaves]))
+        self.limits.check()  # stopped inside, it has not seen every pair
+        entry.raise_lower(entry.value)
 
     def _solve_deep(self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Try every first split, best one-split loss first, each child within what is left of the budget."""
         shallower = depth - 1 if depth <= 4 else (depth + 1) // 2
         value, exact = self.solve(node, index, shallower, budget)
-        if exact and value < entry.value - IMPROVEMENT:
-            entry.value, entry.plan = value, self._plan(node, shallower)
-        entry.lower = max(entry.lower, self._floor_unvisited(node, depth))
+        if exact:
+            entry.improve(value, self._plan(node, shallower))
+        entry.raise_lower(self._floor_unvisited(node, depth))
         if entry.solved or entry.lower >= budget:
             return
-        # ``unresolved`` is the least lower bound of the splits that did not become the incumbent
-        options, unresolved = self.children(index, min(budget, entry.value - IMPROVEMENT))
-        for position, option in enumerate(options):
-            try:
-                value, plan = self._try_split(option, index, depth, min(budget, entry.value - IMPROVEMENT))
-            except (Stop, KeyboardInterrupt):
-                entry.lower = self._open_floor(entry, unresolved, options[position:], depth)
-                raise
-            if plan is None:
-                unresolved = min(unresolved, value)
-            else:
-                entry.value, entry.plan = value, plan
-            if index.size == self.rows.weight.size:
-                self._report(entry, (position + 1) / len(options), unresolved, options[position + 1 :], depth)
-        entry.lower = max(entry.lower, min(entry.value, unresolved))
+        agenda = Agenda(*self.children(index, min(budget, entry.value - IMPROVEMENT)))
+        try:
+            self._try_all(agenda, entry, index, depth, budget)
+        except BaseException:
+            entry.raise_lower(self._open_floor(entry, agenda, depth))
+            raise
+        entry.raise_lower(min(entry.value, agenda.unresolved))
 
-    def _open_floor(self, entry: Entry, unresolved: float, rest: list[Option], depth: int) -> float:
-        """Lower bound of a node some of whose first splits were not tried yet."""
+    def _try_all(self, agenda: Agenda, entry: Entry, index: NDArray[np.int64], depth: int, budget: float) -> None:
+        """Settle every first split, for the whole training set in several threads."""
+        whole = index.size == self.rows.weight.size
+
+        def work(_: int = 0) -> None:
+            for position, option in agenda.waiting:
+                ceiling = min(budget, agenda.ceiling(position, entry))
+                agenda.settle(position, *self._try_split(option, index, depth, ceiling), entry)
+                if whole:
+                    self._report(entry, agenda, depth)
+
+        if not whole or self.n_jobs == 1:
+            return work()
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            list(pool.map(work, range(self.n_jobs)))
+        return None
+
+    def _open_floor(self, entry: Entry, agenda: Agenda, depth: int) -> float:
+        """Lower bound of a node some of whose first splits were not tried to the end yet."""
+        rest = list(agenda.open.values())
         floors = [sum(self._floor(child, depth - 1) for child in children) for _, children in rest]
-        return max(entry.lower, min(entry.value, unresolved, *floors))
+        return max(entry.lower, min(entry.value, agenda.unresolved, *floors))
 
-    def _report(self, entry: Entry, share: float, unresolved: float, rest: list[Option], depth: int) -> None:
+    def _report(self, entry: Entry, agenda: Agenda, depth: int) -> None:
         """Keep the trace of the whole training set's incumbents, and tell the caller."""
-        if not self.trace or entry.value < self.trace[-1]:
-            self.trace.append(entry.value)
-        if self.progress is not None:
-            self.progress(share, self._open_floor(entry, unresolved, rest, depth), entry.value)
+        with agenda.lock:
+            self.note(entry.value)
+            if self.progress is not None:
+                self.progress(agenda.done / agenda.n, self._open_floor(entry, agenda, depth), entry.value)
+
+    def note(self, value: float) -> None:
+        """Keep the objective of an incumbent of the whole training set."""
+        if not self.trace or value < self.trace[-1]:
+            self.trace.append(value)
 
     def _try_split(
         self, option: Option, index: NDArray[np.int64], depth: int, ceiling: float
@@ -211,14 +174,14 @@ class Search:
         floors = [self._floor(child, depth - 1) for child in children]
         if sum(floors) >= ceiling:
             return sum(floors), None
-        self.splits_tried += 1
         parts = split_rows(self.rows.x, index, split)
         first = 0 if children[0].leaf >= children[1].leaf else 1
         other = 1 - first
-        value, exact = self.solve(children[first], parts[first], depth - 1, ceiling - floors[other])
-        if not exact or value + floors[other] >= ceiling:
+        budget = ceiling if self.bounds.hierarchical else math.inf
+        value, exact = self.solve(children[first], parts[first], depth - 1, budget - floors[other])
+        if not exact or value + floors[other] >= budget:
             return value + floors[other], None
-        rest, exact = self.solve(children[other], parts[other], depth - 1, ceiling - value)
+        rest, exact = self.solve(children[other], parts[other], depth - 1, budget - value)
         value += rest
         if not exact or value >= ceiling:
             return value, None
@@ -238,15 +201,15 @@ class Search:
 
     def _floor_unvisited(self, node: Node, depth: int) -> float:
         """Lower bound of a node's objective from the bounds of `ibs_bounds.py` and from other depths."""
-        leaf = node.leaf + self.complexity
+        rules = self.rules
         if depth == 0:
-            return leaf
-        floor = min(leaf, node.bound + 2.0 * self.complexity)  # `floor_with_split`
+            return node.leaf + rules.complexity
+        floor = floor_with_split(node.leaf, node.bound, rules.complexity, rules.least_leaves)
         solved_depth, value = self.solved.get(node.key, NOTHING)
         if solved_depth >= depth:
             return max(floor, value)
-        if solved_depth > 0:
-            return max(floor, deeper_floor(value, node.bound, self.complexity, solved_depth))
+        if solved_depth > 0 and self.bounds.look_ahead:
+            return max(floor, deeper_floor(value, node.bound, rules.complexity, solved_depth))
         return floor
 
     def children(self, index: NDArray[np.int64], ceiling: float = math.inf) -> tuple[list[Option], float]:
@@ -267,26 +230,4 @@ class Search:
         return list(zip(feature.tolist(), zip(*sides, strict=True), strict=True)), pruned
 
     def _expand(self, index: NDArray[np.int64], ceiling: float) -> tuple:
-        return expand(self.rows, index, self.mode, self.equal, self.min_rows, self.complexity, ceiling)
-
-    def check_limits(self, entries: int) -> None:
-        """Raise `Stop` when time or memory has run out."""
-        if time.perf_counter() > self.limits.deadline:
-            raise Stop(Status.TIME_LIMIT)
-        if entries >= self.limits.max_entries:
-            raise Stop(Status.MEMORY_LIMIT)
-
-
-def shallow_plan(splits: NDArray[np.int64]) -> Plan:
-    """Plan of a tree of depth two from its three splits, -1 for none."""
-    root, one, zero = (int(split) for split in splits)
-    return Plan(root, _stump(one), _stump(zero))
-
-
-def _stump(split: int) -> Plan | None:
-    return None if split < 0 else Plan(split, None, None)
-
-
-def leaf_count(plan: Plan | None) -> int:
-    """Leaves of a plan."""
-    return 1 if plan is None else leaf_count(plan.one) + leaf_count(plan.zero)
+        return expand(self.rows, index, self.rules, ceiling)

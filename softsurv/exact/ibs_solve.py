@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import time as clock
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,19 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.ibs_bounds import floor_with_split
+from softsurv.exact.clock import Clock
+from softsurv.exact.ibs_bounds import IbsBounds, floor_with_split
 from softsurv.exact.ibs_kernels import IPCW, KM_ROWS
-from softsurv.exact.ibs_path import SizePath, Sizes
+from softsurv.exact.ibs_nodes import Entry, Plan, leaf_count
+from softsurv.exact.ibs_path import SizePath
 from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
-from softsurv.exact.ibs_search import Entry, Limits, Plan, Progress, Search, Stop, leaf_count
+from softsurv.exact.ibs_search import Progress, Search
+from softsurv.exact.ibs_table import Rules
+from softsurv.exact.ibs_watch import Limits
 from softsurv.exact.tasks.ibs import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
 
 ENTRY_BYTES = 900
 """Memory of one cached subproblem with its key and plan, for the memory limit."""
-
-RECURSION_LIMIT = 50_000
-"""Without a limit on depth or a complexity the search may go as deep as there are rows."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,8 @@ def solve_ibs(
     reference: ArrayLike | None = None,
     leaf: Leaf = "km",
     time_range: TimeRange = "observed",
+    n_jobs: int = 1,
+    bounds: IbsBounds | None = None,
     progress: Progress | None = None,
 ) -> IbsSolution:
     """Minimise integrated Brier score + complexity * leaves over trees on binary features.
@@ -102,6 +102,10 @@ def solve_ibs(
         Kaplan-Meier leaves, or the pointwise minimiser of the leaf's weighted score.
     time_range : {"observed", "origin"}
         What the integral is divided by, see `softsurv.exact.tasks.ibs`.
+    n_jobs : int
+        Threads; with ``max_leaves`` one is used. The objective does not depend on it.
+    bounds : IbsBounds, optional
+        Switches, for tests and ablation.
     progress : callable, optional
         Called now and then with (share of the root's splits done at the present depth, lower bound, incumbent).
 
@@ -124,23 +128,29 @@ def solve_ibs(
     antitonic regression; ``details["monotone_objective"]`` is the objective with them, and since no monotone curve
     beats S*, ``lower_bound`` bounds that objective too.
     """
-    started = clock.perf_counter()
+    clock = Clock(math.inf if time_limit is None else time_limit)
     score = IbsScore.from_columns(time, event, weight, time_range)
     x = _binary(features, score.time.size)
     _check(complexity, max_depth, max_leaves, min_samples_leaf, leaf)
     losses = None if reference is None else score.row_losses(_curves(reference, score))
-    rows = prepare_rows(x, score, losses)
-    limits = Limits(
-        math.inf if time_limit is None else started + time_limit,
-        math.inf if memory_limit is None else memory_limit / ENTRY_BYTES,
+    bounds = bounds or IbsBounds()
+    rows = prepare_rows(x, score, losses, bounds.equivalent_points)
+    limits = Limits(clock, math.inf if memory_limit is None else memory_limit / ENTRY_BYTES)
+    rules = Rules(
+        IPCW if leaf == "ipcw" else KM_ROWS,
+        has_equal_rows(rows),
+        float(min_samples_leaf),
+        float(complexity),
+        2.0 if bounds.look_ahead else 1.0,
+        bounds.splitting,
+        limits.stop,
     )
-    mode = IPCW if leaf == "ipcw" else KM_ROWS
-    search = Search(rows, mode, has_equal_rows(rows), complexity, float(min_samples_leaf), limits, progress)
+    search = Search(rows, rules, bounds, limits, progress, n_jobs)
     depth = rows.weight.size if max_depth is None else max_depth
     outcome = _one_tree(search, depth) if max_leaves is None else _all_sizes(search, depth, max_leaves)
     if losses is not None:
         _make_conditional(outcome, float(losses.sum()), _unconditional_floor(x, score, search))
-    return _solution(x, score, leaf, complexity, outcome, clock.perf_counter() - started)
+    return _solution(x, score, leaf, complexity, outcome, clock)
 
 
 @dataclass
@@ -158,55 +168,33 @@ class _Outcome:
 
 def _one_tree(search: Search, depth: int) -> _Outcome:
     """The best tree for the search's complexity."""
-    root = search.root()
-    status = _run(lambda: search.solve(root, search.everyone, depth, math.inf))
-    leaf = root.leaf + search.complexity
+    root = search.root
+    status = search.limits.run(lambda: search.solve(root, search.everyone, depth, math.inf))
+    leaf = root.leaf + search.rules.complexity
     best = min(search.entries_of(root), key=lambda entry: entry.value, default=Entry(leaf, leaf))
     target = search.entry(root, depth)
+    lower = search.root_floor() if target is None else target.lower  # None: stopped before the root was priced
     if status is Status.OPTIMAL:
         lower = best.value
-    elif target is None:  # stopped before the root was priced: only its own bound is proven
-        lower = floor_with_split(root.leaf, root.bound, search.complexity)
-    else:
-        lower = target.lower
     details = {"subproblems": len(search.cache)}
     return _Outcome(status, best.plan, best.value, min(lower, best.value), (), tuple(search.trace), details)
 
 
 def _all_sizes(search: Search, depth: int, max_leaves: int) -> _Outcome:
     """The best trees of every size, and among them the best for the complexity."""
-    root, path = search.root(), SizePath(search)
+    root, path = search.root, SizePath(search)
     path.incumbent = [(root.leaf, None)]
-    status = _run(lambda: path.solve(root, depth, max_leaves))
-    sizes: Sizes = path.incumbent
-    values = [loss + search.complexity * leaf_count(plan) for loss, plan in sizes]
-    best = int(np.argmin(values))
-    lower = values[best]
-    if status is not Status.OPTIMAL:
-        lower = min(lower, floor_with_split(root.leaf, root.bound, search.complexity))
+    status = search.limits.run(lambda: path.solve(root, depth, max_leaves))
+    value, plan = path.chosen()
+    lower = value if status is Status.OPTIMAL else min(value, search.root_floor())
     details = {"subproblems": len(path.cache)}
-    return _Outcome(status, sizes[best][1], values[best], lower, tuple(sizes), details=details)
-
-
-def _run(work: Callable[[], object]) -> Status:
-    """Run a search until it ends, by itself or by a limit."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
-    try:
-        work()
-    except Stop as stop:
-        return stop.status
-    except KeyboardInterrupt:
-        return Status.INTERRUPTED
-    finally:
-        sys.setrecursionlimit(limit)
-    return Status.OPTIMAL
+    return _Outcome(status, plan, value, lower, tuple(path.incumbent), tuple(search.trace), details)
 
 
 def _unconditional_floor(x: NDArray[np.uint8], score: IbsScore, search: Search) -> float:
     """Lower bound of the objective that does not trust the reference."""
     rows = prepare_rows(x, score)
-    return floor_with_split(search.root().leaf, float(rows.bound.sum()), search.complexity)
+    return floor_with_split(search.root.leaf, float(rows.bound.sum()), search.rules.complexity)
 
 
 def _make_conditional(outcome: _Outcome, reference_loss: float, floor: float) -> None:
@@ -225,7 +213,7 @@ def _make_conditional(outcome: _Outcome, reference_loss: float, floor: float) ->
 
 
 def _solution(
-    x: NDArray[np.uint8], score: IbsScore, leaf: Leaf, complexity: float, outcome: _Outcome, seconds: float
+    x: NDArray[np.uint8], score: IbsScore, leaf: Leaf, complexity: float, outcome: _Outcome, clock: Clock
 ) -> IbsSolution:
     """Leaves, their curves, and the report."""
     leaf_of_row = assign_leaves(outcome.plan, x)
@@ -236,7 +224,7 @@ def _solution(
     if leaf == "ipcw":
         loss = sum(score.loss(rows, curve) for rows, curve in zip(members, survival, strict=True))
         details["monotone_objective"] = loss + complexity * n_leaves
-    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, seconds, outcome.trace, details)
+    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, clock.seconds, outcome.trace, details)
     return IbsSolution(outcome.plan, leaf_of_row, score.grid().times, survival, report, outcome.path)
 
 

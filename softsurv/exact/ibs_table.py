@@ -44,6 +44,18 @@ class Rows(NamedTuple):
     packed: Packed  # the features as bits, where there are many more rows than times
 
 
+class Rules(NamedTuple):
+    """What the compiled search has to know besides the rows."""
+
+    mode: int  # how leaves are costed: KM_ROWS or IPCW
+    equal: bool  # all weights and counts are 1
+    min_rows: float  # least rows per leaf
+    complexity: float  # cost per leaf
+    least_leaves: float  # of a node that is split: 2, or 1 without the look-ahead
+    splitting: bool  # the switch of `ibs_bounds.useful_depth`
+    stop: np.ndarray  # (1,) int64, 1 when the clock has run out
+
+
 class Local(NamedTuple):
     """The table of one subproblem. Columns: feasible splits, at least one empty one to fill the lanes, one of ones."""
 
@@ -197,9 +209,9 @@ def by_lane(total):
 
 
 @njit(cache=True, error_model="numpy")
-def gather(rows, index, feature, mode, equal):
+def gather(rows, index, feature, rules):
     """The local table of a subproblem; a Kaplan-Meier mode becomes the faster of rows and bins."""
-    n, p = index.shape[0], feature.shape[0]
+    n, p, mode, equal = index.shape[0], feature.shape[0], rules.mode, rules.equal
     local = take(rows, index)
     x = np.zeros((n, LANES * (p // LANES + 1) + 1), dtype=np.uint8)
     for i in range(n):

@@ -1,6 +1,7 @@
 """Optimal trees for the integrated Brier score against brute-force enumeration."""
 
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import ibs_table
-from softsurv.exact.ibs_search import leaf_count
+from softsurv.exact.ibs_bounds import IbsBounds
+from softsurv.exact.ibs_nodes import leaf_count
 from softsurv.exact.ibs_solve import assign_leaves, solve_ibs
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.results import Status
@@ -213,10 +215,13 @@ def test_time_limit_returns_an_honest_bound():
     )
 
 
-def test_progress_and_trace():
+@pytest.mark.parametrize("limits", [{}, {"n_jobs": 2}, {"max_leaves": 6}])
+def test_progress_and_trace(limits):
     x, time, event, _ = instance(7, 200, 12, 100)
     calls = []
-    solution = solve_ibs(x, time, event, complexity=0.001, max_depth=4, progress=lambda *told: calls.append(told))
+    solution = solve_ibs(
+        x, time, event, complexity=0.001, max_depth=4, progress=lambda *told: calls.append(told), **limits
+    )
     trace = solution.report.trace
     assert calls
     assert trace[-1] == pytest.approx(solution.report.objective)
@@ -235,18 +240,56 @@ def test_memory_limit():
 
 
 def test_interrupt_keeps_the_incumbent(monkeypatch):
-    x, time, event, _ = instance(7, 200, 12, 100)
+    x, time, event, _ = instance(7, 400, 25, 300)
     calls = itertools.count()
 
     def interrupted(*args):
-        if next(calls) > 20:
-            raise KeyboardInterrupt
+        if next(calls) == 20:
+            signal.raise_signal(signal.SIGINT)
         return ibs_table.split_rows(*args)
 
     monkeypatch.setattr("softsurv.exact.ibs_search.split_rows", interrupted)
-    stopped = solve_ibs(x, time, event, complexity=0.001, max_depth=4)
+    stopped = solve_ibs(x, time, event, complexity=0.0001, max_depth=6)
     assert stopped.report.status is Status.INTERRUPTED
-    check_tree(stopped, x, time, event, None, 0.001, 1, 4)
+    check_tree(stopped, x, time, event, None, 0.0001, 1, 6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 60), p=st.integers(1, 6), depth=st.integers(3, 5))
+def test_threads_find_the_same_tree(seed, n, p, depth):
+    x, time, event, _ = instance(seed, n, p, 20)
+    one, two = (solve_ibs(x, time, event, complexity=0.001, max_depth=depth, n_jobs=jobs) for jobs in (1, 3))
+    assert two.report.objective == pytest.approx(one.report.objective, abs=1e-11)
+    assert two.report.status is Status.OPTIMAL
+    assert two.plan == one.plan
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    depth=st.integers(1, 4),
+    switches=st.tuples(*[st.booleans()] * 4),
+    max_leaves=st.sampled_from([None, 5]),
+)
+def test_switches_do_not_change_the_result(seed, n, depth, switches, max_leaves):
+    x, time, event, _ = instance(seed, n, 4, 20, copies=seed % 2 == 0)
+    on, some = (
+        solve_ibs(x, time, event, complexity=0.003, max_depth=depth, max_leaves=max_leaves, bounds=bounds)
+        for bounds in (None, IbsBounds(*switches))
+    )
+    assert some.report.objective == pytest.approx(on.report.objective, abs=1e-11)
+    assert some.report.status is Status.OPTIMAL
+
+
+def test_a_thread_that_fails_is_heard():
+    x, time, event, _ = instance(7, 200, 12, 100)
+
+    def broken(*told):
+        raise ZeroDivisionError("of the caller's own")
+
+    with pytest.raises(ZeroDivisionError, match="own"):
+        solve_ibs(x, time, event, complexity=0.001, max_depth=4, progress=broken, n_jobs=2)
 
 
 def test_leaves_are_numbered_depth_first():
