@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.classification import OptimalClassificationTree as OptimalClassificationTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.persistence import load_model as load_model
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 _HOME = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
+    "OptimalClassificationTree": "softsurv.estimators.classification",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",

@@ -19,8 +19,10 @@ from softsurv.estimators.optimal_leaves import leaf_curves
 from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
 from softsurv.estimators.optimal_reference import reference_curves
 from softsurv.estimators.optimal_rows import Rows
-from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, SizedTree, TreeSearch
+from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.optimal_surface import OptimalSurface
+from softsurv.estimators.progress import SearchBar
+from softsurv.estimators.solvers import SizedTree
 from softsurv.exact.search import Clock
 from softsurv.results import Status
 from softsurv.trees.leaf_table import leaf_table
@@ -174,7 +176,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             self.selection_ = pd.DataFrame(choice.table)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
-        bar = _Bar() if self.progress and self.objective == "relative_risk" else None
+        bar = SearchBar() if self.progress and self.objective == "relative_risk" else None
         # whoever interrupted the cross-validation does not wait for the search
         found = search.best(depth, leaves, 0.0 if tuned is Status.INTERRUPTED else timer.left, bar)
         if bar is not None:
@@ -212,20 +214,3 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-class _Bar:
-    """A progress bar of the search: share of the root's splits done, with bound and incumbent."""
-
-    def __init__(self) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=100, desc="searching", unit="%")
-
-    def __call__(self, done: float, bound: float, incumbent: float) -> None:
-        self._bar.n = round(100 * done)
-        self._bar.set_postfix(bound=f"{bound:.6g}", incumbent=f"{incumbent:.6g}")
-
-    def close(self) -> None:
-        self._bar.refresh()
-        self._bar.close()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from typing import Any
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import jobs, number, one_of, whole
 from softsurv.exact.search import MAX_DEPTH
 
 OBJECTIVES = {"relative_risk": ("nelson_aalen", "km"), "ibs": ("km", "ipcw")}
@@ -62,19 +61,18 @@ def leaf_kind(p: Any) -> str:
 
 def check_parameters(p: Any) -> None:
     """Check every argument once; the sentence names it, what it must be and what it got."""
-    _one_of("objective", p.objective, tuple(OBJECTIVES))
-    _one_of("leaf", p.leaf, ("auto", *OBJECTIVES[p.objective]), f" for objective={p.objective!r}")
-    _one_of("tune", p.tune, (None, "cv"))
+    one_of("objective", p.objective, tuple(OBJECTIVES))
+    one_of("leaf", p.leaf, ("auto", *OBJECTIVES[p.objective]), f" for objective={p.objective!r}")
+    one_of("tune", p.tune, (None, "cv"))
     _check_size(p)
-    _whole("min_samples_leaf", p.min_samples_leaf, 1)
-    _number("complexity", p.complexity, 0.0)
-    _number("memory_limit", p.memory_limit, 1e6, "bytes")
+    whole("min_samples_leaf", p.min_samples_leaf, 1)
+    number("complexity", p.complexity, 0.0)
+    number("memory_limit", p.memory_limit, 1e6, "bytes")
     if p.time_limit is not None:
-        _number("time_limit", p.time_limit, 0.0, "seconds")
-    if p.n_jobs is not None and (not _is_whole(p.n_jobs) or p.n_jobs == 0):
-        raise InvalidParameterError(f"n_jobs must be an integer >= 1, or -1 for all cores, got {p.n_jobs!r}")
+        number("time_limit", p.time_limit, 0.0, "seconds")
+    jobs(p.n_jobs)
     if p.random_state is not None:
-        _whole("random_state", p.random_state, 0)
+        whole("random_state", p.random_state, 0)
     if p.reference is not None and p.objective != "ibs":
         raise InvalidParameterError(
             f"reference must be None for objective={p.objective!r}, whose search needs no guess; "
@@ -84,33 +82,12 @@ def check_parameters(p: Any) -> None:
 
 def _check_size(p: Any) -> None:
     if p.max_leaves is not None:
-        _whole("max_leaves", p.max_leaves, 1)
+        whole("max_leaves", p.max_leaves, 1)
     if p.max_depth is not None:
-        _whole("max_depth", p.max_depth, 0)
+        whole("max_depth", p.max_depth, 0)
     if p.objective == "relative_risk" and (p.max_depth is None or p.max_depth > MAX_DEPTH):
         raise InvalidParameterError(
             f"max_depth must be an integer from 0 to {MAX_DEPTH} for objective='relative_risk', got {p.max_depth!r}"
         )
     if p.tune == "cv" and p.max_depth is None:
         raise InvalidParameterError('max_depth must be given where tune="cv" chooses up to it, got None; 4 is usual')
-
-
-def _one_of(name: str, value: Any, allowed: tuple[Any, ...], where: str = "") -> None:
-    if value not in allowed:
-        raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}{where}, got {value!r}")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise InvalidParameterError(f"{name} must be an integer >= {least}, got {value!r}")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _number(name: str, value: Any, least: float, unit: str = "") -> None:
-    good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not good or not least <= float(value) < math.inf:
-        of = f" of {unit}" if unit else ""
-        raise InvalidParameterError(f"{name} must be a finite number{of} >= {least:g}, got {value!r}")

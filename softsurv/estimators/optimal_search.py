@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.checks import n_threads
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -20,6 +21,7 @@ from softsurv.estimators.optimal_rows import (
     exposure,
     with_risk,
 )
+from softsurv.estimators.solvers import SizedTree
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs_search import Plan
 from softsurv.exact.ibs_solve import IbsSolution, solve_ibs
@@ -31,24 +33,6 @@ from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
 Progress = Callable[[float, float, float], None]
-
-
-@dataclass(frozen=True)
-class SizedTree:
-    """The best tree with at most some number of leaves.
-
-    Attributes
-    ----------
-    max_leaves : int
-        The limit; the tree may have fewer leaves where more do not help.
-    objective : float
-        Cost per leaf included.
-    tree : HardTree
-    """
-
-    max_leaves: int
-    objective: float
-    tree: HardTree
 
 
 @dataclass(frozen=True)
@@ -240,10 +224,3 @@ class IbsSearch(TreeSearch):
 
 SEARCHES: dict[str, type[TreeSearch]] = {"relative_risk": RelativeRiskSearch, "ibs": IbsSearch}
 """What finds the trees of each objective."""
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Threads that ``n_jobs`` asks for, as scikit-learn reads it."""
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(n_jobs))

@@ -14,7 +14,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.optimal_leaves import LeafCurves
-from softsurv.estimators.optimal_search import SizedTree
+from softsurv.estimators.solvers import SizedTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import LeafTable

@@ -38,7 +38,7 @@ def specialise(task: Task) -> ModuleType:
     one of the engine's source.
     """
     suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
-    two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs, "n_statistics": task.n_statistics})
+    two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs})
     three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
     names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_sides")}
     names |= {"solve_lanes": three.solve_lanes, "solve_one": two.solve_one}

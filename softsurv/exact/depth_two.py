@@ -20,22 +20,23 @@ from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import STOP, add_singles, cumulate_singles, localise, order_by_bin
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import leaf_costs, n_statistics
+    from softsurv.exact.injected import leaf_costs
 
 
 @inlined
 def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on rows per leaf."""
-    leaf_costs(batch, n, cost)
-    finish(batch, n, cost, problem.complexity, problem.min_leaf)
+    width = problem.n_statistics
+    leaf_costs(batch[:width], n, cost)
+    finish(batch, n, cost, problem.complexity, problem.min_leaf, width)
 
 
 @inlined
-def finish(batch, n, cost, complexity, min_leaf):
+def finish(batch, n, cost, complexity, min_leaf, width):
     """Add the cost per leaf and forbid leaves with too few rows."""
-    if batch.shape[0] > n_statistics:
+    if batch.shape[0] > width:
         for i in range(n):
-            enough = batch[n_statistics, i] >= min_leaf
+            enough = batch[width, i] >= min_leaf
             cost[i] = cost[i] + complexity if enough else np.inf
     elif complexity > 0.0:
         for i in range(n):

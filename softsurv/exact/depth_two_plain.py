@@ -13,15 +13,16 @@ from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import add_singles, cumulate_singles, localise
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import leaf_costs, n_statistics
+    from softsurv.exact.injected import leaf_costs
 
 
 @inlined
 def price(problem, batch, n, cost):
     """As `depth_two.price`."""
-    leaf_costs(batch, n, cost)
+    width = problem.n_statistics
+    leaf_costs(batch[:width], n, cost)
     for i in range(n):
-        enough = batch.shape[0] == n_statistics or batch[n_statistics, i] >= problem.min_leaf
+        enough = batch.shape[0] == width or batch[width, i] >= problem.min_leaf
         cost[i] = cost[i] + problem.complexity if enough else np.inf
 
 

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-n_statistics: int
-"""Columns that the task itself declared; a further one counts rows where the limit on rows per leaf is above 1."""
-
 leaf_costs: Callable[..., None]
 """(sums, n, out): the task's leaf cost."""
 

@@ -29,6 +29,7 @@ class Problem(NamedTuple):
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
     complexity: float  # cost per leaf
     min_leaf: float  # least rows per leaf
+    n_statistics: int  # columns of ``stats`` that the task reads
     tolerance: float  # two objectives closer than this are the same
     use_interval: bool  # the switches of `bounds.Bounds`
     use_look_ahead: bool

@@ -116,6 +116,10 @@ class Search:
             raise InvalidParameterError(
                 f"min_samples_leaf must be at most the number of rows, {len(codes)}, got {min_leaf}"
             )
+        if task.n_statistics not in (None, statistics.shape[1]):
+            raise InvalidParameterError(
+                f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
+            )
         self.bounds, self.min_leaf = bounds or Bounds(), min_leaf
         self.task = task if self.bounds.base_case else replace(task, base_case="softsurv.exact.depth_two_plain")
         self.complexity = complexity
@@ -137,9 +141,10 @@ class Search:
         start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
         stats = arrays.sum_by_group(arrays.round_to_grid(columns), group, len(codes))
         points = self.bounds.equivalent_points and self.task.superadditive
-        own = self.task.costs(stats[:, : self.task.n_statistics])
+        width = self.exact_sums.shape[1]
+        own = self.task.costs(stats[:, :width])
         floor = own if points else -np.bincount(group, weights=offset, minlength=len(codes))
-        total = self.task.costs(stats[:, : self.task.n_statistics].sum(axis=0, keepdims=True))[0]
+        total = self.task.costs(stats[:, :width].sum(axis=0, keepdims=True))[0]
         return arrays.Problem(
             gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
             code_start=start,
@@ -150,6 +155,7 @@ class Search:
             keys=np.random.default_rng(0).integers(0, 2**64, (len(codes), 2), dtype=np.uint64),
             complexity=float(self.complexity),
             min_leaf=float(self.min_leaf),
+            n_statistics=width,
             tolerance=RELATIVE_TOLERANCE * max(1.0, abs(float(total)), abs(self.constant)),
             use_interval=self.bounds.interval and interval_applies(self.task.superadditive, self.min_leaf),
             use_look_ahead=self.bounds.look_ahead,

@@ -15,7 +15,7 @@ from softsurv.exact.fastmath import log_ratio
 from softsurv.exact.jit import FAST
 from softsurv.exact.problem import merge_equal_rows, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import misclassification, relative_risk
+from softsurv.exact.tasks import label_costs, relative_risk
 from softsurv.exact.tasks.base import Task, per_leaf
 
 
@@ -104,8 +104,8 @@ def test_leaf_costs_of_the_tasks():
     sums = np.array([[3.0, 6.0], [0.0, 2.0], [0.0, 0.0]])
     np.testing.assert_allclose(relative_risk.TASK.costs(sums), [-3 * math.log(0.5), 0.0, 0.0])
     np.testing.assert_allclose(relative_risk.relative_risk(sums[:2]), [0.5, 0.25])
-    np.testing.assert_allclose(misclassification.task(2).costs(sums), [3.0, 0.0, 0.0])
-    np.testing.assert_allclose(misclassification.task(3).costs(np.array([[1.0, 4.0, 2.0]])), [3.0])
+    np.testing.assert_allclose(label_costs.TASK.costs(sums), [3.0, 0.0, 0.0])
+    np.testing.assert_allclose(label_costs.TASK.costs(np.array([[3.0, 4.0, 2.0]])), [2.0])
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import misclassification, relative_risk
+from softsurv.exact.tasks import label_costs, relative_risk
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
 
@@ -131,8 +131,8 @@ def test_misclassification_equals_enumeration(enumerate_trees, seed, depth, comp
     n_codes = rng.integers(2, 5, 3)
     codes = np.column_stack([rng.integers(0, m, n) for m in n_codes]).astype(np.int32)
     nominal = rng.random(3) < 0.4
-    task = misclassification.task(n_classes)
-    statistics = misclassification.statistics(rng.integers(0, n_classes, n), n_classes)
+    task = label_costs.TASK
+    statistics = label_costs.misclassification(rng.integers(0, n_classes, n), n_classes)
     search = Search(task, codes, n_codes, nominal, statistics, complexity=complexity, memory_limit=1e6)
     expected = enumerate_trees(task, codes, nominal, statistics, np.zeros(n), depth, leaves, 1, complexity)
     assert close(search.solve(depth, leaves).report.objective, expected)

@@ -36,7 +36,6 @@ What the engine guarantees to the leaf cost
   are exact in float64 (`problem.round_to_grid`, relative step about 2**-52 of the column's total). So sums taken by
   adding or by subtracting rows agree to the last bit, and a column that should be 0 is 0.
 - An empty leaf may be asked for (all sums 0): the cost must then be 0 (not NaN).
-- ``sums`` may have one row more than K: the rows per leaf, for the limit on them.
 
 What the task promises
 ----------------------
@@ -69,8 +68,8 @@ class Task:
     ----------
     name : str
         A Python identifier; part of the names of the compiled kernels.
-    n_statistics : int
-        K, the columns of the additive statistics.
+    n_statistics : int or None
+        K, the columns of the additive statistics; None where the leaf cost takes any number of columns.
     leaf_costs : compiled function (sums (K, >= n), n, out (>= n,)) -> None
         Cost of n leaves, one per column of ``sums``, written to ``out``. An empty leaf costs 0.
     superadditive : bool
@@ -80,7 +79,7 @@ class Task:
     """
 
     name: str
-    n_statistics: int
+    n_statistics: int | None
     leaf_costs: Callable[..., Any]
     superadditive: bool = True
     base_case: str = "softsurv.exact.depth_two"

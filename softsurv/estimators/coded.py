@@ -1,0 +1,86 @@
+"""Features in and trees out of the solvers: any table to codes, a tree on codes to the data's own units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from softsurv.data.binarize import Binarizer
+from softsurv.data.frames import as_frame
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.solvers import CodedRows
+from softsurv.exact.tree import CodeTree
+from softsurv.trees.hard_tree import Branch
+
+FloatArray = NDArray[np.float64]
+
+
+def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> pd.DataFrame:
+    """A table of features (n, P) as a frame, by scikit-learn's rules: names, number of columns, no infinity.
+
+    Frames may hold categories; missing values are filled as in training.
+    """
+    if hasattr(X, "columns"):
+        frame = as_frame(X)
+        validate_data(estimator, frame, skip_check_array=True, reset=reset)
+        return frame
+    array = validate_data(estimator, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+    return as_frame(np.asarray(array))
+
+
+def checked_weight(weight: Any, n: int) -> FloatArray:
+    """Case weights (N,), ones where None; the sum must be positive and none negative."""
+    if weight is None:
+        return np.ones(n)
+    checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
+    if not checked.any():
+        raise InvalidSurvivalDataError("sample_weight must be > 0 in some row, got 0 in all")
+    return checked
+
+
+def checked_target(y: Any, n: int) -> FloatArray:
+    """Numbers to predict, (N,), finite."""
+    if y is None:
+        raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
+    values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n,):
+        raise InvalidSurvivalDataError(f"y must have one number for each row of X, ({n},), got {values.shape}")
+    return np.asarray(values)
+
+
+def coded_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> CodedRows:
+    """Training rows, completed by a fitted binarizer, as codes."""
+    return CodedRows(
+        binarizer.codes_of(table, n),
+        binarizer.n_codes,
+        binarizer.nominal,
+        weight,
+        tuple(column.name for column in binarizer.columns_),
+    )
+
+
+def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, NDArray[np.int64]]:
+    """A tree on codes as branches in the data's units, and for each leaf of the result its place in the former (L,).
+
+    The code "other" asks for the named levels, with its answers swapped.
+    """
+    place = {int(node): k for k, node in enumerate(tree.leaves)}
+    order: list[int] = []
+
+    def grow(node: int) -> Branch | None:
+        if tree.feature[node] < 0:
+            order.append(place[node])
+            return None
+        rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
+        sides = (tree.right, tree.left) if swapped else (tree.left, tree.right)
+        return Branch(rule, *(grow(int(side[node])) for side in sides))
+
+    return grow(0), np.array(order)
