@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
 import torch
@@ -17,6 +18,16 @@ Result = TypeVar("Result")
 
 MAX_CELLS = 400_000
 """Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
+
+
+@cache
+def keep_memory() -> None:
+    """Have the C library keep what training frees, once per process.
+
+    glibc gives freed memory above a threshold back to the system, and every round of training takes it anew, page by
+    page. The threshold follows the largest block freed so far, up to 32 MB: freeing one such block raises it for good.
+    """
+    torch.empty(30_000_000, dtype=torch.uint8)
 
 
 def slabs(n_trees: int, cells_per_tree: int, device: torch.device) -> list[slice]:

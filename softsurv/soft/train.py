@@ -18,6 +18,7 @@ from softsurv.soft.decomposition import NodecSettings, Trained, nodec
 from softsurv.soft.initialise import initial_leaves, kmeans_routing, logrank_routing, random_routing
 from softsurv.soft.objective import Objective, Penalties, no_penalties
 from softsurv.soft.optimise import Settings
+from softsurv.soft.parallel import keep_memory
 from softsurv.soft.problem import Problem
 
 Solver = Literal["lbfgs", "nodec"]
@@ -99,6 +100,7 @@ def train(
     progress: Callable[[int, Tensor], None] | None = None,
 ) -> Trained:
     """Train every tree of the stack by the chosen solver."""
+    keep_memory()
     if settings.solver == "nodec" and objective.depth > 0:
         return nodec(objective, routing, leaves, settings.nodec, budget, progress)
     trace: list[Tensor] = []
