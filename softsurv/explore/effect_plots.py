@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "++", "oo")
 NAME_LIMIT = 34
+BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
 def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
@@ -42,7 +43,8 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     Notes
     -----
     Soft trees: change of the log-odds of going left as the feature goes from its lowest to its highest training
-    value. Optimal trees: +1 where high values go left and -1 where they go right.
+    value. Optimal trees: +1 where high values go left and -1 where they go right. The legend says where a branch
+    node stands by the answers that lead to it from the root.
 
     Examples
     --------
@@ -51,9 +53,13 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     view = tree_view(tree)
     if not view.branches:
         raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
-    effects = {f"node {k}": node.split.effects() for k, node in enumerate(view.branches) if node.split is not None}
+    effects = {view.place_words(node): node.split.effects() for node in view.branches if node.split is not None}
     label = "Effect on the log-odds of going left" if view.soft else "High values go right (-1) or left (+1)"
-    return _dots(pd.DataFrame(effects), ax, n_features, label)
+    ax = _dots(pd.DataFrame(effects), ax, n_features, label, list(range(len(effects))))
+    if not view.soft:
+        ax.set_xticks([-1, 0, 1])
+    ax.legend(**BESIDE, title="answers from\nthe root", title_fontsize=8)
+    return ax
 
 
 def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
@@ -87,11 +93,11 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
             "plot_routing_effects shows what its features do"
         )
     table = pd.DataFrame({f"leaf {leaf}": view.leaf_weights[leaf] for leaf in view.leaves}, index=list(view.names))
-    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})")
+    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", view.leaves)
 
 
-def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str) -> Axes:
-    """One row per feature, one marker per column, side by side within the row."""
+def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, looks: list[int]) -> Axes:
+    """One row per feature, one marker per column, side by side within the row; ``looks`` number their styles."""
     strongest = table.abs().max(axis=1).sort_values(ascending=False, kind="stable")
     shown = table.loc[strongest.index[:n_features]].iloc[::-1]
     ax = plain_axes(new_axes(ax, 6.4, 1.2 + 0.42 * len(shown)))
@@ -99,13 +105,13 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str) -> 
     spread = 0.6 / max(shown.shape[1], 1)
     for k, name in enumerate(shown.columns):
         offset = (shown.shape[1] - 1 - 2 * k) / 2 * spread
-        look = leaf_style(k)
+        look, marker = leaf_style(looks[k]), MARKERS[looks[k] % len(MARKERS)]
         ax.hlines(places + offset, 0, shown[name], color=look.color, linewidth=1.0, alpha=0.7)
-        ax.plot(shown[name], places + offset, MARKERS[k % len(MARKERS)], color=look.color, markersize=5, label=name)
+        ax.plot(shown[name], places + offset, marker, color=look.color, markersize=5, label=name)
     ax.axvline(0, color=INK, linewidth=0.8)
     ax.set_yticks(places, [shorten(str(name), NAME_LIMIT) for name in shown.index])
     ax.set(xlabel=label, ylim=(-0.6, len(shown) - 0.4))
-    ax.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.legend(**BESIDE)
     return ax
 
 

@@ -132,10 +132,10 @@ const softsurv = (() => {
     return found.sort((a, b) => a.effort - b.effort);
   }
 
-  /* Positions of the rows of the same leaf that are nearest in encoded features. */
+  /* Positions of the rows of the same leaf that are nearest, every feature in shares of its range over the rows. */
   function neighbours(model, encoded, leaves, position, count) {
     const own = encoded[position];
-    const distance = (other) => Math.sqrt(other.reduce((sum, v, k) => sum + (v - own[k]) ** 2, 0));
+    const distance = (other) => Math.sqrt(other.reduce((sum, v, k) => sum + ((v - own[k]) / model.columns[k].spread) ** 2, 0));
     return encoded
       .map((other, k) => [k, leaves[k] === leaves[position] && k !== position ? distance(other) : Infinity])
       .filter((pair) => pair[1] < Infinity)

@@ -17,6 +17,7 @@ const explorer = (model) => {
   const table = (head, body) =>
     `<div class="scroll" tabindex="0"><table><thead><tr>${head.map((h) => `<th scope="col">${escape(h)}</th>`).join("")}</tr></thead>` +
     `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
+  const beyond = (c) => (typeof c.to !== "number" ? c.to : (c.to > c.from ? "above " : "below ") + number(c.to));
   const rowButton = (k) => `<button type="button" class="link" data-row="${k}">row ${escape(model.labels[k])}</button>`;
 
   function current() {
@@ -59,7 +60,7 @@ const explorer = (model) => {
 
   /* ---- curves ---- */
   function drawCurves() {
-    const W = 560, H = 330, l = 46, b = 40, t = 8, r = 12, end = model.times[model.times.length - 1];
+    const W = Math.max(340, Math.min(560, byId("curves").clientWidth || 560)), H = 330, l = 46, b = 40, t = 8, r = 12, end = model.times[model.times.length - 1];
     const x = (v) => l + (v / end) * (W - l - r), y = (s) => t + (1 - s) * (H - t - b);
     const line = (values) => values.map((s, k) => `${k ? "L" : "M"}${x(model.times[k]).toFixed(1)} ${y(s).toFixed(1)}`).join("");
     const leaf = model.leaves[state.leaf];
@@ -87,7 +88,7 @@ const explorer = (model) => {
   function leafPanel() {
     const leaf = model.leaves[state.leaf];
     const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
-    const apart = leaf.apart.map((a) => [escape(a[0]), number(a[1]), number(a[2]), a[3].toFixed(2)]);
+    const apart = leaf.apart.map((a) => a.map(escape));
     const names = model.strongest;
     const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no", ...names.map((s) => escape(number(rows[k][s])))]);
     byId("leaf").innerHTML =
@@ -100,7 +101,7 @@ const explorer = (model) => {
     const row = current(), path = softsurv.route(model, row), values = softsurv.curve(model, row);
     const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes, left" : "no, right"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
     const half = softsurv.timeAt(model, values, 0.5);
-    const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(number(c.to))}</b>`, `leaf ${c.leaf}`]);
+    const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(beyond(c))}</b>`, `leaf ${c.leaf}`]);
     const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);
     const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no"]);
     byId("row").innerHTML =
@@ -155,6 +156,7 @@ const explorer = (model) => {
   document.addEventListener("input", (event) => {
     if (event.target.dataset.move !== undefined) move(Number(event.target.dataset.move), event.target.value);
   });
+  window.addEventListener("resize", drawCurves);
   const picker = byId("pick");
   picker.innerHTML = model.labels.map((label, k) => `<option value="${k}">${escape(label)}</option>`).join("");
   picker.addEventListener("change", () => chooseRow(Number(picker.value)));

@@ -14,7 +14,7 @@ from softsurv.explore.view import Node, TreeView, tree_view
 from softsurv.trees.soft_text import leaf_line
 
 LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
-LEVEL_HEIGHT, LINE_HEIGHT, HEAD, FOOT, MARGIN = 92, 13, 46, 22, 10
+LEVEL_HEIGHT, LINE_HEIGHT, HEAD, FOOT, MARGIN = 92, 13, 52, 22, 10
 """Pixels: a leaf's room and its panel, a level of rules, a line of text, the words above and below a panel."""
 
 CHARACTER = 6.1
@@ -47,7 +47,7 @@ def tree_html(tree: Any, max_terms: int = 3) -> str:
 
 def _outcome(tree: Any) -> str:
     report = getattr(tree, "report_", None)
-    return "" if report is None else f", training objective {report.objective:.5g} ({report.status})"
+    return "" if report is None else f", training objective {report.objective:.5g} ({report.status.replace('_', ' ')})"
 
 
 def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LINE = 24
+"""Characters of text that a cell of a table holds in one line."""
+
 STYLE = """
 :root{color-scheme:light}
 *{box-sizing:border-box}
@@ -33,11 +36,11 @@ table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums
 caption{text-align:left;color:#5f6670;padding:2px 0 6px}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;vertical-align:top}
 th:first-child,td:first-child,td.words,th.words{text-align:left}
-td.words{max-width:70ch;min-width:16ch}
+td.words{max-width:70ch;min-width:26ch}
+td.text,th.text{text-align:left;white-space:nowrap}
 figure{margin:14px 0}
 figcaption{color:#5f6670;font-size:.88rem;max-width:80ch}
 img{max-width:100%;height:auto}
-.wide img{max-width:none}
 .row{display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start}
 .row>*{flex:1 1 420px;min-width:0}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
@@ -45,7 +48,7 @@ img{max-width:100%;height:auto}
 @media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}nav,.skip{display:none}
 h2,h3{break-after:avoid}figure,tr,.note{break-inside:avoid}.leaf{break-before:page}
-.scroll{overflow:visible}.wide img{max-width:100%}a{color:inherit;text-decoration:none}}
+.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}}
 """
 
 
@@ -74,13 +77,11 @@ def paragraph(text: str, kind: str = "") -> str:
 
 def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     """A table with a header row and the index as its first column; text columns are left-aligned."""
-    text = {str(c): frame[c].dtype == object for c in frame.columns}
-    head = "".join(f'<th scope="col"{_words(is_text)}>{html.escape(name)}</th>' for name, is_text in text.items())
+    kinds = {str(c): _kind(frame[c]) for c in frame.columns}
+    head = "".join(f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in kinds.items())
     rows = []
     for label, row in zip(frame.index, frame.itertuples(index=False), strict=True):
-        cells = "".join(
-            f"<td{_words(is_text)}>{html.escape(cell(v))}</td>" for v, is_text in zip(row, text.values(), strict=True)
-        )
+        cells = "".join(f"<td{kind}>{html.escape(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
         rows.append(f'<tr><th scope="row">{html.escape(cell(label))}</th>{cells}</tr>')
     name = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (
@@ -90,8 +91,16 @@ def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     )
 
 
-def _words(is_text: bool) -> str:
-    return ' class="words"' if is_text else ""
+def _kind(column: pd.Series) -> str:
+    """How a column of a table is set: numbers, short text in one line, or words that wrap."""
+    if column.dtype != object:
+        return ""
+    return ' class="words"' if column.astype(str).str.len().max() > LINE else ' class="text"'
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things in words: "1 row", "2 rows"."""
+    return f"{cell(count)} {noun}" if count == 1 else f"{cell(count)} {noun}s"
 
 
 def cell(value: Any) -> str:
@@ -115,7 +124,7 @@ def new_figure(width: float, height: float) -> Axes:
 
 
 def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
-    """A picture as an image within the page; a wide one keeps its size and scrolls."""
+    """A picture as an image within the page; a wide one shrinks a little at most, and scrolls beyond that."""
     from matplotlib import rc_context
 
     file = io.BytesIO()
@@ -124,7 +133,9 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
         drawn.savefig(file, format="svg", dpi=110, metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode()
     width, height = (round(96 * v) for v in drawn.get_size_inches())
-    image = f'<img src="data:image/svg+xml;base64,{data}" width="{width}" height="{height}" alt="{html.escape(alt)}">'
+    least = f' style="max-width:max(100%,{0.75 * width:.0f}px)"' if wide else ""
+    size = f'width="{width}" height="{height}"{least}'
+    image = f'<img src="data:image/svg+xml;base64,{data}" {size} alt="{html.escape(alt)}">'
     words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     if wide:
         image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{html.escape(alt)}">{image}</div>'

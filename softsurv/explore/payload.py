@@ -10,10 +10,11 @@ import torch
 
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.curves import FloatArray, default_times, distinguishing, leaf_kaplan_meier, steps
+from softsurv.explore.curves import FloatArray, default_times, leaf_kaplan_meier, steps
 from softsurv.explore.style import leaf_style, unit_of, with_unit
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, tree_view
+from softsurv.explore.words import apart_words
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import median
 
@@ -31,7 +32,12 @@ def explorer_payload(
     if data.n > max_rows:
         kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
     shown = data.take(kept)
-    columns = [vars(column) | {"scale": column.scale or 1.0} for column in view.columns]
+    encoded = view.encode(data.X)
+    spread = np.ptp(encoded, axis=0) if encoded.size else np.ones(len(view.columns))
+    columns = [
+        vars(column) | {"scale": column.scale or 1.0, "spread": float(wide) or 1.0}
+        for column, wide in zip(view.columns, spread, strict=True)
+    ]
     sources = sources_of(view, data.X)
     return {
         "soft": view.soft,
@@ -142,7 +148,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             "rule": view.path_words(number) if number in view.leaves else "",
             "median": "no rows",
             "km": {"times": [], "values": []},
-            "apart": [[str(name), *map(float, row)] for name, row in _apart(view, data, rows)],
+            "apart": [list(row) for row in apart_words(view, data, rows).itertuples()],
         }
         if rows.size:
             curve = leaf_kaplan_meier(data, rows)
@@ -151,11 +157,6 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             own["km"] = {"times": at.tolist(), "values": values.tolist()}
         found.append(own | arithmetic)
     return found
-
-
-def _apart(view: TreeView, data: SurvivalData, rows: np.ndarray) -> list[tuple[Any, Any]]:
-    frame = distinguishing(view, data, rows).head(6)
-    return list(zip(frame.index, frame.to_numpy(), strict=True))
 
 
 def _strongest(view: TreeView, names: list[str], count: int = 3) -> list[str]:

@@ -16,6 +16,7 @@ from softsurv.explore.curves import (
 )
 from softsurv.explore.style import (
     INK,
+    key_beside,
     leaf_style,
     new_axes,
     plain_axes,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from softsurv.data.survival_data import SurvivalData
 
+
+FEW_LEAVES = 5
+"""So many entries of a legend find room between the curves."""
 
 N_SPANS = 20
 """Spans of time over which hazards of steps are averaged."""
@@ -61,7 +65,7 @@ def plot_leaf_curves(
     time_unit : str, optional
         For the label; known for the package's own data sets.
     show_kaplan_meier : bool
-        Add the Kaplan-Meier curve of each leaf's rows as black steps, in the leaf's line style.
+        Add the Kaplan-Meier curve of each leaf's rows as thin steps, in the leaf's colour and line style.
     max_curves : int
         Most thin curves per leaf; more rows are thinned evenly by risk.
 
@@ -92,10 +96,11 @@ def plot_leaf_curves(
         for one in leaves:
             if one.rows.size:
                 x, y = steps(leaf_kaplan_meier(read, one.rows), times[-1])
-                ax.step(x, y, where="post", color=INK, linestyle=leaf_style(one.leaf).linestyle, linewidth=1.1)
-        ax.plot([], [], color=INK, linewidth=1.1, label="Kaplan-Meier of the leaf")
+                look = leaf_style(one.leaf)
+                ax.step(x, y, where="post", color=look.color, linestyle=look.linestyle, linewidth=1.0)
+        ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label="steps: Kaplan-Meier\nof the leaf")
     ax.set_xlim(0, times[-1])
-    _legend(ax)
+    key_beside(ax, FEW_LEAVES)
     return ax
 
 
@@ -160,7 +165,7 @@ def _plot_kind(
     _draw_leaves(ax, leaves, times)
     ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
     ax.set_ylim(0, _robust_top(leaves))
-    _legend(ax)
+    key_beside(ax, FEW_LEAVES)
     return ax
 
 
@@ -183,9 +188,13 @@ def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
 
 
 def _robust_top(leaves: list[LeafCurves]) -> float:
-    """Top of the axis: 1.1 times the highest of the leaves' 95th centiles, so that one row cannot flatten the rest."""
-    upper = [one.upper[np.isfinite(one.upper)] for one in leaves if one.rows.size]
-    return 1.1 * max(float(np.quantile(values, 0.9)) for values in upper if values.size)
+    """Top of the axis: all of the leaves' medians, and most of the spread; a single row cannot flatten the rest."""
+    tops = []
+    for one in leaves:
+        middle, upper = (curve[np.isfinite(curve)] for curve in (one.middle, one.upper))
+        if middle.size and upper.size:
+            tops += [1.05 * float(middle.max()), 1.1 * float(np.quantile(upper, 0.9))]
+    return max(tops)
 
 
 def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
@@ -207,11 +216,6 @@ def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
         ax.plot(times, one.middle, color="white", linewidth=3.4, zorder=3)
         label = f"leaf {one.leaf}: n = {one.rows.size}"
         ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.0, zorder=4, label=label)
-
-
-def _legend(ax: Axes) -> None:
-    many = len(ax.get_legend_handles_labels()[0]) > 5
-    ax.legend(fontsize=8, frameon=True, framealpha=0.9, edgecolor="none", ncols=2 if many else 1, handlelength=3)
 
 
 __all__ = ["plot_cumulative_hazard", "plot_hazard", "plot_leaf_curves"]

@@ -223,6 +223,8 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     --------
     >>> ax = plot_trace(tree)                                   # doctest: +SKIP
     """
+    from matplotlib.ticker import MaxNLocator
+
     report = tree.report_
     if not report.trace:
         raise InvalidParameterError("tree must hold a training trace, got an empty one; fit it again")
@@ -236,7 +238,8 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     if np.isfinite(report.lower_bound):
         ax.axhline(report.lower_bound, color=INK, linestyle="--", linewidth=1, label="proven lower bound")
     ax.set(xlabel="Round", ylabel="Training objective")
-    ax.set_title(f"{report.status}, {report.seconds:.1f} s", fontsize=9, color=INK)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_title(f"{report.status.replace('_', ' ')}, {report.seconds:.1f} s", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False)
     return ax
 

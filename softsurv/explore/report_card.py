@@ -12,7 +12,7 @@ import pandas as pd
 
 import softsurv
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.page import paragraph, table
+from softsurv.explore.page import counted, paragraph, table
 from softsurv.explore.report_tree import FEW_EVENTS
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.explore.view import tree_view
@@ -23,8 +23,8 @@ PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "torch")
 def intro(tree: Any, data: SurvivalData) -> str:
     """What this page is, in a line."""
     return paragraph(
-        f"{type(tree).__name__} with {tree_view(tree).n_leaves} leaves, reported on {data.n} rows with "
-        f"{data.n_events} events; softsurv {softsurv.__version__}, {date.today().isoformat()}."
+        f"{type(tree).__name__} with {tree_view(tree).n_leaves} leaves, reported on {counted(data.n, 'row')} with "
+        f"{counted(data.n_events, 'event')}; softsurv {softsurv.__version__}, {date.today().isoformat()}."
     )
 
 
@@ -70,7 +70,7 @@ def _training(tree: Any, data: SurvivalData, time_unit: str | None) -> dict[str,
     if candidate is not None:
         facts["depth and penalties used"] = ", ".join(f"{k} {v}" for k, v in vars(candidate).items())
     if report is not None:
-        facts |= {"status": str(report.status), "training objective": f"{report.objective:.6g}"}
+        facts |= {"status": report.status.replace("_", " "), "training objective": f"{report.objective:.6g}"}
         facts["seconds"] = f"{report.seconds:.1f}"
         if np.isfinite(report.lower_bound):
             facts["proven lower bound"] = f"{report.lower_bound:.6g}"

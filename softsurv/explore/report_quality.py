@@ -10,7 +10,7 @@ import pandas as pd
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.explore.curves import leaf_kaplan_meier
-from softsurv.explore.page import figure, new_figure, paragraph, table
+from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.quality import calibration_curves, default_horizons
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
 from softsurv.explore.style import unit_of, with_unit
@@ -38,8 +38,8 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     span = evaluation_range(data.time.numpy(), data.event.numpy(), tree.censoring_)
     unit = unit_of(data, time_unit)
     words = (
-        f"On {data.n} rows with {data.n_events} events, from {with_unit(span.lower, unit)} to "
-        f"{with_unit(span.upper, unit)}; {span.n_beyond} rows were observed beyond. Intervals: {n_boot} bootstrap "
+        f"On {counted(data.n, 'row')} with {counted(data.n_events, 'event')}, from {with_unit(span.lower, unit)} to "
+        f"{with_unit(span.upper, unit)}; observed beyond that: {span.n_beyond}. Intervals: {n_boot} bootstrap "
         "samples of these rows, the tree held fixed. Censoring weights come from the training rows."
     )
     ax = plot_brier(tree, data, ax=new_figure(5.6, 3.4), time_unit=time_unit)

@@ -14,17 +14,17 @@ from softsurv.explore.curves import (
     LeafCurves,
     curves_by_leaf,
     default_times,
-    distinguishing,
     leaf_kaplan_meier,
     leaf_summary,
     steps,
 )
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
-from softsurv.explore.page import figure, new_figure, paragraph, table
+from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
 from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of, with_unit
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
+from softsurv.explore.words import apart_words
 from softsurv.nonparametric import survival_interval
 
 FEW_EVENTS = 10
@@ -35,7 +35,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     """Picture, rules as text, curves of all rows, effects."""
     view = tree_view(tree)
     picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
-    curves = plot_leaf_curves(tree, data, ax=new_figure(5.6, 3.6), time_unit=time_unit)
+    curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
     parts = [
         paragraph("A row goes left where the rule is true. Every leaf has its own section below."),
         figure(picture, "The tree with survival curves in its leaves", wide=True),
@@ -75,18 +75,19 @@ def _leaf_section(
     row: Any = summary.loc[one.leaf]
     unit = unit_of(data, time_unit)
     rule = '<div class="leaf"></div>' + paragraph("Where: " + row["rule"], "rule")
-    trained = f"{tree.leaf_table_.n[one.leaf]} training rows, {tree.leaf_table_.events[one.leaf]} events"
+    table_ = tree.leaf_table_
+    trained = f"{counted(table_.n[one.leaf], 'training row')}, {counted(table_.events[one.leaf], 'event')}"
     if one.rows.size == 0:
         return rule + paragraph(f"None of the rows arrives here ({trained}).")
-    few = f"Only {row['events']} events: the numbers of this leaf are uncertain." if row["events"] < FEW_EVENTS else ""
+    happened = counted(row["events"], "event")
+    few = f"Only {happened}: the numbers of this leaf are uncertain." if row["events"] < FEW_EVENTS else ""
     words = (
-        f"{row['n']} rows ({row['n'] / data.n:.0%}), {row['events']} events; {trained}. Median "
-        f"{with_unit(row['median'], unit)} (95 % interval {with_unit(row['median_lower'], unit)} to "
-        f"{with_unit(row['median_upper'], unit)}); mean up to {with_unit(row['horizon'], unit)}: "
+        f"{counted(row['n'], 'row')} ({row['n'] / data.n:.0%}), {happened}; {trained}. Median "
+        f"{with_unit(row['median'], unit)} ({_interval(row, unit)}); mean up to {with_unit(row['horizon'], unit)}: "
         f"{with_unit(row['restricted_mean'], unit)}. Strongest features on the way and in the leaf: "
         f"{row['top_features'] or 'none'}."
     )
-    apart = distinguishing(view, data, one.rows).head(6)
+    apart = apart_words(view, data, one.rows)
     pictures = figure(
         _leaf_picture(data, one, times, time_unit),
         f"Survival in leaf {one.leaf}",
@@ -95,6 +96,13 @@ def _leaf_section(
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
     return rule + note + paragraph(words) + f'<div class="row">{pictures}{beside if len(apart) else ""}</div>'
+
+
+def _interval(row: Any, unit: str) -> str:
+    """The interval of a leaf's median in words."""
+    if not np.isfinite(row["median_lower"]):
+        return "too few events for an interval"
+    return f"95 % interval {with_unit(row['median_lower'], unit)} to {with_unit(row['median_upper'], unit)}"
 
 
 def _leaf_picture(data: SurvivalData, one: LeafCurves, times: FloatArray, time_unit: str | None) -> Any:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#8A6D00")
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3B0F70", "#8A6D00")
 """Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,
-is darkened to an olive."""
+is darkened to an olive, and its black, which Kaplan-Meier curves are drawn in, is an indigo."""
 
 DASHES = ("-", "--", "-.", ":")
 SVG_DASHES = ("", "6 2.5", "7 2 1.5 2", "1.5 2")
@@ -91,6 +91,16 @@ def plain_axes(ax: Axes) -> Axes:
     ax.grid(True, color="#e3e6ea", linewidth=0.6)
     ax.set_axisbelow(True)
     return ax
+
+
+def key_beside(ax: Axes, most_inside: int) -> None:
+    """A legend within the axes while it has few entries, otherwise beside them, where it hides no curve."""
+    handles, _ = ax.get_legend_handles_labels()
+    figure: Any = ax.figure
+    look: dict[str, Any] = {"fontsize": 8, "handlelength": 3, "frameon": True, "framealpha": 0.9, "edgecolor": "none"}
+    if len(handles) > most_inside and figure.get_layout_engine() is not None:  # a layout makes room for it
+        look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(**look)
 
 
 def shorten(name: str, limit: int) -> str:

@@ -128,6 +128,15 @@ class TreeView:
             node = parent
         return steps[::-1]
 
+    def place_words(self, node: Node) -> str:
+        """Where a branch node stands: the answers that lead to it."""
+        answers: list[str] = []
+        while node.parent >= 0:
+            parent = self.nodes[node.parent]
+            answers.append("yes" if parent.left == node.index else "no")
+            node = parent
+        return ", ".join(answers[::-1]) or "root"
+
     def path_words(self, leaf: int, max_terms: int = 3) -> str:
         """The rules that lead to a leaf."""
         words = []

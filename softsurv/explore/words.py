@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from softsurv.data.encoding import OutputColumn
+from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray
-from softsurv.explore.splits import pushes_of
+from softsurv.explore.curves import FloatArray, distinguishing
+from softsurv.explore.splits import QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.explore.view import Node, TreeView, tree_view
 
@@ -125,19 +126,45 @@ def value_words(column: OutputColumn, encoded: float) -> str:
     return f"{column.source} = {column.to_units(encoded):.4g}"
 
 
+def apart_words(view: TreeView, data: SurvivalData, rows: NDArray[np.int64], count: int = 6) -> pd.DataFrame:
+    """What sets some rows apart, as text: means of numbers, percentages of levels, differences in deviations."""
+    found = distinguishing(view, data, rows).head(count)
+    numbers = {column.name for column in view.columns if column.kind == "number"}
+
+    def text(column: str) -> list[str]:
+        return [f"{v:.4g}" if name in numbers else f"{v:.0%}" for name, v in found[column].items()]
+
+    return pd.DataFrame(
+        {
+            "here": text("here"),
+            "elsewhere": text("elsewhere"),
+            "difference": [f"{v:+.2f}" for v in found["difference"]],
+        },
+        index=found.index,
+    )
+
+
 def _step(
     tree: Any, view: TreeView, node: Node, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
 ) -> Step:
     assert node.split is not None
     words = dict(zip(view.names, (value_words(c, v) for c, v in zip(view.columns, encoded, strict=True)), strict=True))
-    if not view.soft:
-        return Step(node.split.text(), left, None, ())
+    if isinstance(node.split, QuestionSplit):
+        return Step(node.split.text(), left, None, ((_answer(frame, node.split.source), 1.0 if left else -1.0),))
     pushes = node.split.pushes(encoded, view.typical).items()
     p = float(tree.routing_probability(frame)[0, node.branch])
     kept = [one for sign in (1, -1) for one in [p for p in pushes if p[1] * sign > 0][:n_reasons]]
     return Step(
         node.split.text(), left, p if left else 1 - p, tuple((words.get(name, name), value) for name, value in kept)
     )
+
+
+def _answer(frame: pd.DataFrame, source: Source) -> str:
+    """A row's own value of a raw feature, in words."""
+    value = frame[source.name].iloc[0]
+    if pd.isna(value):
+        return f"{source.name} is missing and counts as {source.fill}"
+    return f"{source.name} = {value:.4g}" if source.levels is None else f"{source.name} = {value}"
 
 
 def _step_line(number: int, step: Step) -> str:

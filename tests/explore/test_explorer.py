@@ -99,6 +99,21 @@ def test_choosing_and_moving_change_the_page(mixed, in_browser):
     assert seen["unlabelled"] == 0
 
 
+@pytest.mark.parametrize("which", ["mixed", "uneven"])
+def test_neighbours_are_nearest_in_shares_of_the_ranges(which, request, in_browser):
+    subject = request.getfixturevalue(which)
+    script = """
+      const paths = MODEL.rows.map((row) => softsurv.route(MODEL, row));
+      return softsurv.neighbours(MODEL, paths.map((p) => p.x), paths.map((p) => p.leaf), 4, 3);
+    """
+    found = in_browser(explorer(subject.tree, subject.data).page, script)
+    x, leaf = tree_view(subject.tree).encode(subject.data), subject.tree.apply(subject.data)
+    spread = np.ptp(x, axis=0)
+    distance = np.linalg.norm((x - x[4]) / np.where(spread > 0, spread, 1), axis=1)
+    distance[(leaf != leaf[4]) | (np.arange(len(x)) == 4)] = np.inf
+    np.testing.assert_allclose([d for _, d in found], np.sort(distance)[:3], rtol=1e-9)
+
+
 def test_median_is_interpolated_between_grid_times(mixed, in_browser):
     script = "return MODEL.rows.map((r) => softsurv.timeAt(MODEL, softsurv.curve(MODEL, r), 0.5))"
     found = np.array(in_browser(explorer(mixed.tree, mixed.data).page, script), dtype=float)

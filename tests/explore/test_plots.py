@@ -112,6 +112,37 @@ def test_optimal_trees_share_the_pictures(optimal, name):
     assert ax.get_ylabel() or name == "routing"
 
 
+def test_the_key_of_eight_leaves_hides_no_curve(deep, optimal):
+    for subject in (deep, optimal):
+        data = getattr(subject, "data", None) or subject.test
+        for draw in (plot_leaf_curves, plot_hazard, plot_cumulative_hazard):
+            ax = draw(subject.tree, data)
+            ax.figure.canvas.draw()
+            assert len(ax.get_legend().get_texts()) > 5
+            assert ax.get_legend().get_window_extent().x0 > ax.bbox.x1
+            assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
+
+
+def test_the_median_of_every_leaf_is_in_view(gbsg2, optimal):
+    for subject in (gbsg2, optimal):
+        for draw in (plot_hazard, plot_cumulative_hazard):
+            ax = draw(subject.tree, subject.test, axes())
+            top = max(np.nanmax(line.get_ydata()) for line in ax.lines if line.get_label().startswith("leaf"))
+            assert top <= ax.get_ylim()[1]
+
+
+def test_routing_effects_name_the_place_of_each_node(optimal):
+    ax = plot_routing_effects(optimal.tree, axes())
+    view = tree_view(optimal.tree)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[0] == "root"
+    for node, name in zip(view.branches[1:], names[1:], strict=True):
+        at = view.nodes[0]
+        for answer in name.split(", "):
+            at = view.nodes[at.left if answer == "yes" else at.right]
+        assert at is node
+
+
 def test_curves_of_steps_are_upright(optimal):
     ax = plot_leaf_curves(optimal.tree, optimal.test, axes())
     line = ax.lines[-1]

@@ -5,6 +5,8 @@ import pytest
 
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import crossings, explain
+from softsurv.explore.view import tree_view
+from softsurv.explore.words import apart_words
 
 
 def test_explanation_follows_the_path(gbsg2):
@@ -22,8 +24,6 @@ def test_explanation_follows_the_path(gbsg2):
 
 
 def test_pushes_add_up_to_the_difference_from_a_typical_row(gbsg2):
-    from softsurv.explore.view import tree_view
-
     view = tree_view(gbsg2.tree)
     x = view.encode(gbsg2.test.X.iloc[[3]])[0]
     for node in view.branches:
@@ -86,6 +86,30 @@ def test_an_optimal_path_in_words(uneven):
         uneven.tree.tree_.text(node) for node, _ in uneven.tree.tree_.path(said.leaf)
     ]
     assert all(step.probability is None for step in said.steps)
+    for step in said.steps:
+        ((words, push),) = step.reasons
+        assert (push > 0) == step.left
+        name = words.split()[0]
+        assert name in step.rule
+        value = row[name].iloc[0]
+        assert words == (f"{name} = {value}" if isinstance(value, str) else f"{name} = {value:.4g}")
+
+
+def test_a_missing_answer_is_told_with_what_it_counts_as(uneven):
+    used = {node.split.source.name for node in tree_view(uneven.tree).branches}
+    name = "age" if "age" in used else used.pop()
+    row = uneven.data.X.iloc[[9]].assign(**{name: np.nan})
+    fill = next(source.fill for source in uneven.tree.tree_.sources if source.name == name)
+    assert f"{name} is missing and counts as {fill}" in str(explain(uneven.tree, row))
+
+
+def test_what_sets_rows_apart_reads_well(mixed):
+    rows = np.flatnonzero(mixed.tree.apply(mixed.data) == mixed.tree.apply(mixed.data)[0])
+    words = apart_words(tree_view(mixed.tree), mixed.data, rows)
+    share = (mixed.data.X["grade"].iloc[rows] == "III").mean()
+    assert words.loc["grade=III", "here"] == f"{share:.0%}"
+    assert words.loc["age", "here"] == f"{mixed.data.X['age'].iloc[rows].mean():.4g}"
+    assert words["difference"].str.fullmatch(r"[+-]\d+\.\d\d").all()
 
 
 def test_crossings_of_an_optimal_tree(uneven):
