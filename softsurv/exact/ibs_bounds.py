@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from softsurv.exact.jit import array_entry, array_kernel
 
 BLOCKS = 32
 """Blocks of time between two rows of a group; within a block G is replaced by its largest value, still a bound."""
@@ -41,7 +42,6 @@ class IbsBounds:
     hierarchical: bool = True
 
 
-@njit(cache=True, error_model="numpy")
 def floor_with_split(leaf: float, bound: float, complexity: float, least_leaves: float = 2.0) -> float:
     """Least objective of a node that may be split: as a leaf, or with ``least_leaves`` and the additive bound.
 
@@ -60,7 +60,6 @@ def deeper_floor(value: float, bound: float, complexity: float, depth: int) -> f
     return min(value, bound + (depth + 2) * complexity)
 
 
-@njit(cache=True, error_model="numpy")
 def useful_depth(leaf: float, bound: float, size: float, complexity: float, min_rows: float) -> int:
     """Depth beyond which no tree on a node beats the node as a leaf.
 
@@ -106,7 +105,7 @@ def equivalent_points(
     return np.asarray(_group_bounds(order, group, time_id, weight, v, g, t))
 
 
-@njit(cache=True, error_model="numpy")
+@array_entry
 def _group_bounds(order, group, time_id, weight, v, g, t):
     shares = np.zeros(order.shape[0])
     begin = 0
@@ -127,7 +126,7 @@ def _group_bounds(order, group, time_id, weight, v, g, t):
     return shares
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@array_kernel
 def _least_between(n, d, first, last, g, t):
     """Lower bound of the integral of n d / (n + d G) between two distinct times (G falls)."""
     block = max((last - first) // BLOCKS, 1)

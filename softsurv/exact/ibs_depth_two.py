@@ -7,11 +7,9 @@ pair serve both orders of the two splits.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from softsurv.exact.ibs_bounds import floor_with_split, useful_depth
+from softsurv.exact import ibs_bounds
 from softsurv.exact.ibs_kernels import (
-    FUSE,
     IPCW,
     KM_BINS,
     LANES,
@@ -23,16 +21,20 @@ from softsurv.exact.ibs_kernels import (
 from softsurv.exact.ibs_packed import gather_packed, mask_words, packed_sums
 from softsurv.exact.ibs_table import (
     column_sums,
+    enough_rows,
     feasible_splits,
     gather,
     permuted,
 )
+from softsurv.exact.jit import array_entry, array_kernel, fused_kernel
 
 IMPROVEMENT = 1e-12
 """Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
 
+floor_with_split, useful_depth = array_kernel(ibs_bounds.floor_with_split), array_kernel(ibs_bounds.useful_depth)
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+
+@fused_kernel
 def cell_sums(x, side, lo, weight, out):
     """Sum of weights in the 4 leaves of LANES splits below a first split."""
     out[:] = 0.0
@@ -47,7 +49,7 @@ def cell_sums(x, side, lo, weight, out):
             cells[LANES + j] += w - lane
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def cell_counts(bits, total, f, lo, out):
     """Rows in the 4 leaves of LANES splits below split f, from the bits."""
     everyone = bits.shape[1] - 1
@@ -63,7 +65,7 @@ def cell_counts(bits, total, f, lo, out):
         out[2 * LANES + j], out[3 * LANES + j] = lane - both, total[0, everyone] - total[0, f] - lane + both
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def tile(local, f, lo, work, cost, count):
     """Cost and rows (4 * LANES,) of the leaves of the splits lo .. lo + LANES - 1 below split f.
 
@@ -89,7 +91,7 @@ def tile(local, f, lo, work, cost, count):
         row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, y_end, work, cost)
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def one_split(local):
     """Cost and rows of both leaves of every local split: (2, p), first row for rows with the feature."""
     p = local.feature.shape[0]
@@ -104,7 +106,7 @@ def one_split(local):
     return costs, counts
 
 
-@njit(cache=True, error_model="numpy")
+@array_entry
 def expand(rows, index, rules, ceiling):
     """What the search needs to branch on a set of rows.
 
@@ -148,7 +150,7 @@ def expand(rows, index, rules, ceiling):
     return feature[:kept], node[:, :, :kept], keys[:, :, :kept], pruned, whole, key[:, -1].copy()
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def best_pairs(local, needed, rules):
     """Best second split below each side of every split.
 
@@ -157,7 +159,9 @@ def best_pairs(local, needed, rules):
     """
     min_rows = rules.min_rows
     p = local.feature.shape[0]
-    best, arg = np.full((2, p), np.inf), np.full((2, p), -1, dtype=np.int64)
+    best, arg = np.empty((2, p)), np.empty((2, p), dtype=np.int64)
+    best[:] = np.inf
+    arg[:] = -1
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for f in range(needed):
         if rules.stop[0] != 0:
@@ -179,28 +183,28 @@ def best_pairs(local, needed, rules):
     return best, arg
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@array_kernel
 def _improve(best, arg, side, f, g, feasible, value):
     if feasible and value < best[side, f]:
         best[side, f] = value
         arg[side, f] = g
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def _table(rows, index, rules):
     """Useful splits, their bounds, and the local table: from the packed features when the set of rows is large."""
     n_packed, min_rows = rows.packed.bits.shape[0], rules.min_rows
     if rules.mode != IPCW and 2 * index.shape[0] > n_packed > 0:
         words, mask = mask_words(rows.packed, index)
         count, bound = packed_sums(rows, index, words, mask)
-        feature = np.flatnonzero(np.minimum(count[:-1], count[-1] - count[:-1]) >= min_rows)
+        feature = enough_rows(count, min_rows)
         return feature, bound, gather_packed(rows, words, mask, feature)
     count, bound, key = column_sums(rows, index)
     feature = feasible_splits(count, key, min_rows)
     return feature, bound, gather(rows, index, feature, rules)
 
 
-@njit(cache=True, error_model="numpy")
+@array_entry
 def solve_shallow(rows, index, rules, depth, budget):
     """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
 
@@ -217,57 +221,71 @@ def solve_shallow(rows, index, rules, depth, budget):
     loss : (5,) by number of leaves, inf where no tree was found
     plan : (5, 3) first split, split of its side 1, split of its side 0; -1 for a leaf
     """
-    loss, plan = np.full(5, np.inf), np.full((5, 3), -1, dtype=np.int64)
+    loss, plan = np.empty(5), np.empty((5, 3), dtype=np.int64)
+    loss[:] = np.inf
+    plan[:] = -1
     feature, bound, local = _table(rows, index, rules)
     p = feature.shape[0]
     if p == 0:
         return loss, plan
     costs, counts = one_split(local)
-    f = np.argmin(costs[0] + costs[1])
-    loss[2] = costs[0, f] + costs[1, f]
-    plan[2, 0] = feature[f]
+    for f in range(p):
+        if costs[0, f] + costs[1, f] < loss[2]:
+            loss[2], plan[2, 0] = costs[0, f] + costs[1, f], feature[f]
     if depth == 1:
         return loss, plan
     ceiling = min(budget, loss[2] + 2 * rules.complexity - IMPROVEMENT)
-    least = _least_objectives(costs, counts, bound[feature], bound[-1], rules)
-    needed = int(np.sum(least < ceiling))
+    order, needed = _needed_first(_least_objectives(feature, costs, counts, bound, rules), ceiling)
     if 0 < needed < p:
-        order = _needed_first(least < ceiling)
-        local, feature, costs = permuted(local, order), feature[order], costs[:, order]
+        local, costs = permuted(local, order), in_order(costs, order)
+        feature = local.feature
     if needed > 0:
         best, arg = best_pairs(local, needed, rules)
         _collect(feature, costs, best, arg, needed, loss, plan)
     return loss, plan
 
 
-@njit(cache=True, error_model="numpy")
-def _needed_first(needed):
-    """Order (p,) that puts the flagged splits first and keeps the rest in place."""
-    order = np.empty(needed.shape[0], dtype=np.int64)
-    at = 0
-    for flag in (True, False):
-        for f in range(needed.shape[0]):
-            if needed[f] == flag:
-                order[at] = f
-                at += 1
-    return order
+@array_kernel
+def in_order(costs, order):
+    """The same (2, p) costs with the splits in another order."""
+    out = np.empty_like(costs)
+    for k in range(order.shape[0]):
+        out[0, k], out[1, k] = costs[0, order[k]], costs[1, order[k]]
+    return out
 
 
-@njit(cache=True, error_model="numpy")
-def _least_objectives(costs, counts, bound_ones, bound, rules):
+@array_kernel
+def _needed_first(least, ceiling):
+    """Order (p,) that puts the splits below the ceiling first and keeps the rest in place; how many there are."""
+    order, needed = np.empty(least.shape[0], dtype=np.int64), 0
+    for f in range(least.shape[0]):
+        needed += least[f] < ceiling
+    first, last = 0, needed
+    for f in range(least.shape[0]):
+        if least[f] < ceiling:
+            order[first] = f
+            first += 1
+        else:
+            order[last] = f
+            last += 1
+    return order, needed
+
+
+@array_kernel
+def _least_objectives(feature, costs, counts, bound, rules):
     """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound."""
     least = np.empty(costs.shape[1])
     for f in range(least.shape[0]):
-        least[f] = 0.0
+        least[f], with_feature = 0.0, bound[feature[f]]
         for side in range(2):
-            share = bound_ones[f] if side == 0 else bound - bound_ones[f]
+            share = with_feature if side == 0 else bound[-1] - with_feature
             split = share + rules.least_leaves * rules.complexity
             leaf = costs[side, f] + rules.complexity
             least[f] += leaf if counts[side, f] < 2 * rules.min_rows or leaf <= split + IMPROVEMENT else split
     return least
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def _collect(feature, costs, best, arg, needed, loss, plan):
     """Best trees with three and four leaves from the best second splits below each first split."""
     for f in range(needed):

@@ -15,12 +15,11 @@ events of the leaf S is constant, hence P(t) = offset + (1 - S)^2 H(t), and a ce
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import types
+
+from softsurv.exact.jit import array_kernel, fused_inlined, fused_kernel, intrinsic
 
 LANES = 16
 """Splits per pass: enough for the compiler to fill vector registers, few enough for the state to stay in cache."""
@@ -31,12 +30,10 @@ TINY = 1e-300
 KM_ROWS, KM_BINS, IPCW = 0, 1, 2
 """Ways to cost a leaf: Kaplan-Meier row by row, Kaplan-Meier by bins of time (bit counts), pointwise minimiser."""
 
-FUSE = {"contract"}
-"""Only fused multiply-add is allowed: sums are never reassociated, so results do not depend on the lane."""
-
 
 @intrinsic
-def _popcount(typingctx, word):
+def popcount(typingctx, word):
+    """Number of set bits of an unsigned 64-bit word."""
 
     def codegen(context, builder, signature, args):
         return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
@@ -44,11 +41,7 @@ def _popcount(typingctx, word):
     return types.int64(types.uint64), codegen
 
 
-popcount: Any = _popcount
-"""Number of set bits of an unsigned 64-bit word, for compiled code."""
-
-
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def row_costs(x, lo, side, weight, h, y, v, start, y_end, state, out):
     """Kaplan-Meier cost of 4 leaves x LANES splits in one pass over the rows.
 
@@ -87,7 +80,7 @@ def row_costs(x, lo, side, weight, h, y, v, start, y_end, state, out):
             out[leaf * LANES + j] = state[base + 4 * LANES + j] + state[base + 5 * LANES + j] * tail
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+@fused_inlined
 def _censored_row(leaves, lanes, weight, h):
     """A censored row: it pays P at its time and leaves the at-risk set."""
     for j in range(LANES):
@@ -101,7 +94,7 @@ def _censored_row(leaves, lanes, weight, h):
         leaves[6 * LANES + j] -= zero
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE, inline="always")
+@fused_inlined
 def _event_row(leaves, lanes, weight, h, y, v):
     """An event: it pays P so far and Q from now on, and its leaf's curve steps down.
 
@@ -135,7 +128,7 @@ def _event_row(leaves, lanes, weight, h, y, v):
         leaves[7 * LANES + j] = after
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, counts):
     """Kaplan-Meier cost of 4 leaves x LANES splits by bins of time, for rows of equal weight.
 
@@ -172,7 +165,7 @@ def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, c
             out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def _both(bits, f, lo, first):
     """Rows with split f and with each of LANES others, per segment: (segments * LANES,) float."""
     segments = first.shape[0] - 1
@@ -190,7 +183,7 @@ def _both(bits, f, lo, first):
     return both
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def _start(both, total, f, lo, counts, state):
     """Rows of every leaf; all curves at 1."""
     counts[:LANES] = 0.0
@@ -211,7 +204,7 @@ def _start(both, total, f, lo, counts, state):
             state[(4 * leaf + 3) * LANES + j] = 0.0
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def _step(state, pair, events, censored, g, h, y):
     """A bin with events: two curves per lane step down, then their integrals grow until the next bin.
 
@@ -239,7 +232,7 @@ def _step(state, pair, events, censored, g, h, y):
         state[7 * LANES + j] = state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * dead * y
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def _wait(state, pair, censored, h, y):
     """A bin without events: the curves keep their values."""
     for j in range(LANES):
@@ -254,7 +247,7 @@ def _wait(state, pair, censored, h, y):
         state[7 * LANES + j] = state[7 * LANES + j] + (1.0 - s) * (1.0 - s) * n * h + s * s * state[5 * LANES + j] * y
 
 
-@njit(cache=True, error_model="numpy", fastmath=FUSE)
+@fused_kernel
 def ipcw_costs(x, lo, side, weight, v, stop, g, dy, start, state, out):
     """Cost of 4 leaves x LANES splits whose curve is the pointwise minimiser S* = B / (B + D).
 

@@ -7,24 +7,28 @@ operations per word of 64 rows, where gathering costs dozens per row. A million 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from softsurv.exact.ibs_kernels import KM_BINS, LANES, popcount
 from softsurv.exact.ibs_table import Local, by_lane, take
+from softsurv.exact.jit import array_kernel
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def mask_words(packed, index):
     """Words of a set of rows that hold any, and their bits: (words,), (words,) uint64."""
     mask = np.zeros(packed.bits.shape[0], dtype=np.uint64)
     for i in index:
         position = packed.position[i]
         mask[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
-    words = np.flatnonzero(mask)
-    return words, mask[words]
+    words, n = np.empty(mask.shape[0], dtype=np.int64), 0
+    for word in range(mask.shape[0]):
+        if mask[word] != 0:
+            words[n], mask[n] = word, mask[word]
+            n += 1
+    return words[:n], mask[:n]
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def gather_packed(rows, words, mask, feature):
     """The local table of a subproblem with many rows, by masking the packed features; no row is touched."""
     packed, p, n_words = rows.packed, feature.shape[0], words.shape[0]
@@ -50,7 +54,8 @@ def gather_packed(rows, words, mask, feature):
         for word in range(first[segment], first[segment + 1]):
             for f in range(width):
                 total[segment, f] += popcount(bits[word, f])
-        total[2 * bins] += total[segment]
+        for f in range(width):
+            total[2 * bins, f] += total[segment, f]
     inverse_g, dh, dy = np.empty(bins), np.empty(bins), np.empty(bins)
     for b in range(bins):
         here, after = time[b], time[b + 1] if b + 1 < bins else rows.t.shape[0] - 1
@@ -63,7 +68,7 @@ def gather_packed(rows, words, mask, feature):
     )
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def packed_sums(rows, index, words, mask):
     """Rows and bound per split, (p + 1,) each with the total last, of a set of rows known by its words."""
     bits = rows.packed.bits

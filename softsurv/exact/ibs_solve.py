@@ -18,6 +18,7 @@ from softsurv.exact.ibs_path import SizePath
 from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
 from softsurv.exact.ibs_search import Progress, Search
 from softsurv.exact.ibs_table import Rules
+from softsurv.exact.ibs_warm_up import ready
 from softsurv.exact.ibs_watch import Limits
 from softsurv.exact.tasks.ibs import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
@@ -128,6 +129,7 @@ def solve_ibs(
     antitonic regression; ``details["monotone_objective"]`` is the objective with them, and since no monotone curve
     beats S*, ``lower_bound`` bounds that objective too.
     """
+    ready()
     clock = Clock(math.inf if time_limit is None else time_limit)
     score = IbsScore.from_columns(time, event, weight, time_range)
     x = _binary(features, score.time.size)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from softsurv.exact.ibs_kernels import IPCW, KM_BINS, KM_ROWS, LANES
+from softsurv.exact.jit import array_entry, array_kernel
 
 BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 """Measured cost per pair of splits of a word of bits, of a bin of time, of a row: they choose the kernel only."""
@@ -74,27 +74,21 @@ class Local(NamedTuple):
     equal: bool  # all weights and counts are 1
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def take(rows, index):
     """The rows of an index, without their features."""
-    return Rows(
-        rows.x[:0],
-        rows.weight[index],
-        rows.multiplicity[index],
-        rows.h[index],
-        rows.y[index],
-        rows.v[index],
-        rows.bound[index],
-        rows.key[:0],
-        rows.time_id[index],
-        rows.g,
-        rows.t,
-        rows.th,
-        rows.packed,
-    )
+    n = index.shape[0]
+    weight, multiplicity, h, y, v, bound = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    time_id = np.empty(n, dtype=np.int64)
+    for k in range(n):
+        i = index[k]
+        weight[k], multiplicity[k], h[k], y[k] = rows.weight[i], rows.multiplicity[i], rows.h[i], rows.y[i]
+        v[k], bound[k], time_id[k] = rows.v[i], rows.bound[i], rows.time_id[i]
+    x, key = rows.x[:0], rows.key[:0]
+    return Rows(x, weight, multiplicity, h, y, v, bound, key, time_id, rows.g, rows.t, rows.th, rows.packed)
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def column_sums(rows, index):
     """Per split: rows, bound and key of the rows with the feature; and the same of all rows."""
     p = rows.x.shape[1]
@@ -115,7 +109,19 @@ def column_sums(rows, index):
     return count, bound, key
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
+def enough_rows(count, min_rows):
+    """Splits with enough rows on both sides."""
+    p = count.shape[0] - 1
+    kept, n_kept = np.empty(p, dtype=np.int64), 0
+    for f in range(p):
+        if min(count[f], count[p] - count[f]) >= min_rows:
+            kept[n_kept] = f
+            n_kept += 1
+    return kept[:n_kept]
+
+
+@array_kernel
 def feasible_splits(count, key, min_rows):
     """Splits with enough rows on both sides; of splits that agree (or are opposite) on all rows, the first."""
     p = count.shape[0] - 1
@@ -137,7 +143,7 @@ def feasible_splits(count, key, min_rows):
     return kept[:n_kept]
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def time_bins(rows, ipcw):
     """Bins of time of a subset: (1/G or G, growth of H, growth of t, rows before the end of the bin).
 
@@ -164,7 +170,7 @@ def time_bins(rows, ipcw):
     return g, dh, dy, stop[:bins]
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def pack_bits(x, v, stop):
     """Bits of all columns, a word boundary before each segment (events, then censorings, of each bin)."""
     n, width = x.shape
@@ -192,11 +198,12 @@ def pack_bits(x, v, stop):
                 bits[word, f] |= np.uint64(x[row, f]) << shift
                 total[segment, f] += x[row, f]
             row += 1
-        total[segments] += total[segment]
+        for f in range(width):
+            total[segments, f] += total[segment, f]
     return bits, first, total
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def by_lane(total):
     """Rows per segment and split, LANES splits at a time: (tiles, segments * LANES)."""
     segments, tiles = total.shape[0] - 1, total.shape[1] // LANES
@@ -208,7 +215,7 @@ def by_lane(total):
     return lanes
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def gather(rows, index, feature, rules):
     """The local table of a subproblem; a Kaplan-Meier mode becomes the faster of rows and bins."""
     n, p, mode, equal = index.shape[0], feature.shape[0], rules.mode, rules.equal
@@ -228,15 +235,14 @@ def gather(rows, index, feature, rules):
     return Local(feature, x, local, bits, first, total, by_lane(total), inverse_g, dh, dy, stop, mode, equal)
 
 
-@njit(cache=True, error_model="numpy")
+@array_kernel
 def permuted(local, order):
     """The same table with its splits in another order."""
     p = order.shape[0]
     width = local.bits.shape[1]
     column = np.empty(width, dtype=np.int64)
-    column[:p] = order
-    for f in range(p, width):
-        column[f] = f
+    for f in range(width):
+        column[f] = order[f] if f < p else f
     x = local.x
     if local.mode != KM_BINS:
         x = np.empty_like(local.x)
@@ -251,24 +257,14 @@ def permuted(local, order):
     for segment in range(total.shape[0]):
         for f in range(width):
             total[segment, f] = local.total[segment, column[f]]
-    return Local(
-        local.feature[order],
-        x,
-        local.rows,
-        bits,
-        local.first,
-        total,
-        by_lane(total),
-        local.inverse_g,
-        local.dh,
-        local.dy,
-        local.stop,
-        local.mode,
-        local.equal,
-    )
+    feature = np.empty_like(local.feature)
+    for f in range(p):
+        feature[f] = local.feature[order[f]]
+    by_bin = local.inverse_g, local.dh, local.dy, local.stop
+    return Local(feature, x, local.rows, bits, local.first, total, by_lane(total), *by_bin, local.mode, local.equal)
 
 
-@njit(cache=True, error_model="numpy")
+@array_entry
 def split_rows(x, index, f):
     """Rows of an index with the feature, and without it, in order."""
     ones, zeros = np.empty_like(index), np.empty_like(index)

@@ -2,6 +2,9 @@
 
 import itertools
 import signal
+import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -290,6 +293,28 @@ def test_a_thread_that_fails_is_heard():
 
     with pytest.raises(ZeroDivisionError, match="own"):
         solve_ibs(x, time, event, complexity=0.001, max_depth=4, progress=broken, n_jobs=2)
+
+
+def test_nothing_is_left_to_compile_after_the_warm_up():
+    """In a process of its own: every kernel is there with the types that later searches use."""
+    code = """
+        import numpy as np
+        from softsurv.exact import ibs_bounds, ibs_depth_two, ibs_table, ibs_warm_up
+        from softsurv.exact.ibs_solve import solve_ibs
+        kernels = [ibs_depth_two.expand, ibs_depth_two.solve_shallow, ibs_table.split_rows, ibs_bounds._group_bounds]
+        ibs_warm_up.ready()
+        print([len(kernel.signatures) for kernel in kernels])
+        rng = np.random.default_rng(0)
+        x, time, event = rng.integers(0, 2, (90, 5)), rng.integers(1, 9, 90), rng.random(90) < 0.7
+        weight = rng.uniform(1, 2, 90)
+        for how in ({}, {"complexity": 0, "max_leaves": 5}, {"leaf": "ipcw", "weight": weight, "n_jobs": 2}):
+            solve_ibs(x, time, event, max_depth=3, **how)
+        print([len(kernel.signatures) for kernel in kernels])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert done.stdout.split("\n")[:2] == ["[1, 1, 1, 1]"] * 2
 
 
 def test_leaves_are_numbered_depth_first():

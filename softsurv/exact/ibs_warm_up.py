@@ -1,0 +1,31 @@
+"""A search over a handful of rows, so that the integrated-Brier-score kernels are compiled before a clock starts."""
+
+from __future__ import annotations
+
+import logging
+import math
+from functools import cache
+
+import numpy as np
+
+from softsurv.exact.ibs_depth_two import solve_shallow
+from softsurv.exact.ibs_kernels import KM_ROWS
+from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
+from softsurv.exact.ibs_search import Search
+from softsurv.exact.ibs_table import Rules
+from softsurv.exact.jit import is_on_disk
+from softsurv.exact.tasks.ibs import IbsScore
+
+logger = logging.getLogger("softsurv")
+
+
+@cache
+def ready() -> None:
+    """Compile the search or read it from disk; says once, on the logger ``softsurv``, that it compiles."""
+    if not is_on_disk(solve_shallow):
+        logger.warning("compiling the exact search for 'ibs', once on this machine: about 20 seconds")
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (32, 4)).astype(np.uint8)
+    rows = prepare_rows(x, IbsScore.from_columns(rng.integers(1, 9, 32).astype(float), np.arange(32) % 4 > 0))
+    search = Search(rows, Rules(KM_ROWS, has_equal_rows(rows), 1.0, 0.0, 2.0, True, np.zeros(1, np.int64)))
+    search.solve(search.root, search.everyone, 3, math.inf)
