@@ -65,12 +65,12 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     memory_limit : float
         Bytes for the cache of subproblems.
     n_jobs : int, optional
-        Threads of the "relative_risk" search, -1 for all cores; the tree does not depend on it. The "ibs" search
-        takes one.
+        Threads of the search, -1 for all cores; the tree does not depend on it. With "ibs" the path of sizes
+        (``max_leaves``, ``tune``) takes one.
     random_state : int, optional
         Seed of the folds; 0 by default, so that a fit can be repeated.
     progress : bool
-        Show a progress bar with bound and incumbent ("relative_risk").
+        Show a progress bar with bound and incumbent.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             self.selection_ = pd.DataFrame(choice.table)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
-        bar = SearchBar() if self.progress and self.objective == "relative_risk" else None
+        bar = SearchBar() if self.progress else None
         # whoever interrupted the cross-validation does not wait for the search
         found = search.best(depth, leaves, 0.0 if tuned is Status.INTERRUPTED else timer.left, bar)
         if bar is not None:

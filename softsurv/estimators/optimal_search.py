@@ -22,8 +22,9 @@ from softsurv.estimators.optimal_rows import (
     with_risk,
 )
 from softsurv.estimators.solvers import SizedTree
+from softsurv.exact import ibs_warm_up
 from softsurv.exact.compile import ready
-from softsurv.exact.ibs_search import Plan
+from softsurv.exact.ibs_nodes import Plan
 from softsurv.exact.ibs_solve import IbsSolution, solve_ibs
 from softsurv.exact.search import Clock, Search, Solution
 from softsurv.exact.tasks import relative_risk
@@ -170,17 +171,21 @@ class IbsSearch(TreeSearch):
         hazard = exposure(baseline_of(rows), rows)
         self.statistics = relative_risk.statistics(rows.event, hazard, rows.weight)
 
+    @classmethod
+    def warm_up(cls) -> None:
+        ibs_warm_up.ready()
+
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
-        solution = self._solve(depth, leaves, seconds)
+        solution = self._solve(depth, leaves, seconds, progress)
         return Found(self.tree_of(solution.plan), solution.report, tuple(self._sizes(solution)))
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
-        solution = self._solve(depth, leaves, seconds)
+        solution = self._solve(depth, leaves, seconds, None)
         status = solution.report.status
         proven = status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
         return (self._sizes(solution), Status.OPTIMAL) if proven else ([], status)
 
-    def _solve(self, depth: int | None, leaves: int | None, seconds: float) -> IbsSolution:
+    def _solve(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> IbsSolution:
         limit = None if np.isinf(seconds) else max(seconds, 0.0)
         return solve_ibs(
             self.binary,
@@ -195,6 +200,8 @@ class IbsSearch(TreeSearch):
             memory_limit=self.p.memory_limit,
             reference=self.reference,
             leaf="ipcw" if self.leaf == "ipcw" else "km",
+            n_jobs=n_threads(self.p.n_jobs),
+            progress=progress,
         )
 
     def _sizes(self, solution: IbsSolution) -> list[SizedTree]:

@@ -18,6 +18,7 @@ The reference computes in single precision: on its thirteen data sets its object
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -99,6 +100,10 @@ class IbsScore:
 
     def grid(self) -> ScoreGrid:
         """Distinct times with G and the scaled step lengths."""
+        return self._grid
+
+    @cached_property
+    def _grid(self) -> ScoreGrid:
         times = np.unique(self.time)
         dt = np.append(np.diff(times), 0.0) / self.unit
         return ScoreGrid(times, np.asarray(self.censoring(times)), dt)
