@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData as SurvivalData
     from softsurv.estimators.classification import OptimalClassificationTree as OptimalClassificationTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
+    from softsurv.estimators.policy import OptimalPolicyTree as OptimalPolicyTree
+    from softsurv.estimators.regression import OptimalRegressionTree as OptimalRegressionTree
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.persistence import load_model as load_model
 
@@ -22,6 +24,8 @@ _HOME = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
     "OptimalClassificationTree": "softsurv.estimators.classification",
+    "OptimalPolicyTree": "softsurv.estimators.policy",
+    "OptimalRegressionTree": "softsurv.estimators.regression",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",

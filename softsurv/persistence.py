@@ -22,6 +22,7 @@ from softsurv.nonparametric import StepFunction
 
 if TYPE_CHECKING:
     from softsurv.estimators.base import SurvivalTreeBase
+    from softsurv.estimators.separable import SeparableTree
 
 FORMAT = 1
 """Version of the layout; a reader refuses a larger one."""
@@ -31,13 +32,16 @@ TENSORS, META = "tensors.safetensors", "model.json"
 _ESTIMATORS = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
+    "OptimalClassificationTree": "softsurv.estimators.classification",
+    "OptimalPolicyTree": "softsurv.estimators.policy",
+    "OptimalRegressionTree": "softsurv.estimators.regression",
 }
 
 _PAST = {"init": "auto", "reference": None}
 """Arguments that may hold another model or the training rows' curves: they are past once the model is fitted."""
 
 
-def save_model(model: SurvivalTreeBase, path: str | PathLike[str]) -> None:
+def save_model(model: SurvivalTreeBase | SeparableTree, path: str | PathLike[str]) -> None:
     """Write a fitted estimator to a folder, which is made if need be.
 
     Parameters
@@ -54,16 +58,18 @@ def save_model(model: SurvivalTreeBase, path: str | PathLike[str]) -> None:
     from safetensors.numpy import save
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(model, "censoring_")
+    check_is_fitted(model, "n_features_in_")
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise InvalidParameterError(f"path must be a folder, got the file {str(folder)!r}; choose another name")
     arrays, state = model._state()
-    arrays = arrays | {
-        "censoring.times": model.censoring_.times,
-        "censoring.values": model.censoring_.values,
-        "unique_times": model.unique_times_,
-    }
+    survival = hasattr(model, "censoring_")
+    if survival:
+        arrays = arrays | {
+            "censoring.times": model.censoring_.times,
+            "censoring.values": model.censoring_.values,
+            "unique_times": model.unique_times_,
+        }
     data = save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
     names = getattr(model, "feature_names_in_", None)
     meta = {
@@ -73,7 +79,7 @@ def save_model(model: SurvivalTreeBase, path: str | PathLike[str]) -> None:
         "parameters": _plain_parameters(model),
         "n_features_in": model.n_features_in_,
         "feature_names_in": None if names is None else [str(n) for n in names],
-        "horizon": model.horizon_,
+        "horizon": model.horizon_ if survival else None,
         "state": state,
         "tensors_sha256": hashlib.sha256(data).hexdigest(),
     }
@@ -132,9 +138,10 @@ def _rebuild(meta: dict[str, Any], arrays: dict[str, np.ndarray], device: str) -
     model.n_features_in_ = meta["n_features_in"]
     if meta["feature_names_in"] is not None:
         model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-    model.horizon_ = float(_from_plain(meta["horizon"]))
-    model.unique_times_ = arrays.pop("unique_times")
-    model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
+    if meta["horizon"] is not None:
+        model.horizon_ = float(_from_plain(meta["horizon"]))
+        model.unique_times_ = arrays.pop("unique_times")
+        model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
     model._restore(arrays, _from_plain(meta["state"]))
     return model
 

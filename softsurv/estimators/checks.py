@@ -49,6 +49,15 @@ def search_limits(p: Any) -> None:
     if p.max_leaves is not None:
         whole("max_leaves", p.max_leaves, 1)
     whole("min_samples_leaf", p.min_samples_leaf, 1)
+    number("min_weight_fraction_leaf", p.min_weight_fraction_leaf, 0.0)
+    if p.min_weight_fraction_leaf > 0.5:
+        raise InvalidParameterError(
+            f"min_weight_fraction_leaf must be at most 0.5, half the weight, got {p.min_weight_fraction_leaf!r}"
+        )
+    if p.min_weight_fraction_leaf > 0 and p.min_samples_leaf > 1:
+        raise InvalidParameterError(
+            "min_weight_fraction_leaf and min_samples_leaf must not both limit the leaves; leave one of them out"
+        )
     number("complexity", p.complexity, 0.0)
     number("memory_limit", p.memory_limit, 1e6, "bytes")
     if p.time_limit is not None:

@@ -27,17 +27,20 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
     Parameters
     ----------
     objective : str
-        "accuracy": share of the weight misclassified. "balanced_accuracy": mean over classes of the share
-        misclassified. "weighted_accuracy": as accuracy with ``class_weight``. Further objectives as registered in
+        "accuracy": share of the weight misclassified, rows weighted by ``class_weight`` where given.
+        "balanced_accuracy": mean over classes of the share misclassified. Further objectives as registered in
         ``softsurv.estimators.solvers.CLASSIFIERS``.
     max_depth : int
         0 (a single leaf) to 10.
     max_leaves : int, optional
         No more than ``2**max_depth`` by default.
-    class_weight : mapping from class to number, optional
-        Of "weighted_accuracy": weight of each class's rows; 1 where a class is not named.
+    class_weight : mapping from class to number, or "balanced", optional
+        For "accuracy" and "weighted_accuracy", which is the same and asks for it: weight of the rows of each class, 1
+        where a class is not named; "balanced" gives every class the same total.
     min_samples_leaf : int
         Least rows per leaf.
+    min_weight_fraction_leaf : float
+        Least share of the total weight per leaf, up to 0.5, in the place of ``min_samples_leaf``.
     complexity : float
         Cost per leaf, in the unit of the objective: 0.01 asks a leaf to classify 1 % of the weight better.
     thresholds, max_levels, min_share
@@ -89,8 +92,9 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
         max_depth: int = 4,
         max_leaves: int | None = None,
         *,
-        class_weight: Mapping[Any, float] | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         complexity: float = 0.0,
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
@@ -105,6 +109,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
             max_depth,
             max_leaves,
             min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
             complexity=complexity,
             thresholds=thresholds,
             max_levels=max_levels,
@@ -138,7 +143,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
         """
         one_of("objective", self.objective, tuple(CLASSIFIERS))
         training = self._training(X, sample_weight)
-        labels = checked_classes(y, len(training.frame) if sample_weight is None else len(X))[training.kept]
+        labels = checked_classes(y, training.n_given)[training.kept]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._codes = codes
         limits = self._limits()
@@ -194,14 +199,28 @@ def _solve(rows: CodedRows, label: NDArray[np.int64], limits: Limits, row_weight
     """Least misclassified share of the given row weights."""
     statistics = label_costs.misclassification(label, int(label.max()) + 1, row_weight)
     return solve_task(
-        label_costs.TASK, statistics, rows, limits, label_of=label_costs.best_label, scale=float(row_weight.sum())
+        label_costs.TASK,
+        statistics,
+        rows,
+        limits,
+        label_of=label_costs.best_label,
+        weight=row_weight,
+        scale=float(row_weight.sum()),
     )
 
 
 @register("accuracy")
 def solve_accuracy(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
-    """One minus accuracy."""
-    return _solve(rows, label, limits, rows.weight)
+    """One minus accuracy, rows weighted by class where the estimator says so."""
+    return _solve(rows, label, limits, rows.weight * class_weights(p, rows, label)[label])
+
+
+@register("weighted_accuracy")
+def solve_weighted(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+    """One minus accuracy under a ``class_weight`` that has to be there."""
+    if p.class_weight is None:
+        raise InvalidParameterError("class_weight must be given for objective='weighted_accuracy', got None")
+    return solve_accuracy(rows, label, limits, p)
 
 
 @register("balanced_accuracy")
@@ -210,14 +229,20 @@ def solve_balanced(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p:
     return _solve(rows, label, limits, rows.weight / np.bincount(label, rows.weight)[label])
 
 
-@register("weighted_accuracy")
-def solve_weighted(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
-    """One minus accuracy under ``class_weight``."""
-    given = dict(p.class_weight or {})
-    known = set(p.classes_.tolist())
-    for name, value in given.items():
+def class_weights(p: Any, rows: CodedRows, label: NDArray[np.int64]) -> FloatArray:
+    """Weight of each class, (K,), as ``class_weight`` says."""
+    if p.class_weight is None:
+        return np.ones(len(p.classes_))
+    if isinstance(p.class_weight, str):
+        one_of("class_weight", p.class_weight, ("balanced",))
+        by_class = np.bincount(label, rows.weight)
+        return np.asarray(by_class.sum() / (len(by_class) * by_class))
+    known = p.classes_.tolist()
+    for name, value in p.class_weight.items():
         if name not in known:
-            raise InvalidParameterError(f"class_weight must name classes of y, {sorted(known, key=str)}, got {name!r}")
+            raise InvalidParameterError(f"class_weight must name classes of y, {known}, got {name!r}")
         number(f"class_weight[{name!r}]", value, 0.0)
-    by_class = np.array([float(given.get(name, 1.0)) for name in p.classes_.tolist()])
-    return _solve(rows, label, limits, rows.weight * by_class[label])
+    weights = np.array([float(p.class_weight.get(name, 1.0)) for name in known])
+    if not weights.any():
+        raise InvalidParameterError("class_weight must be > 0 for some class, got 0 for all")
+    return weights

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from softsurv.data.binarize import Binarizer
@@ -48,11 +48,9 @@ def checked_target(y: Any, n: int) -> FloatArray:
     """Numbers to predict, (N,), finite."""
     if y is None:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
-    values = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.shape != (n,):
-        raise InvalidSurvivalDataError(f"y must have one number for each row of X, ({n},), got {values.shape}")
+    values = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True)
+    if len(values) != n:
+        raise InvalidSurvivalDataError(f"y must have one number for each of the {n} rows of X, got {len(values)}")
     return np.asarray(values)
 
 

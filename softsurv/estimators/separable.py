@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -31,12 +30,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Training:
-    """Rows of positive weight: as a frame, as completed columns, as codes, with their places in what was given."""
+    """Rows of positive weight: as completed columns, as codes, with their places among the rows given."""
 
-    frame: pd.DataFrame
     table: dict[str, NDArray[Any]]
     rows: CodedRows
     kept: NDArray[np.int64]
+    n_given: int
 
 
 class SeparableTree(BaseEstimator):
@@ -56,6 +55,7 @@ class SeparableTree(BaseEstimator):
         max_leaves: int | None = None,
         *,
         min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
         complexity: float = 0.0,
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
@@ -69,6 +69,7 @@ class SeparableTree(BaseEstimator):
         self.max_depth = max_depth
         self.max_leaves = max_leaves
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.complexity = complexity
         self.thresholds = thresholds
         self.max_levels = max_levels
@@ -101,8 +102,8 @@ class SeparableTree(BaseEstimator):
         search_limits(self)
         frame = checked_frame(self, X, reset=True)
         weight = checked_weight(sample_weight, len(frame))
-        kept = np.flatnonzero(weight > 0)
-        if kept.size < len(frame):
+        kept, n_given = np.flatnonzero(weight > 0), len(frame)
+        if kept.size < n_given:
             frame, weight = frame.iloc[kept], weight[kept]
         if self.min_samples_leaf > len(frame):
             raise InvalidParameterError(
@@ -110,7 +111,7 @@ class SeparableTree(BaseEstimator):
             )
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(frame)
         table, n = self.binarizer_.filled(frame)
-        return Training(frame, table, coded_rows(self.binarizer_, table, n, weight), kept)
+        return Training(table, coded_rows(self.binarizer_, table, n, weight), kept, n_given)
 
     def _limits(self) -> Limits:
         """The limits of this fit."""
@@ -118,6 +119,7 @@ class SeparableTree(BaseEstimator):
             self.max_depth if self.binarizer_.columns_ else 0,
             self.max_leaves,
             self.min_samples_leaf,
+            float(self.min_weight_fraction_leaf),
             float(self.complexity),
             math.inf if self.time_limit is None else float(self.time_limit),
             n_threads(self.n_jobs),

@@ -69,6 +69,8 @@ class Limits:
         ``2**depth`` where None.
     min_leaf : int
         Least rows per leaf.
+    min_weight : float
+        Least share of the total weight per leaf; not together with ``min_leaf``.
     complexity : float
         Cost per leaf, in the unit of the objective.
     seconds : float
@@ -85,6 +87,7 @@ class Limits:
     depth: int
     leaves: int | None
     min_leaf: int
+    min_weight: float
     complexity: float
     seconds: float
     n_jobs: int = 1
@@ -171,6 +174,7 @@ def solve_task(
     *,
     label_of: Callable[[FloatArray], NDArray[Any]],
     offset: FloatArray | None = None,
+    weight: FloatArray | None = None,
     scale: float = 1.0,
     shift: float = 0.0,
 ) -> Solved:
@@ -185,11 +189,15 @@ def solve_task(
         Labels (L,) of leaves from their sums (L, K).
     offset : (N,), optional
         As in `Search`.
+    weight : (N,), optional
+        What the share of weight per leaf refers to; that of the rows by default.
     scale : float
         The objective is the summed cost divided by this, plus ``shift``; the sum of the weights makes it a mean.
     shift : float
     """
     ready(task)  # compilation is not counted
+    weight = rows.weight if weight is None else weight
+    by_weight = limits.min_weight > 0.0
     clock = Clock(limits.seconds)
     search = Search(
         task,
@@ -198,7 +206,8 @@ def solve_task(
         rows.nominal,
         statistics,
         offset,
-        min_leaf=limits.min_leaf,
+        min_leaf=limits.min_weight * float(weight.sum()) if by_weight else limits.min_leaf,
+        size=weight if by_weight else None,
         complexity=limits.complexity * scale,
         memory_limit=limits.memory_limit,
     )

@@ -56,6 +56,6 @@ class Bounds:
     lanes: bool = True
 
 
-def interval_applies(superadditive: bool, min_leaf: float) -> bool:
-    """Whether the lemma above holds for the sides of splits: superadditive, and no limit on rows per leaf."""
-    return superadditive and min_leaf <= 1
+def interval_applies(superadditive: bool, limited: bool) -> bool:
+    """Whether the lemma above holds for the sides of splits: superadditive, and no limit on the size of a leaf."""
+    return superadditive and not limited

@@ -28,19 +28,18 @@ def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on rows per leaf."""
     width = problem.n_statistics
     leaf_costs(batch[:width], n, cost)
-    finish(batch, n, cost, problem.complexity, problem.min_leaf, width)
+    if problem.use_size:
+        finish(batch[batch.shape[0] - 1], n, cost, problem.complexity, problem.min_leaf)
+    elif problem.complexity > 0.0:
+        for i in range(n):
+            cost[i] += problem.complexity
 
 
 @inlined
-def finish(batch, n, cost, complexity, min_leaf, width):
-    """Add the cost per leaf and forbid leaves with too few rows."""
-    if batch.shape[0] > width:
-        for i in range(n):
-            enough = batch[width, i] >= min_leaf
-            cost[i] = cost[i] + complexity if enough else np.inf
-    elif complexity > 0.0:
-        for i in range(n):
-            cost[i] += complexity
+def finish(size, n, cost, complexity, min_leaf):
+    """Add the cost per leaf and forbid leaves that are too small."""
+    for i in range(n):
+        cost[i] = cost[i] + complexity if size[i] >= min_leaf else np.inf
 
 
 @inlined

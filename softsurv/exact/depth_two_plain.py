@@ -22,7 +22,7 @@ def price(problem, batch, n, cost):
     width = problem.n_statistics
     leaf_costs(batch[:width], n, cost)
     for i in range(n):
-        enough = batch.shape[0] == width or batch[width, i] >= problem.min_leaf
+        enough = not problem.use_size or batch[batch.shape[0] - 1, i] >= problem.min_leaf
         cost[i] = cost[i] + problem.complexity if enough else np.inf
 
 

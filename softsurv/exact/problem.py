@@ -24,11 +24,12 @@ class Problem(NamedTuple):
     code_start: np.ndarray  # (P + 1,) int32 first global code of each feature
     nominal: np.ndarray  # (P,) bool
     feature_of: np.ndarray  # (G,) int32 feature of each global code
-    stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column counts rows if min_leaf > 1
+    stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column is their size if use_size
     floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
     complexity: float  # cost per leaf
-    min_leaf: float  # least rows per leaf
+    min_leaf: float  # least size of a leaf
+    use_size: bool  # whether it limits anything
     n_statistics: int  # columns of ``stats`` that the task reads
     tolerance: float  # two objectives closer than this are the same
     use_interval: bool  # the switches of `bounds.Bounds`

@@ -46,6 +46,9 @@ POLL_SECONDS = 0.05
 RELATIVE_TOLERANCE = 1e-10
 """Objectives closer than this times the root's cost are the same: costs carry rounding errors of about 1e-13."""
 
+SIZE_TOLERANCE = 1e-12
+"""Share of the least size of a leaf that rounding may take off a leaf's weight."""
+
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
 
@@ -84,8 +87,10 @@ class Search:
         Task statistics of each row, weights included.
     offset : (N,), optional
         Part of the objective that no split changes, per row: makes the cost of any leaf, offsets added, >= 0.
-    min_leaf : int
-        Least rows per leaf.
+    min_leaf : float
+        Least rows per leaf, or the least ``size``.
+    size : (N,), optional
+        What ``min_leaf`` counts, rows where None.
     complexity : float
         Cost per leaf, >= 0, in the units of the summed costs.
     bounds : Bounds
@@ -107,14 +112,18 @@ class Search:
         statistics: NDArray[np.float64],
         offset: NDArray[np.float64] | None = None,
         *,
-        min_leaf: int = 1,
+        min_leaf: float = 1,
+        size: NDArray[np.float64] | None = None,
         complexity: float = 0.0,
         bounds: Bounds | None = None,
         memory_limit: float = 1e9,
     ) -> None:
-        if min_leaf > len(codes):
+        if size is None and min_leaf > 1:
+            size = np.ones(len(codes))
+            min_leaf = math.ceil(min_leaf)
+        if size is not None and min_leaf > math.fsum(size):
             raise InvalidParameterError(
-                f"min_samples_leaf must be at most the number of rows, {len(codes)}, got {min_leaf}"
+                f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
             )
         if task.n_statistics not in (None, statistics.shape[1]):
             raise InvalidParameterError(
@@ -127,7 +136,7 @@ class Search:
         offset = np.zeros(len(codes)) if offset is None else offset
         self.constant = math.fsum(offset)
         self.exact_sums = arrays.sum_by_group(statistics, group, len(first))  # (U, K) as given, for the tree
-        columns = np.column_stack([statistics, np.ones(len(codes))]) if min_leaf > 1 else statistics
+        columns = statistics if size is None else np.column_stack([statistics, size])
         self.problem = self._problem(codes[first], n_codes, nominal, columns, offset, group)
         self.cache = new_cache(memory_limit)
         self.control = np.zeros(8, np.int64)
@@ -154,10 +163,11 @@ class Search:
             floor=floor,
             keys=np.random.default_rng(0).integers(0, 2**64, (len(codes), 2), dtype=np.uint64),
             complexity=float(self.complexity),
-            min_leaf=float(self.min_leaf),
+            min_leaf=float(self.min_leaf) * (1.0 - SIZE_TOLERANCE),
             n_statistics=width,
+            use_size=columns.shape[1] > width,
             tolerance=RELATIVE_TOLERANCE * max(1.0, abs(float(total)), abs(self.constant)),
-            use_interval=self.bounds.interval and interval_applies(self.task.superadditive, self.min_leaf),
+            use_interval=self.bounds.interval and interval_applies(self.task.superadditive, columns.shape[1] > width),
             use_look_ahead=self.bounds.look_ahead,
             use_cache=self.bounds.cache,
             use_lanes=bool(self.bounds.lanes and self.bounds.base_case and start[-1] <= LANE_CODES),

@@ -25,6 +25,7 @@ def run_once(task: Task, module: ModuleType) -> None:
         keys=np.arange(8, dtype=np.uint64).reshape(4, 2),
         complexity=0.0,
         min_leaf=1.0,
+        use_size=False,
         n_statistics=task.n_statistics or 2,
         tolerance=1e-9,
         use_interval=True,

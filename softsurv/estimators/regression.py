@@ -1,0 +1,95 @@
+"""OptimalRegressionTree: a provably optimal regression tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+
+from softsurv.estimators.coded import checked_target
+from softsurv.estimators.separable import SeparableTree
+from softsurv.estimators.solvers import solve_task
+from softsurv.exact.tasks import squared_error
+
+FloatArray = NDArray[np.float64]
+
+
+class OptimalRegressionTree(RegressorMixin, SeparableTree):
+    """Regression tree with constant leaves of least squared error, or with the gap it may have.
+
+    Parameters
+    ----------
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    time_limit, memory_limit, n_jobs, progress
+        As in `OptimalClassificationTree`.
+    complexity : float
+        Cost per leaf, in the unit of the objective, the mean squared error.
+
+    Attributes
+    ----------
+    tree_ : HardTree
+        Splits in the data's units, with the mean of each leaf.
+    label_ : ndarray (L,)
+        Mean of each leaf.
+    objective_, lower_bound_, gap_ : float
+        Mean squared error of the training rows (plus the cost of the leaves), its lower bound, and the difference.
+    status_, path_, report_, binarizer_
+        As in `OptimalClassificationTree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv import OptimalRegressionTree
+    >>> X = np.arange(8.0)[:, None]
+    >>> tree = OptimalRegressionTree(max_depth=1).fit(X, [1, 1, 1, 1, 5, 5, 5, 5])
+    >>> tree.objective_, tree.predict([[0.0], [7.0]]).tolist()
+    (0.0, [1.0, 5.0])
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalRegressionTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            May hold categories (in a frame) and missing values.
+        y : (n,)
+            Finite numbers.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        training = self._training(X, sample_weight)
+        values = checked_target(y, training.n_given)[training.kept]
+        weight = training.rows.weight
+        centre = float(np.average(values, weights=weight))
+        centred = values - centre
+        limits = self._limits()
+        solved = solve_task(
+            squared_error.TASK,
+            squared_error.statistics(centred, weight),
+            training.rows,
+            limits,
+            label_of=lambda sums: squared_error.best_value(sums) + centre,
+            offset=squared_error.offset(centred, weight),
+            scale=float(weight.sum()),
+        )
+        self._keep(training, solved, limits)
+        return self
+
+    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
+        return label[:, None], ["mean"]
+
+    def _leaf_text(self, k: int) -> str:
+        return f"mean {self.label_[k]:.6g}"
+
+    def predict(self, X: Any) -> FloatArray:
+        """Mean of each row's leaf, (n,)."""
+        leaf = self.apply(X)
+        return np.asarray(self.label_[leaf])
