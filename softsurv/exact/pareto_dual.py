@@ -1,0 +1,218 @@
+"""The best tree under a constraint: Lagrangian bound, then the trees between the bound and the incumbent.
+
+Wanted is the least first objective a(T) over trees T with A v(T) <= c (group fairness, capacity). For any multipliers
+m >= 0,
+
+    L(m) = min over T of a(T) + m . (A v(T) - c)
+
+is a separable problem and a lower bound, as the second term is <= 0 where the constraint holds (weak duality). L is
+concave and piecewise linear; its maximum is found from the trees that attain it (`maximise_dual`). Every tree T that
+meets the constraint has a(T) >= a(T) + m . (A v(T) - c), so all of them with a(T) < u are among the trees whose
+reduced cost is below u: these are listed, with u a little above the bound at first and growing until the best tree
+listed that meets the constraint costs no more than u. What has been listed in full is a proven bound, so a search that
+ends early still states one.
+
+The list is short where the gap between the bound and the optimum is small, which the many trees of nearly equal cost
+see to: on the sets of `scripts/bench_pareto.py` it is a few errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from softsurv.errors import InvalidParameterError
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_search import ParetoSearch, SplitTree
+from softsurv.results import Status
+
+FloatArray = NDArray[np.float64]
+
+SLACK = 1e-9
+"""Relative margin around a bound, above the rounding of summed costs."""
+
+MOST_STEPS = 60
+"""Steps of the dual ascent; it ends after a handful where the optimum is exact, and any multipliers are valid."""
+
+GROWTH = 4.0
+"""By how much the list of near-optimal trees grows from one attempt to the next."""
+
+
+@dataclass
+class Constrained:
+    """State of a constrained search: the incumbent, the bound, and the multipliers that prove it."""
+
+    tree: SplitTree
+    v: FloatArray
+    bound: float
+    multipliers: FloatArray
+    status: Status = Status.OPTIMAL
+    trace: list[float] = field(default_factory=list)
+    seen: list[FloatArray] = field(default_factory=list)
+    """Objectives of the trees that the dual ascent met."""
+
+    @property
+    def value(self) -> float:
+        """First objective of the incumbent."""
+        return float(self.v[0])
+
+    def offer(self, v: FloatArray, tree: SplitTree) -> None:
+        """Take a tree that meets the constraint if it is better."""
+        if v[0] < self.value:
+            self.v, self.tree = v, tree
+            self.trace.append(self.value)
+
+
+def constrained_optimum(search: ParetoSearch, clock: Clock, *, unit: float = 0.0) -> Constrained:
+    """The best tree of a search that meets its constraint.
+
+    Parameters
+    ----------
+    search : ParetoSearch
+    clock : Clock
+    unit : float
+        All first objectives are multiples of this (1 for counts of errors), 0 for any number.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no single leaf meets the constraint, so that there may be no such tree.
+    """
+    state = _start(search)
+    maximise_dual(search, state, clock)
+    _round_up(state, unit)
+    if state.status == Status.OPTIMAL and state.bound < state.value - _margin(state):
+        _close_gap(search, state, clock, unit)
+    if state.status == Status.OPTIMAL:
+        state.bound = state.value
+    return state
+
+
+def _start(search: ParetoSearch) -> Constrained:
+    """The best leaf that meets the constraint."""
+    leaves = [SplitTree(label=label) for label in range(search.task.n_labels)]
+    values = [search.value(leaf) for leaf in leaves]
+    meets = [bool((search.constraint @ v <= search.limit + SLACK * (1 + abs(search.limit))).all()) for v in values]
+    good = [k for k, yes in enumerate(meets) if yes]
+    if not good:
+        raise InvalidParameterError("the limit must leave at least one tree without splits; raise it")
+    best = min(good, key=lambda k: values[k][0])
+    state = Constrained(leaves[best], values[best], -math.inf, np.zeros(len(search.limit)), seen=list(values))
+    state.trace.append(state.value)
+    return state
+
+
+def maximise_dual(search: ParetoSearch, state: Constrained, clock: Clock) -> None:
+    """Raise the bound by cutting planes: each tree met is a line a + m . (A v - c) above L.
+
+    The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
+    """
+    multipliers = np.zeros(len(search.limit))
+    for _ in range(MOST_STEPS):
+        w = np.eye(search.task.n_objectives)[0] + multipliers @ search.constraint
+        shift = float(multipliers @ search.limit)
+        search.use(w, shift)
+        least, state.status = search.optimum(clock)
+        if state.status != Status.OPTIMAL:
+            return
+        if least - shift > state.bound:
+            state.bound, state.multipliers = least - shift, multipliers
+        if state.bound >= state.value - _margin(state):
+            return
+        listed = search.points(clock, least + SLACK * (1 + abs(least)))
+        state.status = listed.status
+        if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
+            return
+        state.status = Status.OPTIMAL  # any of the equally good trees will do here
+        for v, place in zip(listed.v, listed.place, strict=True):
+            state.seen.append(v)
+            if (search.constraint @ v <= search.limit + search.problem.tolerance).all():
+                state.offer(v, search.tree(place))
+        multipliers, top = _best_multipliers(search, np.array(state.seen))
+        if top <= state.bound + _margin(state):
+            return
+
+
+def _best_multipliers(search: ParetoSearch, seen: FloatArray) -> tuple[FloatArray, float]:
+    """Multipliers (C,) at which the least of the lines of the trees seen is highest, and that height."""
+    slope = seen @ search.constraint.T - search.limit  # (T, C)
+    if _is_interval(search.constraint):
+        return _interval_multipliers(slope, seen[:, 0])
+    n = slope.shape[1]
+    scale = np.maximum(np.abs(slope).max(axis=0), 1e-300)  # multipliers in units that the solver can compare
+    result = linprog(
+        np.append(np.zeros(n), -1.0),
+        np.column_stack([-slope / scale, np.ones(len(seen))]),
+        seen[:, 0],
+        bounds=[(0, None)] * n + [(None, None)],
+        method="highs",
+    )
+    return result.x[:n] / scale, float(result.x[n])
+
+
+def _is_interval(constraint: FloatArray) -> bool:
+    """Whether there are two constraints, from below and from above, on one number."""
+    return len(constraint) == 2 and bool((constraint[0] == -constraint[1]).all())
+
+
+def _interval_multipliers(slope: FloatArray, height: FloatArray) -> tuple[FloatArray, float]:
+    """The same for two opposite constraints, of which at most one multiplier is not 0: a maximum on two half-lines."""
+    best, top = np.zeros(2), -math.inf
+    for side in range(2):
+        at, value = _highest(slope[:, side], height)
+        if value > top:
+            best, top = np.eye(2)[side] * at, value
+    return best, top
+
+
+def _highest(slope: FloatArray, height: FloatArray) -> tuple[float, float]:
+    """Where on m >= 0 the least of the lines height + m slope is highest, and how high."""
+    at = 0.0
+    while True:
+        lines = height + at * slope
+        low = lines.min()
+        here = np.flatnonzero(lines <= low + SLACK * (1 + abs(low)))
+        lowest = here[slope[here].argmin()]
+        if slope[lowest] <= 0:
+            return at, float(low)
+        below = slope < slope[lowest]
+        if not below.any():
+            return at, float(low)  # no tree bounds it from here on
+        meets = (height[below] - height[lowest]) / (slope[lowest] - slope[below])
+        at = max(at, float(meets.min()))
+
+
+def _close_gap(search: ParetoSearch, state: Constrained, clock: Clock, unit: float) -> None:
+    """List near-optimal trees up to a growing reduced cost, until the incumbent is proven best."""
+    w = np.eye(search.task.n_objectives)[0] + state.multipliers @ search.constraint
+    shift = float(state.multipliers @ search.limit)
+    search.use(w, shift)
+    step = max(unit / 2, (state.value - state.bound) / 16)
+    while state.bound < state.value - _margin(state):
+        upper = min(state.value - (unit / 2 if unit else _margin(state)), state.bound + step)
+        listed = search.points(clock, upper + shift, constrained=True)
+        for v, place in zip(listed.v, listed.place, strict=True):
+            state.offer(v, search.tree(place))
+        state.status = listed.status
+        if state.status != Status.OPTIMAL:
+            return
+        if upper >= state.value - max(unit / 2, _margin(state)):
+            state.bound = state.value
+            return
+        state.bound = upper
+        _round_up(state, unit)
+        step *= GROWTH
+
+
+def _round_up(state: Constrained, unit: float) -> None:
+    """No tree lies between two multiples of the unit."""
+    if unit > 0 and math.isfinite(state.bound):
+        state.bound = min(math.ceil(state.bound / unit - 1e-6) * unit, state.value)
+
+
+def _margin(state: Constrained) -> float:
+    return SLACK * (1 + abs(state.value))

@@ -1,0 +1,112 @@
+"""Group fairness as a Pareto task: errors against the difference between groups in the share called positive.
+
+Demographic parity asks |P(yhat = 1 | g) - P(yhat = 1 | h)| <= tolerance for any two groups, equality of opportunity the
+same among the positives, P(yhat = 1 | y = 1, g) (paper `streed`, section 4.4, eq. 11, 70). A leaf called positive adds
+n_g / N_g to the share of group g, so the shares add over leaves and the constraint is a threshold on sums. For two
+groups the objectives are (errors, N_h n_g - N_g n_h): whole numbers, so that equal differences are recognised.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.errors import InvalidParameterError
+from softsurv.exact.pareto_search import ParetoSearch
+from softsurv.exact.pareto_task import linear_task
+
+FloatArray = NDArray[np.float64]
+Fairness = Literal["demographic_parity", "equality_of_opportunity"]
+KINDS: tuple[Fairness, ...] = ("demographic_parity", "equality_of_opportunity")
+
+ROUNDING = 1e-9
+"""A difference above the tolerance by this relative amount still meets it: shares are ratios of sums."""
+
+
+def fair_search(
+    columns: NDArray[np.bool_],
+    label: NDArray[np.integer],
+    group: NDArray[np.integer],
+    kind: Fairness,
+    tolerance: float,
+    depth: int,
+    *,
+    weight: FloatArray | None = None,
+    complexity: float = 0.0,
+    min_leaf: int = 1,
+    memory_limit: float = 1e9,
+) -> ParetoSearch:
+    """The search for the most accurate two-class tree under a fairness constraint.
+
+    Parameters
+    ----------
+    columns : (N, B) bool
+    label : (N,) 0 or 1
+    group : (N,) int
+        0 .. G - 1.
+    kind : {"demographic_parity", "equality_of_opportunity"}
+    tolerance : float
+        Largest difference between the shares of any two groups.
+    depth : int
+    weight : (N,), optional
+    complexity : float
+        Errors that a leaf must save.
+    min_leaf, memory_limit
+        As in `ParetoSearch`.
+    """
+    label, group = np.asarray(label), np.asarray(group)
+    n_groups = int(group.max()) + 1
+    w = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=float)
+    counts = label == 1 if kind == "equality_of_opportunity" else np.ones(len(label), bool)
+    size: FloatArray = np.asarray(np.bincount(group[counts], w[counts], n_groups), dtype=float)
+    if (size == 0).any():
+        raise InvalidParameterError(
+            f"group {int(size.argmin())} must have rows{' of the positive class' if not counts.all() else ''} for "
+            f"{kind!r}; merge groups or choose another constraint"
+        )
+    kind_of_row = label * n_groups + group  # statistics: rows of each class in each group
+    statistics = np.zeros((len(label), 2 * n_groups))
+    statistics[np.arange(len(label)), kind_of_row] = w
+    share = share_weights(n_groups, kind, size)
+    params = np.zeros((2, 1 + len(share), 2 * n_groups + 1))
+    params[0, 0, n_groups : 2 * n_groups] = params[1, 0, :n_groups] = 1.0
+    params[:, 0, -1] = complexity
+    params[1, 1:, :-1] = share
+    constraint, limit = difference_constraint(n_groups, size, tolerance)
+    task = linear_task(2, params.shape[1], 2 * n_groups, (False, *[True] * len(share)))
+    return ParetoSearch(
+        task, columns, statistics, params, depth,
+        constraint=constraint, limit=limit, min_leaf=min_leaf, memory_limit=memory_limit,
+    )  # fmt: skip
+
+
+def share_weights(n_groups: int, kind: Fairness, size: FloatArray) -> FloatArray:
+    """What a positive leaf adds to the kept objectives per statistic: scaled difference, or each group's share."""
+    by_group = np.diag(1 / size) if n_groups != 2 else np.array([[-size[1], size[0]]])
+    negatives = np.zeros_like(by_group) if kind == "equality_of_opportunity" else by_group
+    return np.hstack([negatives, by_group])
+
+
+def difference_constraint(n_groups: int, size: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
+    """Rows (C, 1 + kept objectives) and limits (C,): no two groups differ by more than the tolerance."""
+    if n_groups == 2:
+        limit = tolerance * size[0] * size[1] * (1 + ROUNDING)
+        return np.array([[0.0, 1.0], [0.0, -1.0]]), np.array([limit, limit])
+    pairs = [(g, h) for g in range(n_groups) for h in range(n_groups) if g != h]
+    rows = np.zeros((len(pairs), 1 + n_groups))
+    for row, (g, h) in zip(rows, pairs, strict=True):
+        row[1 + g], row[1 + h] = 1.0, -1.0
+    return rows, np.full(len(pairs), tolerance * (1 + ROUNDING) + 1e-12)
+
+
+def difference(prediction: NDArray[np.integer], label: NDArray[np.integer], group: NDArray[np.integer], kind: Fairness,
+               weight: FloatArray | None = None) -> float:  # fmt: skip
+    """Largest difference between two groups in the share of rows called positive."""
+    w = np.ones(len(label)) if weight is None else weight
+    counts = label == 1 if kind == "equality_of_opportunity" else np.ones(len(label), bool)
+    g, w, yes = group[counts], w[counts], prediction[counts] == 1
+    size = np.bincount(g, w)
+    share = np.bincount(g, w * yes, len(size))[size > 0] / size[size > 0]
+    return float(share.max() - share.min())
