@@ -55,7 +55,9 @@ def measures_of(train: SurvivalData, test: SurvivalData, curves: Curves) -> dict
     """The four measures, and the two readings of the printed ones: tied events counted, log-time Brier integral."""
     ends = [np.asarray(v) for v in (train.time, train.event, test.time, test.event)]
     plain = evaluate(*ends, curves)
-    printed = evaluate(*ends, curves, tied_event_times="count", scale="log")
+    lower, upper = plain["range"]
+    positive = np.linspace(lower if lower > 0 else ends[2][ends[2] > 0].min(), upper, 100)  # log time has no 0
+    printed = evaluate(*ends, curves, tied_event_times="count", scale="log", times=positive)
     extra = {"harrell_c_ties": printed["harrell_c"], "ibs_log": printed["ibs"]}
     return {k: float(plain[k]) for k in MEASURES} | {k: float(v) for k, v in extra.items()}
 

@@ -164,10 +164,10 @@ class Binarizer(BaseEstimator):
             A column is missing, or holds text where training had numbers.
         """
         check_is_fitted(self, "filler_")
-        frame = self.filler_._aligned(X)
+        frame = self.filler_.aligned(X)
         table = {source.name: fill(frame[source.name], source) for source in self.filler_.sources_}
         for source in self.filler_.sources_:
-            self.filler_._warn_of_unseen(table[source.name], source)
+            self.filler_.warn_of_unseen(table[source.name], source)
         return table, len(frame)
 
     def codes(self, X: Any) -> NDArray[np.int32]:

@@ -123,14 +123,14 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             A column is missing, or holds text where training had numbers.
         """
         check_is_fitted(self, "columns_")
-        frame = self._aligned(X)
+        frame = self.aligned(X)
         raw = {source.name: raw_values(frame[source.name], source) for source in self.sources_}
         missing = {name: pd.isna(values) for name, values in raw.items()}
         encoded: dict[str, NDArray[np.float64]] = {}
         for source in self.sources_:
             if source.fill is not None:
                 raw[source.name] = np.where(missing[source.name], source.fill, raw[source.name])
-            self._warn_of_unseen(raw[source.name], source)
+            self.warn_of_unseen(raw[source.name], source)
         for column in self.columns_:
             values = raw[column.source]
             if column.kind == "missing":
@@ -247,7 +247,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
     def _drops_first(self, n_levels: int) -> bool:
         return n_levels == 2 if self.drop_first == "binary" else bool(self.drop_first)
 
-    def _aligned(self, X: Any) -> pd.DataFrame:
+    def aligned(self, X: Any) -> pd.DataFrame:
         """The table with the training columns, in training order."""
         frame = checked_features(as_frame(X))
         if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
@@ -264,7 +264,8 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             )
         return frame.set_axis(self.input_names_, axis="columns")
 
-    def _warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
+    def warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
+        """Warn of levels of one column that training did not show."""
         if source.levels is None:
             return
         unseen = ~np.isin(labels.astype(str), source.levels) & ~pd.isna(labels)
