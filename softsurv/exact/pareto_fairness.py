@@ -35,7 +35,8 @@ def fair_search(
     *,
     weight: FloatArray | None = None,
     complexity: float = 0.0,
-    min_leaf: int = 1,
+    min_leaf: float = 1,
+    size: FloatArray | None = None,
     memory_limit: float = 1e9,
 ) -> ParetoSearch:
     """The search for the most accurate two-class tree under a fairness constraint.
@@ -53,32 +54,32 @@ def fair_search(
     weight : (N,), optional
     complexity : float
         Errors that a leaf must save.
-    min_leaf, memory_limit
+    min_leaf, size, memory_limit
         As in `ParetoSearch`.
     """
     label, group = np.asarray(label), np.asarray(group)
     n_groups = int(group.max()) + 1
     w = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=float)
     counts = label == 1 if kind == "equality_of_opportunity" else np.ones(len(label), bool)
-    size: FloatArray = np.asarray(np.bincount(group[counts], w[counts], n_groups), dtype=float)
-    if (size == 0).any():
+    of_group: FloatArray = np.asarray(np.bincount(group[counts], w[counts], n_groups), dtype=float)
+    if (of_group == 0).any():
         raise InvalidParameterError(
-            f"group {int(size.argmin())} must have rows{' of the positive class' if not counts.all() else ''} for "
+            f"group {int(of_group.argmin())} must have rows{' of the positive class' if not counts.all() else ''} for "
             f"{kind!r}; merge groups or choose another constraint"
         )
     kind_of_row = label * n_groups + group  # statistics: rows of each class in each group
     statistics = np.zeros((len(label), 2 * n_groups))
     statistics[np.arange(len(label)), kind_of_row] = w
-    share = share_weights(n_groups, kind, size)
+    share = share_weights(n_groups, kind, of_group)
     params = np.zeros((2, 1 + len(share), 2 * n_groups + 1))
     params[0, 0, n_groups : 2 * n_groups] = params[1, 0, :n_groups] = 1.0
     params[:, 0, -1] = complexity
     params[1, 1:, :-1] = share
-    constraint, limit = difference_constraint(n_groups, size, tolerance)
+    constraint, limit = difference_constraint(n_groups, of_group, tolerance)
     task = linear_task(2, params.shape[1], 2 * n_groups, (False, *[True] * len(share)))
     return ParetoSearch(
         task, columns, statistics, params, depth,
-        constraint=constraint, limit=limit, min_leaf=min_leaf, memory_limit=memory_limit,
+        constraint=constraint, limit=limit, min_leaf=min_leaf, size=size, memory_limit=memory_limit,
     )  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def unflip(scratch, m, width, pairs):
 @shared_kernel
 def too_small(problem, sums):
     """Whether a leaf with these sums has fewer rows than allowed."""
-    if problem.min_rows <= 1.0:
+    if problem.min_rows <= 0.0:
         return False
     rows = 0.0
     for k in range(sums.shape[0]):
@@ -178,7 +178,7 @@ def too_small(problem, sums):
 @shared_kernel
 def refuse_small(problem, sums, n, price):
     """Price leaves that are too small at infinity."""
-    if problem.min_rows <= 1.0:
+    if problem.min_rows <= 0.0:
         return
     for i in range(n):
         rows = 0.0

@@ -110,6 +110,8 @@ def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Candi
 
 def _bound_f1(w: FloatArray, least: float, positives: float) -> float:
     """Largest F1 over FN, FP >= 0 with w . (FN, FP) >= least: at a corner of that half-plane."""
+    if w[1] <= 0:
+        return 1.0
     ends = [np.array([min(least / w[0], positives), 0.0]), np.array([0.0, least / w[1]])]
     return max(f1(end, positives, 0.0) for end in ends)
 

@@ -26,6 +26,9 @@ FloatArray = NDArray[np.float64]
 RELATIVE_TOLERANCE = 1e-10
 """Costs closer than this times the root's cost are the same, as in `search`."""
 
+SIZE_SLACK = 1e-9
+"""Share of the least size of a leaf that rounding may take off it."""
+
 MAX_DEPTH = 10
 
 LIST_POINTS = 1 << 16
@@ -57,8 +60,10 @@ class ParetoSearch:
         Deepest tree, 0 to 10.
     constraint, limit : (C, D), (C,), optional
         ``constraint @ v <= limit`` for the whole tree.
-    min_leaf : int
-        Least rows per leaf.
+    min_leaf : float
+        Least rows per leaf, or the least ``size``.
+    size : (N,), optional
+        What ``min_leaf`` adds up, such as weights; 1 for every row by default.
     memory_limit : float
         Bytes for cache and fronts.
     """
@@ -73,19 +78,20 @@ class ParetoSearch:
         *,
         constraint: FloatArray | None = None,
         limit: FloatArray | None = None,
-        min_leaf: int = 1,
+        min_leaf: float = 1,
+        size: FloatArray | None = None,
         memory_limit: float = 1e9,
     ) -> None:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
-        if min_leaf > len(columns):
+        if size is None and min_leaf > len(columns):
             raise InvalidParameterError(
                 f"min_samples_leaf must be at most the number of rows, {len(columns)}, got {min_leaf}"
             )
         self.task, self.depth, self.columns = task, depth, np.asarray(columns, dtype=bool)
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         self.params = np.ascontiguousarray(params, dtype=float)
-        self.min_leaf = min_leaf
+        self.min_leaf, self.size = min_leaf, size
         none = np.zeros((0, task.n_objectives))
         self.constraint = none if constraint is None else np.asarray(constraint, dtype=float)
         self.limit = np.zeros(0) if limit is None else np.asarray(limit, dtype=float)
@@ -101,14 +107,29 @@ class ParetoSearch:
         self._first = self.position[first]
         self._group_sums = sum_by_group(self.problem.stats[self.position], group, len(first))
         self._listed = -1
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Compile the kernels, or read them from disk, once per process: so that no clock counts it."""
+        if vars(self.module).get("warm"):
+            return
+        self.use(np.zeros(self.task.n_objectives))
+        self.control[STOP] = 1
+        shared = (self.problem, self.current, self.scratch, self.cache)
+        subset = (0, 0, np.uint64(0), np.uint64(0), 0.0)
+        self.module.optimum(*shared, self.control, *subset)
+        self.module.front(*shared, self.arena, self.control, *subset)
+        vars(self.module)["warm"] = True
 
     # -- preparing -----------------------------------------------------------------------------------------------
     def _problem(self) -> arrays.Problem:
         stats, params = self.statistics, self.params
         row_sum = stats.sum(axis=1)
         counted = bool(len(stats)) and bool(((stats == 0) | (stats == 1)).all() and (row_sum == 1).all())
-        if self.min_leaf > 1 and not counted:
-            stats = np.column_stack([stats, np.ones(len(stats))])
+        limited = self.size is not None or self.min_leaf > 1
+        if limited and (self.size is not None or not counted):
+            counted = False
+            stats = np.column_stack([stats, np.ones(len(stats)) if self.size is None else self.size])
             if self.task.linear:
                 params = np.insert(params, params.shape[2] - 1, 0.0, axis=2)
         k = stats.shape[1]
@@ -132,9 +153,9 @@ class ParetoSearch:
             kept=np.array(self.task.kept, dtype=np.bool_),
             constraint=np.ascontiguousarray(self.constraint),
             limit=self.limit,
-            min_rows=float(self.min_leaf),
+            min_rows=float(self.min_leaf) * (1 - SIZE_SLACK) if limited else 0.0,
             row_count=np.ones(k) if counted else np.eye(k)[-1],
-            similar=counted and self.task.linear and self.min_leaf <= 1,
+            similar=counted and self.task.linear and not limited,
             tolerance=RELATIVE_TOLERANCE,
         )
 
