@@ -35,6 +35,7 @@ def fair_search(
     *,
     weight: FloatArray | None = None,
     complexity: float = 0.0,
+    leaves: int | None = None,
     min_leaf: float = 1,
     size: FloatArray | None = None,
     memory_limit: float = 1e9,
@@ -54,6 +55,8 @@ def fair_search(
     weight : (N,), optional
     complexity : float
         Errors that a leaf must save.
+    leaves : int, optional
+        Most leaves; they become a further objective, limited like the difference.
     min_leaf, size, memory_limit
         As in `ParetoSearch`.
     """
@@ -76,11 +79,26 @@ def fair_search(
     params[:, 0, -1] = complexity
     params[1, 1:, :-1] = share
     constraint, limit = difference_constraint(n_groups, of_group, tolerance)
-    task = linear_task(2, params.shape[1], 2 * n_groups, (False, *[True] * len(share)))
+    kept = (False, *[True] * len(share))
+    if leaves is not None and leaves < 1 << depth:
+        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)
+    task = linear_task(2, params.shape[1], 2 * n_groups, kept)
     return ParetoSearch(
         task, columns, statistics, params, depth,
         constraint=constraint, limit=limit, min_leaf=min_leaf, size=size, memory_limit=memory_limit,
     )  # fmt: skip
+
+
+def count_leaves(
+    params: FloatArray, constraint: FloatArray, limit: FloatArray, kept: tuple[bool, ...], leaves: int
+) -> tuple[FloatArray, FloatArray, FloatArray, tuple[bool, ...]]:
+    """Add the number of leaves to a task as its last objective, with a limit."""
+    labels, _, k = params.shape
+    one = np.zeros((labels, 1, k))
+    one[:, 0, -1] = 1.0
+    wider = np.pad(constraint, ((0, 1), (0, 1)))
+    wider[-1, -1] = 1.0
+    return np.concatenate([params, one], axis=1), wider, np.append(limit, float(leaves)), (*kept, False)
 
 
 def share_weights(n_groups: int, kind: Fairness, size: FloatArray) -> FloatArray:

@@ -1,0 +1,172 @@
+"""OptimalFairClassificationTree: the most accurate two-class tree under a group-fairness constraint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.checks import number, one_of
+from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
+from softsurv.estimators.pareto_solvers import least_leaf
+from softsurv.estimators.separable import Training
+from softsurv.estimators.solvers import Limits, Solved
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_dual import constrained_optimum
+from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
+from softsurv.exact.pareto_tree import split_columns
+from softsurv.results import FitReport
+
+
+class OptimalFairClassificationTree(OptimalClassificationTree):
+    """Two-class tree with the fewest errors whose share called positive differs little between groups.
+
+    Parameters
+    ----------
+    constraint : {"demographic_parity", "equality_of_opportunity"}
+        The share of all rows, or of the rows of the positive class, that is called positive, by group. The positive
+        class is the second of ``classes_``.
+    tolerance : float
+        Largest difference between the shares of any two groups, in [0, 1], on the training rows.
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels, min_share,
+    time_limit, memory_limit
+        As in `OptimalClassificationTree` with the objective "accuracy".
+
+    Attributes
+    ----------
+    difference_ : float
+        Difference between groups on the training rows.
+    groups_ : ndarray (G,)
+    objective_, lower_bound_, gap_, status_, tree_, label_, classes_, report_, binarizer_
+        As in `OptimalClassificationTree`.
+
+    Notes
+    -----
+    The constraint is on the whole tree, not on every subtree. The group need not be among the features: leave it out
+    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.pareto_dual`.
+
+    References
+    ----------
+    Van der Linden et al. (2023), paper `streed`, section 4.4 and appendix F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv.estimators.fair import OptimalFairClassificationTree
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
+    >>> tree = OptimalFairClassificationTree(max_depth=2, tolerance=0.0).fit(X, X[:, 0] | X[:, 1], group=X[:, 0])
+    >>> tree.objective_, tree.difference_
+    (0.25, 0.0)
+    """
+
+    def __init__(
+        self,
+        constraint: str = "demographic_parity",
+        tolerance: float = 0.01,
+        max_depth: int = 3,
+        max_leaves: int | None = None,
+        *,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        complexity: float = 0.0,
+        thresholds: Any = DEFAULT_THRESHOLDS,
+        max_levels: int | None = None,
+        min_share: float = 0.0,
+        time_limit: float | None = 60.0,
+        memory_limit: float = 1e9,
+    ) -> None:
+        super().__init__(
+            "accuracy",
+            max_depth,
+            max_leaves,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
+            complexity=complexity,
+            thresholds=thresholds,
+            max_levels=max_levels,
+            min_share=min_share,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+        )
+        self.constraint = constraint
+        self.tolerance = tolerance
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, group: Any = None
+    ) -> OptimalFairClassificationTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            May hold categories (in a frame) and missing values.
+        y : (n,)
+            Two classes, the positive one second in sorted order.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+        group : (n,)
+            The sensitive group of each row: numbers or text, two or more groups.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        one_of("constraint", self.constraint, KINDS)
+        number("tolerance", self.tolerance, 0.0)
+        training = self._training(X, sample_weight)
+        labels = checked_classes(y, training.n_given)[training.kept]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) != 2:
+            raise InvalidParameterError(f"y must have two classes for {self.constraint!r}, got {len(self.classes_)}")
+        self.groups_, group_codes = np.unique(checked_group(group, training), return_inverse=True)
+        if len(self.groups_) < 2:
+            raise InvalidParameterError("group must have at least two values, got one; take OptimalClassificationTree")
+        self._codes = codes
+        limits = self._limits()
+        solved = self._solve(training, codes, group_codes, limits)
+        self._keep(training, solved, limits)
+        del self._codes
+        return self
+
+    def _solve(self, training: Training, codes: NDArray[np.int64], group: NDArray[np.int64], limits: Limits) -> Solved:
+        rows = training.rows
+        total = float(rows.weight.sum())
+        columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+        least, size = least_leaf(rows, limits)
+        kind = self.constraint
+        search = fair_search(
+            columns, codes, group, kind, float(self.tolerance), limits.depth,  # type: ignore[arg-type]
+            weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
+            min_leaf=least, size=size, memory_limit=limits.memory_limit,
+        )  # fmt: skip
+        whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
+        clock = Clock(limits.seconds)
+        state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
+        label = np.array([leaf.label for leaf in state.tree.leaves])
+        gap = difference(state.tree.label_of(columns), codes, group, kind, rows.weight)  # type: ignore[arg-type]
+        details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
+        report = FitReport(
+            state.status, state.value / total, state.bound / total, clock.seconds,
+            tuple(value / total for value in state.trace), details,
+        )  # fmt: skip
+        attributes = {"difference_": gap}
+        return Solved(state.tree.code_tree(splits), label, report, attributes=attributes)
+
+
+def checked_group(group: Any, training: Training) -> NDArray[Any]:
+    """The group of each training row (N,)."""
+    if group is None:
+        raise InvalidParameterError("group must say which group each row belongs to, got None")
+    values = np.asarray(group)
+    if values.shape != (training.n_given,):
+        raise InvalidSurvivalDataError(
+            f"group must have one entry for each row of X, ({training.n_given},), got {values.shape}"
+        )
+    missing = values != values if values.dtype.kind in "fO" else np.zeros(len(values), bool)
+    if missing.any():
+        raise InvalidSurvivalDataError(f"group must not be missing, got nan at row {int(missing.argmax())}")
+    return values[training.kept]
