@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.data.binarize import Binarizer
