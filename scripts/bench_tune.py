@@ -52,7 +52,7 @@ def sweep() -> None:
         print(result.summary())
 
 
-def workers(repeats: int) -> None:
+def workers(repeats: int, trials: int) -> None:
     """One worker against two, as separate commands on one journal."""
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "gbsg2.csv"
@@ -64,7 +64,7 @@ def workers(repeats: int) -> None:
             for count in (1, 2):
                 out = Path(folder) / "out"
                 shutil.rmtree(out, ignore_errors=True)
-                wall, cpu = _together(table, out, count)
+                wall, cpu = _together(table, out, count, trials)
                 seconds[count].append(wall)
                 busy[count].append(cpu)
                 print(f"workers: {count}: {wall:.1f} s, busiest process {cpu:.1f} s of CPU", flush=True)
@@ -73,10 +73,10 @@ def workers(repeats: int) -> None:
         print(f"workers: {name}, median of {repeats}: 1: {one:.1f} s, 2: {two:.1f} s, factor {one / two:.2f}")
 
 
-def _together(table: Path, out: Path, count: int) -> tuple[float, float]:
+def _together(table: Path, out: Path, count: int, trials: int) -> tuple[float, float]:
     """Until as many equal commands have finished a study together: seconds, and CPU seconds of the busiest."""
     command = [sys.executable, "-m", "softsurv.cli", "tune", str(table), "--time", "time", "--event", "event"]
-    command += ["--trials", str(WORKER_TRIALS), "--sampler", "random", "--out", str(out), "--no-progress"]
+    command += ["--trials", str(trials), "--sampler", "random", "--out", str(out), "--no-progress"]
     command += ["--set", *WORKER_SPACE]
     started = time.perf_counter()
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(count)]
@@ -111,10 +111,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=("sweep", "workers", "storage"))
     parser.add_argument("--repeats", type=int, default=3, help="of the comparison of workers")
+    parser.add_argument("--trials", type=int, default=WORKER_TRIALS, help=f"of the same (default: {WORKER_TRIALS})")
     options = parser.parse_args()
     if options.only in (None, "storage"):
         storage()
     if options.only in (None, "sweep"):
         sweep()
     if options.only in (None, "workers"):
-        workers(options.repeats)
+        workers(options.repeats, options.trials)

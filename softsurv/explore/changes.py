@@ -23,7 +23,8 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
     tree : fitted tree
     row : DataFrame of one row, Series or dict
     data : table, optional
-        Widens the ranges of the features beyond training, and gives them where the tree keeps none.
+        Widens the ranges of the features. An optimal tree keeps no ranges: without ``data`` they reach from the
+        row's value just beyond the tree's thresholds.
 
     Returns
     -------

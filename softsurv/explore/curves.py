@@ -231,7 +231,9 @@ def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None =
     return pd.DataFrame(values, index=_index_of(X), columns=pd.Index(grid, name="time"))
 
 
-def prediction_frame(tree: Any, X: Any, times: ArrayLike = (), horizon: float | None = None) -> pd.DataFrame:
+def prediction_frame(
+    tree: Any, X: Any, times: ArrayLike = (), horizon: float | None = None, quantiles: ArrayLike = ()
+) -> pd.DataFrame:
     """What people ask of a prediction, one row per subject.
 
     Parameters
@@ -241,12 +243,14 @@ def prediction_frame(tree: Any, X: Any, times: ArrayLike = (), horizon: float | 
     times : array_like (T,)
         Adds a column ``S(t)`` for each.
     horizon : float, optional
-        End of the restricted mean.
+        End of the restricted mean; the last event time in training by default.
+    quantiles : array_like
+        Adds a column ``q(p)`` for each: the time by which a share ``p`` has had the event.
 
     Returns
     -------
     DataFrame
-        ``leaf``, ``risk``, ``median``, ``first_quartile`` (a quarter has had the event), ``expectation``.
+        ``leaf``, ``risk``, ``first_quartile`` (a quarter has had the event), ``median``, ``expectation``.
     """
     end = float(default_times(tree, horizon=horizon)[-1])
     frame = pd.DataFrame(
@@ -259,6 +263,8 @@ def prediction_frame(tree: Any, X: Any, times: ArrayLike = (), horizon: float | 
         },
         index=_index_of(X),
     )
+    for share in np.atleast_1d(np.asarray(quantiles, dtype=float)):
+        frame[f"q({share:g})"] = tree.predict_quantile(X, share)
     grid = np.atleast_1d(np.asarray(times, dtype=float))
     if grid.size:
         survival = tree.predict_survival_function(X, times=grid)

@@ -11,12 +11,16 @@ import torch
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import FloatArray, default_times, leaf_kaplan_meier, steps
+from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import leaf_style, unit_of, with_unit
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import median
+
+BEYOND = 0.01
+"""Share of a range by which values beyond a question's threshold are taken to occur."""
 
 LINE = 40
 """Characters of a line of a rule."""
@@ -88,15 +92,27 @@ def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
             found.append({"name": name, "levels": list(levels), "low": 0, "high": 1})
             continue
         values = X[name].astype(float)
-        trained = [column.to_units(v) for column in own if column.kind == "number" for v in (0.0, 1.0)]
-        if view.preprocessor is None:
-            trained = []
-        low, high = float(np.nanmin([*values, *trained])), float(np.nanmax([*values, *trained]))
+        low, high = _range(view, name, values.to_numpy())
         whole = bool((values.dropna() % 1 == 0).all())
         found.append(
             {"name": name, "levels": None, "low": low, "high": high, "step": 1 if whole else (high - low) / 200}
         )
     return found
+
+
+def _range(view: TreeView, source: str, values: FloatArray) -> tuple[float, float]:
+    """Range of a number over these rows and what the tree knows of training: its scale, or the questions it asks."""
+    if view.preprocessor is not None:
+        own = [c for c in view.columns if c.source == source and c.kind == "number"]
+        known = [column.to_units(v) for column in own for v in (0.0, 1.0)]
+    else:
+        splits = [node.split for node in view.branches if isinstance(node.split, QuestionSplit)]
+        known = [s.rule.threshold for s in splits if s.source.name == source and not s.rule.levels]
+    low, high = float(np.nanmin([*values, *known])), float(np.nanmax([*values, *known]))
+    if view.preprocessor is None and known:  # both answers to a question were given in training
+        beyond = BEYOND * (high - low or 1.0)
+        low, high = min(low, min(known) - beyond), max(high, max(known) + beyond)
+    return low, high
 
 
 def fills_of(view: TreeView) -> dict[str, Any]:

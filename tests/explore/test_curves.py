@@ -72,7 +72,9 @@ def test_survival_frame_keeps_index_and_times(gbsg2):
 
 def test_prediction_frame_holds_what_the_estimator_says(gbsg2):
     X = gbsg2.test.X.iloc[:5]
-    frame = prediction_frame(gbsg2.tree, X, times=[365], horizon=1000)
+    frame = prediction_frame(gbsg2.tree, X, times=[365], horizon=1000, quantiles=[0.5, 0.9])
+    np.testing.assert_array_equal(frame["q(0.5)"], frame["median"])
+    np.testing.assert_array_equal(frame["q(0.9)"], gbsg2.tree.predict_quantile(X, 0.9))
     np.testing.assert_array_equal(frame["median"], gbsg2.tree.predict_median(X))
     np.testing.assert_array_equal(frame["expectation"], gbsg2.tree.predict_expectation(X, 1000))
     assert (frame["first_quartile"] <= frame["median"]).all()

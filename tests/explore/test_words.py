@@ -112,6 +112,19 @@ def test_what_sets_rows_apart_reads_well(mixed):
     assert words["difference"].str.fullmatch(r"[+-]\d+\.\d\d").all()
 
 
+def test_an_optimal_tree_needs_no_data_for_its_crossings(uneven):
+    wide, narrow = [
+        {
+            (c.feature, c.leaf)
+            for k in (3, 50)
+            for c in crossings(uneven.tree, uneven.data.X.iloc[[k]], *more).itertuples()
+        }
+        for more in ((uneven.data,), ())
+    ]
+    assert narrow == wide
+    assert narrow
+
+
 def test_crossings_of_an_optimal_tree(uneven):
     found = 0
     for k in range(0, uneven.data.n, 40):
