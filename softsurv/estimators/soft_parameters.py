@@ -105,7 +105,10 @@ def settings_of(p: Any, start_depth: int | None = None) -> FitSettings:
     training = _training(p)
     open_penalties = [name for name in ("l2", "shrinkage", "routing_l2") if getattr(p, name) is None]
     if depth is None or (open_penalties and not (depth == 0 and p.l2 is not None)):
-        return FitSettings(None, _grid(p, depth), (family,), family_settings, _kinds(p), training, 0.0)
+        grid = _grid(p, depth)
+        if p.max_iter is None and p.solver == "lbfgs":
+            training = grid.training  # what was validated: more rounds fit closer and predict no better
+        return FitSettings(None, grid, (family,), family_settings, _kinds(p), training, 0.0)
     given = Candidate(family.name, depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
     return FitSettings(given, None, (family,), family_settings, _kinds(p), training, 0.0)
 

@@ -1,0 +1,38 @@
+"""How validation chooses: the usual ridge unless another is surely better, the shallowest depth that is good enough."""
+
+import pytest
+import torch
+
+from softsurv.soft.selection import Candidate, Trial, _simplest_good, _usual_unless_worse
+
+NOISE = torch.tensor([-0.02, -0.01, 0.0, 0.01, 0.02])  # standard error over the five folds 0.007
+
+
+def trial(loss, ridge=0.3, depth=0, noise=0.0):
+    """Held-out losses around ``loss``; ``noise`` scales what the fold adds."""
+    return Trial(Candidate("loglogistic", depth, ridge), loss + noise * NOISE)
+
+
+def test_the_usual_ridge_stays_where_the_folds_do_not_tell():
+    singles = [trial(1.01, 0.1, noise=1.0), trial(1.01, 0.3, noise=1.0), trial(1.0, 1.0)]
+    assert _usual_unless_worse(singles, 2.0).candidate.ridge == 0.3
+
+
+@pytest.mark.parametrize("better", [0.03, 1.0])
+def test_another_ridge_wins_where_it_is_better_for_sure(better):
+    singles = [trial(1.05, ridge, noise=1.0) for ridge in (0.03, 0.3, 1.0) if ridge != better] + [trial(1.0, better)]
+    assert _usual_unless_worse(singles, 2.0).candidate.ridge == better
+
+
+def test_no_ridge_at_all_is_a_choice_like_others():
+    assert _usual_unless_worse([trial(1.0, 0.0)], 2.0).candidate.ridge == 0.0
+
+
+def test_a_deeper_tree_must_be_better_for_sure():
+    assert _simplest_good([trial(1.01, noise=1.0), trial(1.0, depth=1)], 2.0).depth == 0
+    assert _simplest_good([trial(1.05, noise=1.0), trial(1.0, depth=1)], 2.0).depth == 1
+
+
+def test_between_good_depths_the_shallowest():
+    trials = [trial(1.05, noise=1.0), trial(1.01, depth=2, noise=1.0), trial(1.0, depth=3)]
+    assert _simplest_good(trials, 2.0).depth == 2
