@@ -6,28 +6,37 @@ data (last two columns: event, time) given by --data or by $SOFTSURV_DATA/osst:
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py speed       # the 24 cases of the speed target
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py agreement   # 13 data sets, depths 2 to 5: same objective?
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py scale       # 15 binary features, up to a million rows
+    OMP_NUM_THREADS=1 python scripts/bench_ibs.py ablation    # each bound off
+    OMP_NUM_THREADS=1 python scripts/bench_ibs.py jobs        # two threads
 
 `osst` counts a single leaf as depth 1, so its depth_budget is our depth + 1. It runs in a process of its own for
 every fit, because a second fit in one process aborts; its import is not timed. Two times of it are shown: the call
-of ``fit`` (as ours: data in, tree out) and the seconds it reports for the search alone.
+of ``fit`` (as ours: data in, tree out) and the seconds it reports for the search alone. Times of fits are CPU seconds
+of the process, so that other work on the machine counts little; the least of interleaved runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _machine import as_markdown, machine_line
 
+from softsurv.exact.ibs_bounds import IbsBounds
 from softsurv.exact.ibs_solve import IbsSolution, solve_ibs
+from softsurv.exact.ibs_warm_up import ready
 from softsurv.results import Status
 
 MIN_ROWS = 7
@@ -59,10 +68,10 @@ event, y = (pd.DataFrame(table.iloc[:, k].to_numpy()) for k in (-2, -1))
 model = OSST({"regularization": job["complexity"], "depth_budget": job["depth"] + 1 if job["depth"] else 0,
               "minimum_captured_points": job["min_rows"], "look_ahead": True, "model_limit": 1,
               "time_limit": job["time_limit"]})
-start = time.perf_counter()
+start = time.process_time()
 model.fit(table.iloc[:, :-2], event.astype(int), y)
-wall = time.perf_counter() - start
-print(json.dumps({"wall": wall, "search": model.time, "loss": model.reported_loss, "lower": model.lb,
+cpu = time.process_time() - start
+print(json.dumps({"cpu": cpu, "search": model.time, "loss": model.reported_loss, "lower": model.lb,
                   "upper": model.ub, "leaves": model.leaves(), "timeout": model.timeout}))
 """
 
@@ -98,82 +107,106 @@ def run_osst(folder: Path, name: str, depth: int, complexity: float, time_limit:
 
 
 def run_ours(data: tuple, depth: int | None, complexity: float, **options) -> tuple[IbsSolution, float]:
-    """One fit of ours and its wall-clock seconds."""
+    """One fit of ours and its CPU seconds."""
     x, y, event = data
-    start = time.perf_counter()
+    start = time.process_time()
     solution = solve_ibs(x, y, event, complexity=complexity, max_depth=depth, min_samples_leaf=MIN_ROWS, **options)
-    return solution, time.perf_counter() - start
-
-
-def warm_up() -> None:
-    """Load the compiled kernels, so that no timing holds their compilation."""
-    rng = np.random.default_rng(0)
-    x, y, event = rng.integers(0, 2, (200, 6)), rng.integers(1, 9, 200).astype(float), rng.random(200) < 0.7
-    for leaf in ("km", "ipcw"):
-        solve_ibs(x, y, event, max_depth=3, complexity=0.001, leaf=leaf)
-    solve_ibs(x, rng.random(200), event, max_depth=3, complexity=0.001)
+    return solution, time.process_time() - start
 
 
 def speed(folder: Path, repeats: int) -> None:
     """The speed target: depths 3 and 4, complexity 0.01 and 0.0025; the least of some runs, interleaved."""
-    print("data set      depth  lambda   ours s  osst fit s  osst search s  fit x  search x  objective  difference")
-    ratios, search_ratios, slower = [], [], []
-    for name in SPEED_SETS:
-        data = load(folder, name)
-        for depth in (3, 4):
-            for complexity in (0.01, 0.0025):
-                ours, theirs, search = [], [], []
-                for _ in range(repeats):
-                    answer = run_osst(folder, name, depth, complexity, 600)
-                    if answer is None:
-                        continue
-                    theirs.append(answer["wall"])
-                    search.append(answer["search"])
-                    for _ in range(3):
-                        solution, seconds = run_ours(data, depth, complexity)
-                        ours.append(seconds)
-                if not theirs:
-                    print(f"{name:12s} {depth:6d} {complexity:7g} the reference failed")
-                    continue
-                a, b, c = min(ours), min(theirs), min(search)
-                ratios.append(b / a)
-                search_ratios.append(max(c, 0.0005) / a)
-                slower.append(a - b)
-                print(
-                    f"{name:12s} {depth:6d} {complexity:7g} {a:8.4f} {b:11.4f} {c:14.4f} {b / a:6.1f} "
-                    f"{c / a:9.1f} {solution.report.objective:10.7f} "
-                    f"{solution.report.objective - answer['upper']:+.1e}",
-                    flush=True,
-                )
-    print(f"geometric mean speed-up: {geometric_mean(ratios):.1f} on fit, {geometric_mean(search_ratios):.1f} ", end="")
-    print(f"on its search alone; worst case slower by {1e3 * max(slower):.1f} ms (negative: faster everywhere)")
+    table, faster = [], []
+    for name, depth, complexity in itertools.product(SPEED_SETS, (3, 4), (0.01, 0.0025)):
+        data, ours, answers = load(folder, name), [], []
+        for _ in range(repeats):
+            answers.append(run_osst(folder, name, depth, complexity, 600))
+            ours += [run_ours(data, depth, complexity) for _ in range(3)]
+        answers = [answer for answer in answers if answer is not None]
+        row = {"set": name, "depth": depth, "lambda": complexity}
+        if not answers:
+            table.append(row | {"ours (s)": "the reference failed"})
+            continue
+        mine, theirs = min(seconds for _, seconds in ours), min(answer["cpu"] for answer in answers)
+        searched = min(answer["search"] for answer in answers)
+        objective = ours[0][0].report.objective
+        faster.append((theirs / mine, max(searched, 0.0005) / mine, mine - theirs))
+        table.append(
+            row
+            | {"ours (s)": f"{mine:.4f}", "osst, fit (s)": f"{theirs:.4f}", "osst, search (s)": f"{searched:.4f}"}
+            | {"times faster": f"{theirs / mine:.1f}", "than its search": f"{searched / mine:.1f}"}
+            | {"objective": f"{objective:.7f}", "difference": f"{objective - answers[0]['upper']:+.1e}"}
+        )
+        print(table[-1], file=sys.stderr, flush=True)
+    print(as_markdown(pd.DataFrame(table)))
+    fit, search, slower = zip(*faster, strict=True)
+    print(f"\ngeometric mean speed-up: {geometric_mean(fit):.1f} on fit, {geometric_mean(search):.1f} on its search;")
+    print(f"worst case slower by {1e3 * max(slower):.1f} ms (negative: faster everywhere)")
 
 
 def agreement(folder: Path, names: list[str], time_limit: float, complexities: list[float], depths: list[int]) -> None:
     """Objectives of both, where the reference ends in time."""
-    print("data set      depth   lambda  status      ours        osst       difference  leaves  ours s  osst s")
-    worst, cases, unfinished = 0.0, 0, 0
-    for name in names:
+    table, differences = [], []
+    for name, depth, complexity in itertools.product(names, depths, complexities):
+        answer = run_osst(folder, name, depth, complexity, time_limit)
+        solution, seconds = run_ours(load(folder, name), depth, complexity, time_limit=time_limit)
+        report = solution.report
+        row = {"set": name, "depth": depth, "lambda": complexity, "ours": f"{report.objective:.8f}"}
+        row |= {"status": report.status.value, "leaves": report.details["n_leaves"], "ours (s)": f"{seconds:.2f}"}
+        if answer is None:
+            row |= {"osst": "did not end", "difference": "", "osst (s)": ""}
+        else:
+            difference = report.objective - answer["upper"]
+            if report.status is Status.OPTIMAL:
+                differences.append(difference)
+            row |= {"osst": f"{answer['upper']:.8f}", "difference": f"{difference:+.1e}"}
+            row |= {"osst (s)": f"{answer['cpu']:.2f}"}
+        table.append(row)
+        print(row, file=sys.stderr, flush=True)
+    print(as_markdown(pd.DataFrame(table)))
+    worst = max(map(abs, differences), default=0.0)
+    print(f"\n{len(differences)} cases ended in both, largest difference {worst:.1e}")
+
+
+ABLATION = (("gbsg2", 5, 0.0025), ("aids", 4, 0.0025), ("credit", 4, 0.01), ("churn", 4, 0.0025))
+
+
+def ablation(folder: Path) -> None:
+    """What each bound is worth."""
+    table = []
+    for name, depth, complexity in ABLATION:
+        settings = {"everything on": IbsBounds()}
+        settings |= {f"no {field.name}": IbsBounds(**{field.name: False}) for field in fields(IbsBounds)}
+        for label, bounds in settings.items():
+            runs = [run_ours(load(folder, name), depth, complexity, bounds=bounds, time_limit=60.0) for _ in range(2)]
+            report = runs[0][0].report
+            row = {"case": f"{name}, depth {depth}, lambda {complexity:g}", "switch": label}
+            row |= {
+                "CPU (s)": f"{min(seconds for _, seconds in runs):.3f}",
+                "subproblems": report.details["subproblems"],
+            }
+            table.append(row | {"status": report.status.value, "objective": f"{report.objective:.8f}"})
+            print(table[-1], file=sys.stderr, flush=True)
+    print(as_markdown(pd.DataFrame(table)))
+
+
+def jobs(folder: Path, repeats: int) -> None:
+    """One and two threads: wall-clock and CPU seconds."""
+    table = []
+    for name, depth, complexity in (("credit", 4, 0.0025), ("churn", 5, 0.0025)):
         data = load(folder, name)
-        for depth in depths:
-            for complexity in complexities:
-                answer = run_osst(folder, name, depth, complexity, time_limit)
-                solution, seconds = run_ours(data, depth, complexity, time_limit=time_limit)
-                report = solution.report
-                row = f"{name:12s} {depth:6d} {complexity:8g}  {report.status.value:10s} {report.objective:.8f}"
-                if answer is None:
-                    unfinished += 1
-                    print(f"{row}  (did not end) {report.details['n_leaves']:21d} {seconds:7.2f}", flush=True)
-                    continue
-                difference = report.objective - answer["upper"]
-                if report.status is Status.OPTIMAL:
-                    cases, worst = cases + 1, max(worst, abs(difference))
-                print(
-                    f"{row}  {answer['upper']:.8f}  {difference:+.1e}  {report.details['n_leaves']:8d} "
-                    f"{seconds:7.2f} {answer['wall']:7.2f}",
-                    flush=True,
-                )
-    print(f"{cases} cases ended in both, largest difference {worst:.1e}; the reference did not end in {unfinished}")
+        best = {1: [math.inf, math.inf], 2: [math.inf, math.inf]}
+        plans = {}
+        for _, n in itertools.product(range(repeats), (1, 2)):
+            begin = time.perf_counter()
+            solution, cpu = run_ours(data, depth, complexity, n_jobs=n)
+            plans[n] = solution.plan
+            best[n] = [min(best[n][0], time.perf_counter() - begin), min(best[n][1], cpu)]
+        row = {"set": name, "depth": depth, "lambda": complexity}
+        for n, (wall, cpu) in best.items():
+            row |= {f"wall, {n} (s)": f"{wall:.3f}", f"CPU, {n} (s)": f"{cpu:.3f}"}
+        table.append(row | {"speed-up": f"{best[1][0] / best[2][0]:.2f}", "same tree": plans[1] == plans[2]})
+    print(as_markdown(pd.DataFrame(table)))
 
 
 def synthetic_rows(n: int, n_times: int | None, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -193,18 +226,19 @@ def synthetic_rows(n: int, n_times: int | None, seed: int = 0) -> tuple[np.ndarr
 
 def scale(sizes: list[int]) -> None:
     """Seconds and peak memory against rows, for few, many and all-distinct times; depth 5, complexity 0.01."""
-    print("rows       distinct times  status     seconds  CPU s  objective  leaves  peak GiB (the process so far)")
+    table = []
     for n, n_times in cases_of(sizes):
         x, y, event = synthetic_rows(n, n_times)
-        before = time.process_time()
-        solution, seconds = run_ours((x, y, event), 5, 0.01)
-        cpu = time.process_time() - before
+        begin = time.perf_counter()
+        solution, cpu = run_ours((x, y, event), 5, 0.01)
+        wall = time.perf_counter() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(
-            f"{n:10d} {np.unique(y).size:14d}  {solution.report.status.value:8s} {seconds:9.2f} "
-            f"{cpu:6.2f} {solution.report.objective:10.6f} {solution.report.details['n_leaves']:7d} {peak:8.2f}",
-            flush=True,
-        )
+        report = solution.report
+        row = {"rows": n, "distinct times": np.unique(y).size, "status": report.status.value}
+        row |= {"wall (s)": f"{wall:.2f}", "CPU (s)": f"{cpu:.2f}", "objective": f"{report.objective:.6f}"}
+        table.append(row | {"leaves": report.details["n_leaves"], "peak of the process so far (GiB)": f"{peak:.2f}"})
+        print(table[-1], file=sys.stderr, flush=True)
+    print(as_markdown(pd.DataFrame(table)))
 
 
 def cases_of(sizes: list[int]) -> Iterator[tuple[int, int | None]]:
@@ -214,13 +248,13 @@ def cases_of(sizes: list[int]) -> Iterator[tuple[int, int | None]]:
             yield n, n_times
 
 
-def geometric_mean(values: list[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
+def geometric_mean(values: Iterable[float]) -> float:
+    return float(np.exp(np.mean(np.log(list(values)))))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["speed", "agreement", "scale"])
+    parser.add_argument("what", choices=["speed", "agreement", "scale", "ablation", "jobs"])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SOFTSURV_DATA", "data")) / "osst")
     parser.add_argument("--repeats", type=int, default=2, help="runs of the reference per case")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per fit in 'agreement'")
@@ -229,13 +263,18 @@ def main() -> None:
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
     options = parser.parse_args()
-    warm_up()
+    print(machine_line() + "\n", flush=True)
+    ready()
     if options.what == "speed":
         speed(options.data, options.repeats)
     elif options.what == "agreement":
         agreement(options.data, options.sets, options.time_limit, options.complexity, options.depths)
-    else:
+    elif options.what == "scale":
         scale(options.rows)
+    elif options.what == "ablation":
+        ablation(options.data)
+    else:
+        jobs(options.data, options.repeats)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ interrupted run goes on where it stopped.
     python scripts/reproduce_osst.py models      # Tables 6 and 7: Cox, forest, boosting
     python scripts/reproduce_osst.py guess       # Appendix J: reference-model bounds
     python scripts/reproduce_osst.py leaves      # ours: Kaplan-Meier against score-minimising leaf curves, five folds
-    python scripts/reproduce_osst.py all --quick # a few minutes
+    python scripts/reproduce_osst.py all --quick --time-limit 10   # three complexities, an hour
+
+Every part prints a Markdown table. Seconds are CPU seconds of the process, which takes one thread.
 
 IBS ratio = 1 - IBS(tree) / IBS(one Kaplan-Meier curve) (eq. 14). On test rows G and all curves are those of training.
 Where the paper gives no seed, folds and halves are ours. `greedy` stands in for RPART: the same splitting rule
@@ -27,9 +29,11 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from _machine import as_markdown, machine_line
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sksurv.ensemble import GradientBoostingSurvivalAnalysis, RandomSurvivalForest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
@@ -83,6 +87,7 @@ SETTINGS = {  # tree: (complexity, depth); cox: ridge; forest and boosting: feat
     "maintenance": {"tree": (0.0001, 5), "cox": 1.0, "forest": ("log2", 50, 3), "boosting": ("log2", 500, 3)},
     "servo": {"tree": (0.01, 4), "cox": 1.0, "forest": ("log2", 500, 3), "boosting": ("log2", 200, 6)},
 }
+PEER_TREES = ("scikit-survival", "greedy (RPART's rule)")
 GUESSED = {"churn": (6, 0.0025), "employee": (6, 0.01), "servo": (5, 0.01), "sync": (5, 0.01)}
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -146,14 +151,17 @@ def ratio_of_leaves(train: Data, test: Data, leaf_train: np.ndarray, leaf_test: 
 
 def our_tree(train: Data, test: Data, depth: int | None, complexity: float, limit: float, leaf: str = "km") -> dict:
     """An optimal tree: leaves, status, seconds, ratios."""
+    start = time.process_time()
     solution = solve_ibs(
         *train, complexity=complexity, max_depth=depth, min_samples_leaf=MIN_ROWS, time_limit=limit, leaf=leaf
     )
+    seconds = time.process_time() - start
     leaf_test = assign_leaves(solution.plan, test[0])
     return {
         "leaves": len(solution.survival),
         "status": solution.report.status.value,
-        "seconds": solution.report.seconds,
+        "seconds": seconds,
+        "gap": float(solution.report.gap),
         "objective": float(solution.report.objective),
         "train": ratio_of_leaves(train, train, solution.leaf_of_row, solution.leaf_of_row, leaf),
         "test": ratio_of_leaves(train, test, solution.leaf_of_row, leaf_test, leaf),
@@ -226,9 +234,9 @@ def peer(kind: str, train: Data, test: Data, setting) -> dict:
         model = GradientBoostingSurvivalAnalysis(
             n_estimators=trees, max_depth=depth, max_features=features, random_state=2023
         )
-    start = time.perf_counter()
+    start = time.process_time()
     model.fit(train[0].astype(float), Surv.from_arrays(train[2], train[1]))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     on_train, on_test = (ratio(train, part, curves(model, part)) for part in (train, test))
     return {"seconds": seconds, "train": on_train, "test": on_test}
 
@@ -244,9 +252,9 @@ def curves(model, data: Data) -> np.ndarray:
     return np.clip(out, 0.0, 1.0)
 
 
-def times(options, results: Results) -> None:
+def times(options, results: Results) -> list[dict]:
     """Appendix H without a reference model: mean seconds over the complexities, printed beside it."""
-    print("data set      depth   printed s    ours s (mean)   ended   complexities")
+    table = []
     for name, printed in chosen(options, PRINTED_TIMES):
         data = load(options.data, name)
         for depth, seconds in zip(range(2, 2 + options.depths), printed, strict=False):
@@ -259,12 +267,14 @@ def times(options, results: Results) -> None:
             ]
             ended = sum(case["status"] == "optimal" for case in cases)
             mean = np.mean([case["seconds"] for case in cases])
-            print(f"{name:12s} {depth:6d} {seconds:11.3f} {mean:15.3f} {ended:7d}/{len(cases)}", flush=True)
+            row = {"set": name, "rows": len(data[1]), "columns": data[0].shape[1], "depth": depth}
+            table.append(row | {"printed (s)": seconds, "ours (s)": f"{mean:.3f}", "ended": f"{ended} of {len(cases)}"})
+    return table
 
 
-def frontier(options, results: Results) -> None:
+def frontier(options, results: Results) -> list[dict]:
     """Figure 1: training ratio against leaves, depth 5; the others with as many leaves as ours."""
-    print("data set      leaves   ours (optimal for its lambda)   scikit-survival   greedy (RPART rule)")
+    table = []
     for name in options.sets or ("veterans", "aids_death", "uissurv"):
         data = load(options.data, name)
         shown = set()
@@ -275,16 +285,18 @@ def frontier(options, results: Results) -> None:
                 continue
             shown.add(ours["leaves"])
             other, greedy = (tree(data, data, 5, ours["leaves"]) for tree in (sksurv_tree, greedy_tree))
-            print(
-                f"{name:12s} {ours['leaves']:7d} {ours['train']:12.4f} ({ours['status']:10s})"
-                f" {other['train']:19.4f} ({other['leaves']}) {greedy['train']:12.4f} ({greedy['leaves']})",
-                flush=True,
-            )
+            row = {"set": name, "lambda": c, "leaves": ours["leaves"], "ours": f"{ours['train']:.4f}"}
+            row |= {"status": ours["status"], "gap": f"{ours['gap']:.4f}"}
+            row |= {
+                label: f"{t['train']:.4f} ({t['leaves']})" for label, t in zip(PEER_TREES, (other, greedy), strict=True)
+            }
+            table.append(row)
+    return table
 
 
-def folds(options, results: Results) -> None:
+def folds(options, results: Results) -> list[dict]:
     """Appendix F: five folds; medians of the test ratio by depth, each method with the same number of leaves."""
-    print("data set      depth   lambda   leaves   ours train   ours test   scikit-survival test   greedy test")
+    table = []
     for name in options.sets or FOLD_SETS:
         data = load(options.data, name)
         for depth in range(2, 2 + min(options.depths, 4)):
@@ -296,14 +308,20 @@ def folds(options, results: Results) -> None:
                     )
                     for fold, (a, b) in enumerate(five_folds(data))
                 ]
-                names = ("leaves", "train", "test", "sk", "greedy")
-                middle = [float(np.median([case[k] for case in cases])) for k in names]
-                if middle[0] > 1:
-                    print(
-                        f"{name:12s} {depth:6d} {c:8g} {middle[0]:8.0f} {middle[1]:12.4f} {middle[2]:11.4f}"
-                        f" {middle[3]:22.4f} {middle[4]:13.4f}",
-                        flush=True,
-                    )
+                middle = {
+                    k: float(np.median([case[k] for case in cases]))
+                    for k in ("leaves", "train", "test", "sk", "greedy")
+                }
+                if middle["leaves"] == 1:
+                    continue
+                ended = sum(case["status"] == "optimal" for case in cases)
+                row = {"set": name, "depth": depth, "lambda": c, "leaves": round(middle["leaves"])}
+                row |= {f"ours, {part}": f"{middle[part]:.4f}" for part in ("train", "test")}
+                row |= {
+                    f"{label}, test": f"{middle[k]:.4f}" for label, k in zip(PEER_TREES, ("sk", "greedy"), strict=True)
+                }
+                table.append(row | {"ended": f"{ended} of {len(cases)}"})
+    return table
 
 
 def three_trees(train: Data, test: Data, depth: int, complexity: float, limit: float) -> dict:
@@ -314,9 +332,9 @@ def three_trees(train: Data, test: Data, depth: int, complexity: float, limit: f
     return ours | {name: tree(train, test, depth, leaves)["test"] for name, tree in others.items()}
 
 
-def models(options, results: Results) -> None:
+def models(options, results: Results) -> list[dict]:
     """Tables 6 and 7: half the rows for training, the paper's settings."""
-    print("data set      model      printed train, test     ours train, test     seconds")
+    table = []
     for name in options.sets or FOLD_SETS:
         data = load(options.data, name)
         a, b = train_test_split(np.arange(data[1].size), test_size=0.5, random_state=2023, stratify=data[2])
@@ -333,47 +351,49 @@ def models(options, results: Results) -> None:
                     return peer(kind, train, test, setting)
 
             case = results.get(f"models {name} {kind} {options.time_limit:g}", work)
-            printed = PRINTED_MODELS[name][kind]
-            print(
-                f"{name:12s} {kind:10s} {printed[0]:8.3f} {printed[1]:8.3f} {case['train']:14.3f} {case['test']:8.3f}"
-                f" {case['seconds']:12.2f} {case.get('status', '')}",
-                flush=True,
-            )
+            row = {"set": name, "model": kind}
+            for at, part in enumerate(("train", "test")):
+                row |= {f"{part}, printed": PRINTED_MODELS[name][kind][at], f"{part}, here": f"{case[part]:.3f}"}
+            table.append(row | {"seconds": f"{case['seconds']:.2f}", "status": case.get("status", "")})
+    return table
 
 
-def guess(options, results: Results) -> None:
-    """Appendix J: with and without a forest's bound (100 trees of depth 9); seconds include the forest."""
-    print("data set  depth  lambda   plain s  status      objective | forest s  guessed s  status  objective  distance")
-    for name, (depth, c) in GUESSED.items():
-        if options.sets and name not in options.sets:
-            continue
+def guess(options, results: Results) -> list[dict]:
+    """Appendix J: with and without a forest's bound (100 trees of depth 9)."""
+    table = []
+    for name, (depth, c) in chosen(options, GUESSED):
         data = load(options.data, name)
         key = f"guess {name} {depth} {c:g} {options.time_limit:g}"
         case = results.get(key, lambda d=data, depth=depth, c=c: guess_case(d, depth, c, options.time_limit))
-        print(
-            f"{name:9s} {depth:5d} {c:7g} {case['plain_seconds']:9.2f}  {case['plain_status']:10s} "
-            f"{case['plain_objective']:.6f} | {case['forest_seconds']:8.2f} {case['guessed_seconds']:10.2f}  "
-            f"{case['guessed_status']} {case['guessed_objective']:.6f} {case['guaranteed_distance']:9.6f}",
-            flush=True,
-        )
+        row = {"set": name, "depth": depth, "lambda": c}
+        for kind in ("plain", "guessed"):
+            row |= {
+                f"{kind} (s)": f"{case[f'{kind}_seconds']:.2f}",
+                f"{kind}, status": case[f"{kind}_status"],
+                f"{kind}, objective": f"{case[f'{kind}_objective']:.6f}",
+            }
+        row |= {"forest (s)": f"{case['forest_seconds']:.2f}", "forest's loss": f"{case['reference_loss']:.6f}"}
+        table.append(row | {"guaranteed distance": f"{case['guaranteed_distance']:.6f}"})
+    return table
 
 
 def guess_case(data: Data, depth: int, complexity: float, limit: float) -> dict:
     """One data set with and without the reference."""
     shared = {"complexity": complexity, "max_depth": depth, "min_samples_leaf": MIN_ROWS, "time_limit": limit}
-    plain = solve_ibs(*data, **shared)
-    start = time.perf_counter()
-    forest = RandomSurvivalForest(100, max_depth=9, random_state=2023)
-    forest.fit(data[0].astype(float), Surv.from_arrays(data[2], data[1]))
-    reference = curves(forest, data)
-    forest_seconds = time.perf_counter() - start
-    guessed = solve_ibs(*data, reference=reference, **shared)
+    plain, plain_seconds = timed(lambda: solve_ibs(*data, **shared))
+
+    def forest_curves() -> np.ndarray:
+        forest = RandomSurvivalForest(100, max_depth=9, random_state=2023)
+        return curves(forest.fit(data[0].astype(float), Surv.from_arrays(data[2], data[1])), data)
+
+    reference, forest_seconds = timed(forest_curves)
+    guessed, guessed_seconds = timed(lambda: solve_ibs(*data, reference=reference, **shared))
     return {
-        "plain_seconds": plain.report.seconds,
+        "plain_seconds": plain_seconds,
         "plain_status": plain.report.status.value,
         "plain_objective": float(plain.report.objective),
         "forest_seconds": forest_seconds,
-        "guessed_seconds": guessed.report.seconds,
+        "guessed_seconds": guessed_seconds,
         "guessed_status": guessed.report.status.value,
         "guessed_objective": float(guessed.report.objective),
         "guaranteed_distance": float(guessed.report.details["guaranteed_distance"]),
@@ -381,14 +401,20 @@ def guess_case(data: Data, depth: int, complexity: float, limit: float) -> dict:
     }
 
 
-def leaves(options, results: Results) -> None:
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Result and CPU seconds."""
+    start = time.process_time()
+    return work(), time.process_time() - start
+
+
+def leaves(options, results: Results) -> list[dict]:
     """Which leaf curve generalises: Kaplan-Meier or the minimiser of the training score, medians of five folds."""
-    print("data set      depth   lambda   km leaves   km test   ipcw leaves   ipcw test")
+    table = []
     for name in options.sets or (*FOLD_SETS, "gbsg2", "veterans"):
         data = load(options.data, name)
         for c in complexities(options)[1:]:
-            middle = []
-            for leaf in ("km", "ipcw"):
+            row = {"set": name, "depth": 3, "lambda": c}
+            for leaf, label in (("km", "Kaplan-Meier"), ("ipcw", "minimiser")):
                 cases = [
                     results.get(
                         f"leaves {name} 3 {c:g} {leaf} {fold} {options.time_limit:g}",
@@ -396,10 +422,10 @@ def leaves(options, results: Results) -> None:
                     )
                     for fold, (a, b) in enumerate(five_folds(data))
                 ]
-                middle += [float(np.median([case[k] for case in cases])) for k in ("leaves", "test")]
-            km, minimiser = middle[:2], middle[2:]
-            print(f"{name:12s} {3:6d} {c:8g} {km[0]:11.0f} {km[1]:9.4f} ", end="")
-            print(f"{minimiser[0]:13.0f} {minimiser[1]:11.4f}", flush=True)
+                row[f"{label}, leaves"] = round(float(np.median([case["leaves"] for case in cases])))
+                row[f"{label}, test"] = f"{np.median([case['test'] for case in cases]):.4f}"
+            table.append(row)
+    return table
 
 
 def five_folds(data: Data) -> Iterator[tuple[Data, Data]]:
@@ -415,7 +441,7 @@ def chosen(options, table: dict) -> list:
 
 def complexities(options) -> tuple[float, ...]:
     """Complexities asked for, the largest first."""
-    return (0.05, 0.01, 0.0025) if options.quick else COMPLEXITIES
+    return tuple(options.complexity or ((0.05, 0.01, 0.0025) if options.quick else COMPLEXITIES))
 
 
 PARTS = {"times": times, "frontier": frontier, "folds": folds, "models": models, "guess": guess, "leaves": leaves}
@@ -430,10 +456,15 @@ def main() -> None:
     parser.add_argument("--depths", type=int, default=5, help="how many depths from 2 on")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per tree")
     parser.add_argument("--quick", action="store_true", help="three complexities")
+    parser.add_argument("--complexity", type=float, nargs="+", help="complexities, the largest first")
     options = parser.parse_args()
     results = Results(options.out)
+    print(machine_line(), flush=True)
     for name in PARTS if options.part == "all" else [options.part]:
-        PARTS[name](options, results)
+        what = (PARTS[name].__doc__ or "").splitlines()[0]
+        table = PARTS[name](options, results)
+        print(f"\n{what} At most {options.time_limit:g} s of wall-clock time per tree.\n")
+        print(as_markdown(pd.DataFrame(table)), flush=True)
 
 
 if __name__ == "__main__":

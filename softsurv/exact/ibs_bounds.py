@@ -34,12 +34,20 @@ class IbsBounds:
         Theorems B.1, B.3 and B.4: no split, and no depth, that cannot pay for its leaves.
     hierarchical : bool
         Theorems 2.2 and B.6: a child is searched only within what the incumbent leaves of the budget.
+    base_case : bool
+        Solve trees of depth two from all pairs of splits at once rather than split by split.
     """
 
     equivalent_points: bool = True
     look_ahead: bool = True
     splitting: bool = True
     hierarchical: bool = True
+    base_case: bool = True
+
+    @property
+    def base_depth(self) -> int:
+        """Depth of the trees that the compiled base case solves at once."""
+        return 2 if self.base_case else 1
 
 
 def floor_with_split(leaf: float, bound: float, complexity: float, least_leaves: float = 2.0) -> float:

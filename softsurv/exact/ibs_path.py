@@ -46,7 +46,7 @@ class SizePath:
         known = self.cache.get((node.key, depth, leaves))
         if known is None:
             self.search.limits.check(len(self.cache))
-            work = self._shallow if depth <= 2 else self._deep
+            work = self._shallow if depth <= self.search.bounds.base_depth else self._deep
             known = work(node, index, depth, leaves)
             self.cache[node.key, depth, leaves] = known
         return known

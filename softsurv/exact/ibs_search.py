@@ -91,7 +91,7 @@ class Search:
             return entry.value, True
         if entry.lower >= budget:
             return entry.lower, False
-        if depth <= 2:
+        if depth <= self.bounds.base_depth:
             self._solve_shallow(entry, index, depth)
         else:
             self._solve_deep(entry, node, index, depth, budget)

@@ -272,7 +272,7 @@ def test_threads_find_the_same_tree(seed, n, p, depth):
     seed=st.integers(0, 10**6),
     n=st.integers(1, 40),
     depth=st.integers(1, 4),
-    switches=st.tuples(*[st.booleans()] * 4),
+    switches=st.tuples(*[st.booleans()] * 5),
     max_leaves=st.sampled_from([None, 5]),
 )
 def test_switches_do_not_change_the_result(seed, n, depth, switches, max_leaves):
