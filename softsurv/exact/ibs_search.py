@@ -32,6 +32,10 @@ from softsurv.exact.ibs_watch import Limits
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done at the present depth, lower bound, incumbent)."""
 
+DEEPENING = 8
+"""Up to this depth the whole training set is solved depth by depth, so that a limit finds good trees; below the first
+split, and deeper, jumps cost less."""
+
 NOTHING = (0, math.inf)
 """Depth and optimum of a set of rows that is not solved at any depth yet."""
 
@@ -56,6 +60,9 @@ class Search:
     def everyone(self) -> NDArray[np.int64]:
         """Index of all rows."""
         return np.arange(self.rows.weight.size)
+
+    def _is_whole(self, index: NDArray[np.int64]) -> bool:
+        return bool(index.size == self.rows.weight.size)
 
     def entry(self, node: Node, depth: int) -> Entry | None:
         """What is known of a node at a depth; None if it was not visited, or can only be a leaf."""
@@ -116,7 +123,8 @@ class Search:
 
     def _solve_deep(self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Try every first split, best one-split loss first, each child within what is left of the budget."""
-        shallower = depth - 1 if depth <= 4 else (depth + 1) // 2
+        step_by_step = DEEPENING if self._is_whole(index) else 4
+        shallower = depth - 1 if depth <= step_by_step else (depth + 1) // 2
         value, exact = self.solve(node, index, shallower, budget)
         if exact:
             entry.improve(value, self._plan(node, shallower))
@@ -133,7 +141,7 @@ class Search:
 
     def _try_all(self, agenda: Agenda, entry: Entry, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Settle every first split, for the whole training set in several threads."""
-        whole = index.size == self.rows.weight.size
+        whole = self._is_whole(index)
 
         def work(_: int = 0) -> None:
             for position, option in agenda.waiting:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.budget import Budget
-from softsurv.exact.clock import POLL_SECONDS, Clock
+from softsurv.exact.clock import Clock, run_watched
 from softsurv.results import Status
 
 RECURSION_LIMIT = 50_000
@@ -56,23 +55,10 @@ class Limits:
         depth = sys.getrecursionlimit()
         sys.setrecursionlimit(max(depth, RECURSION_LIMIT))
         try:
-            # left in the order: flag raised, threads ended, Ctrl-C given back
-            with Budget() as self.clock.budget, ThreadPoolExecutor(1) as pool:
-                try:
-                    self._look_after(pool, work)
-                finally:
-                    self.stop[0] = 1
+            with Budget() as self.clock.budget:
+                run_watched(work, self.clock, self.stop)
         except Stop as stop:
             return stop.status
         finally:
             sys.setrecursionlimit(depth)
         return Status.OPTIMAL
-
-    def _look_after(self, pool: ThreadPoolExecutor, work: Callable[[], object]) -> None:
-        """Wait for the search; raise the flag when the clock has run out."""
-        self.stop[0] = self.clock.status != Status.OPTIMAL
-        search = pool.submit(work)
-        while not search.done():
-            wait([search], max(min(self.clock.left, POLL_SECONDS), 0.001))
-            self.stop[0] = self.clock.status != Status.OPTIMAL
-        search.result()
