@@ -60,6 +60,9 @@ def test_notebook_runs(path, tmp_path, monkeypatch):
         book, timeout=TIME_LIMIT, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute()
+    for cell in book.cells:
+        if cell.cell_type == "code" and re.search(r"\bplot_\w+\(", cell.source):
+            assert any("image/png" in out.get("data", {}) for out in cell.outputs), cell.source
     said = [out for cell in book.cells if cell.cell_type == "code" for out in cell.outputs]
     assert not [out for out in said if out.output_type == "error"]
     assert not [out.text for out in said if out.output_type == "stream" and out.name == "stderr"]
