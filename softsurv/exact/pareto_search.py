@@ -186,6 +186,11 @@ class ParetoSearch:
             floor[self._first[0]] = -np.inf
         return floor
 
+    def limit_to(self, limit: FloatArray) -> None:
+        """Change the limits (C,) of the constraint for the following calls."""
+        self.limit = np.asarray(limit, dtype=float)
+        self.problem = self.problem._replace(limit=self.limit)
+
     # -- running -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
         """Take a scalarisation for the following calls; the cache of another one is left behind.

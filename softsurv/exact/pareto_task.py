@@ -58,7 +58,7 @@ class ParetoTask:
         Objectives without a preferred direction.
     leaf_points : compiled function (sums (K,), params (L, D, K + 1), out (L, D)) -> None, optional
         Objectives of every label; of an empty leaf they are 0. None where ``params`` are the weights of sums.
-    floor : compiled-free function (sums (G, K), w (D,), params) -> (G,), optional
+    floor : function (sums (G, K), w (D,), params) -> (G,), optional
         For each group of equal rows, what it adds at least to w . objectives of any tree. None: nothing is known
         (for linear tasks it is derived: the best label of each group).
     """
@@ -85,8 +85,9 @@ class ParetoTask:
         if self.leaf_points is None:
             return np.einsum("ldk,gk->gld", params[:, :, :-1], sums) + params[:, :, -1]
         out = np.zeros((len(sums), self.n_labels, self.n_objectives))
+        plain = getattr(self.leaf_points, "py_func", self.leaf_points)
         for leaf, one in zip(np.ascontiguousarray(sums, dtype=float), out, strict=True):
-            self.leaf_points(leaf, params, one)
+            plain(leaf, params, one)
         return out
 
 

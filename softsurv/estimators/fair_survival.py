@@ -1,0 +1,272 @@
+"""OptimalFairSurvivalTree: the survival tree of least deviance whose predictions differ little between groups."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
+from softsurv.estimators.checks import number, whole
+from softsurv.estimators.optimal import OptimalSurvivalTree
+from softsurv.estimators.optimal_parameters import check_parameters
+from softsurv.estimators.optimal_rows import Rows
+from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_dual import constrained_optimum
+from softsurv.exact.pareto_search import ParetoSearch
+from softsurv.exact.pareto_survival import fair_survival_search, fairness_front
+from softsurv.exact.pareto_tree import SplitTree, split_columns
+from softsurv.results import FitReport, Status
+from softsurv.trees.hard_tree import HardTree
+
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class FairRelativeRiskSearch(RelativeRiskSearch):
+    """Relative-risk trees under a limit on the difference of mean predicted survival between groups."""
+
+    def __init__(self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float) -> None:
+        super().__init__(rows, p, "nelson_aalen")
+        self.group, self.hazard_at, self.tolerance = group, self.baseline(times), tolerance
+        self.columns, self.splits = split_columns(rows.codes, rows.binarizer.n_codes, rows.binarizer.nominal)
+
+    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> ParetoSearch:
+        """The search over deviance and differences."""
+        return fair_survival_search(
+            self.columns, self.statistics, self.group, self.rows.weight, self.hazard_at, self.tolerance, depth,
+            leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
+            memory_limit=self.p.memory_limit,
+        )  # fmt: skip
+
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
+        assert depth is not None
+        search = self.pareto(depth, leaves)
+        clock = Clock(seconds)
+        state = constrained_optimum(search, clock)
+        constant = self.search.constant
+        report = FitReport(
+            state.status, state.value + constant, state.bound + constant, clock.seconds,
+            tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
+        )  # fmt: skip
+        return Found(self.hard_tree(state.tree), report, ())
+
+    def hard_tree(self, tree: SplitTree) -> HardTree:
+        """The tree in the data's own units."""
+        return self.tree_of(tree.code_tree(self.splits))
+
+
+class OptimalFairSurvivalTree(OptimalSurvivalTree):
+    """Survival tree of least relative-risk deviance whose mean predicted survival differs little between groups.
+
+    Parameters
+    ----------
+    horizon : float or sequence of float
+        Times at which the mean predicted survival of any two groups may differ by at most ``tolerance``.
+    tolerance : float
+        A difference of probabilities, in [0, 1], on the training rows.
+    max_depth, max_leaves, min_samples_leaf, complexity, thresholds, max_levels, min_share, time_limit, memory_limit
+        As in `OptimalSurvivalTree` with the objective "relative_risk", whose leaves these are.
+
+    Attributes
+    ----------
+    difference_ : ndarray (H,)
+        Largest difference between two groups at each time, on the training rows.
+    groups_ : ndarray (G,)
+    tree_, objective_, lower_bound_, gap_, status_, report_, leaf_table_, feature_importances_, binarizer_
+        As in `OptimalSurvivalTree`.
+
+    Notes
+    -----
+    The constraint is separable, so the tree is optimal under it; `softsurv.exact.pareto_survival` has the proof and
+    says which constraints are not.
+
+    Examples
+    --------
+    >>> from softsurv import load_dataset
+    >>> from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
+    >>> train, _ = load_dataset("gbsg2").split(seed=0)
+    >>> old = train.X["age"] >= 55
+    >>> tree = OptimalFairSurvivalTree(1000.0, 0.001, max_depth=2).fit(train.X, train.y, group=old)
+    >>> bool(tree.difference_[0] <= 0.001), tree.gap_
+    (True, 0.0)
+    """
+
+    def __init__(
+        self,
+        horizon: Any = None,
+        tolerance: float = 0.01,
+        max_depth: int = 3,
+        max_leaves: int | None = None,
+        *,
+        min_samples_leaf: int = 1,
+        complexity: float = 0.0,
+        thresholds: Any = DEFAULT_THRESHOLDS,
+        max_levels: int | None = None,
+        min_share: float = 0.0,
+        time_limit: float | None = 60.0,
+        memory_limit: float = 1e9,
+    ) -> None:
+        super().__init__(
+            "relative_risk",
+            max_depth,
+            max_leaves,
+            min_samples_leaf=min_samples_leaf,
+            complexity=complexity,
+            thresholds=thresholds,
+            max_levels=max_levels,
+            min_share=min_share,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+        )
+        self.horizon = horizon
+        self.tolerance = tolerance
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        group: Any = None,
+        sample_weight: Any = None,
+        entry: Any = None,
+        time: Any = None,
+        event: Any = None,
+    ) -> OptimalFairSurvivalTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path or SurvivalData
+            Features (n, p); may hold categories and missing values.
+        y : structured array, or (event, time), optional
+            Or give ``time`` and ``event`` as column names.
+        group : (n,) or column name
+            The sensitive group of each row; never a feature where it is a column of ``X``.
+        sample_weight, entry
+            As in `OptimalSurvivalTree.fit`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        self._check()
+        data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
+        rows, codes, names = self._rows(data)
+        self.groups_ = names
+        self.leaf_ = "nelson_aalen"
+        times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
+        search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance))
+        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
+        self._keep(rows, search, self._find(data, search, timer))
+        survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
+        self.difference_ = group_difference(survival, codes, rows.weight)
+        self._warn_unless_proven()
+        return self
+
+    def _check(self) -> None:
+        check_parameters(self)
+        number("tolerance", self.tolerance, 0.0)
+        if self.horizon is None:
+            raise InvalidParameterError("horizon must be the time, or times, at which groups are compared, got None")
+        times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
+        if times.ndim != 1 or not (np.isfinite(times) & (times > 0)).all():
+            raise InvalidTimesError(f"horizon must be finite times > 0, got {self.horizon!r}")
+
+    def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Training rows of positive weight, the group of each, and the names of the groups."""
+        if data.group is None:
+            raise InvalidParameterError("group must say which group each row belongs to, got None")
+        if data.weight is not None and not bool((data.weight > 0).all()):
+            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
+        assert data.group is not None
+        present, codes = np.unique(data.group.numpy(), return_inverse=True)
+        if len(present) < 2:
+            raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(data.X)
+        if not self.binarizer_.columns_:
+            warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=3)
+        return Rows.of(data, self.binarizer_), codes, np.array(data.group_names)[present]
+
+
+def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:
+    """Largest difference between two groups of mean predicted survival (N, H), at each time (H,)."""
+    w = np.ones(len(group)) if weight is None else weight
+    means = [np.average(survival[group == g], axis=0, weights=w[group == g]) for g in np.unique(group)]
+    return np.asarray(np.max(means, axis=0) - np.min(means, axis=0))
+
+
+@dataclass(frozen=True)
+class SurvivalFairnessFront:
+    """Trees that no other one dominates by deviance, number of leaves and difference between groups.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns deviance, leaves, difference; one row per tree, by leaves.
+    trees : tuple of HardTree
+    status : Status
+        OPTIMAL where the whole front was found; else the limit that cut it short (what is there is proven).
+    """
+
+    table: pd.DataFrame
+    trees: tuple[HardTree, ...]
+    status: Status
+
+
+def survival_fairness_front(
+    X: Any,
+    y: Any = None,
+    *,
+    group: Any,
+    horizon: float | Sequence[float],
+    max_depth: int = 2,
+    max_leaves: int | None = None,
+    resolution: float = 0.01,
+    time_limit: float | None = 60.0,
+    **options: Any,
+) -> SurvivalFairnessFront:
+    """The Pareto front of relative-risk deviance against number of leaves against group difference.
+
+    Parameters
+    ----------
+    X, y, group, horizon
+        As in `OptimalFairSurvivalTree`.
+    max_depth, max_leaves : int
+        Largest trees of the front.
+    resolution : float
+        Least step between two differences: between closer ones nothing is claimed.
+    time_limit : float, optional
+        Seconds.
+    **options
+        Further arguments of `OptimalFairSurvivalTree`.
+    """
+    number("resolution", resolution, 1e-9)
+    if max_leaves is not None:
+        whole("max_leaves", max_leaves, 1)
+    model = OptimalFairSurvivalTree(horizon, 1.0, max_depth, max_leaves, time_limit=time_limit, **options)
+    model._check()
+    rows, codes, _ = model._rows(model._read(X, y, group=group))
+    times = np.atleast_1d(np.asarray(horizon, dtype=float))
+    search = FairRelativeRiskSearch(rows, model, codes, times, 1.0)
+    depth = max_depth if model.binarizer_.columns_ else 0
+    most = min(max_leaves or 1 << depth, 1 << depth)
+    clock = Clock(math.inf if time_limit is None else float(time_limit))
+    points, status = fairness_front(search.pareto(depth, most, count=True), clock, leaves=most, resolution=resolution)
+    constant = search.search.constant
+    table = pd.DataFrame(
+        {
+            "deviance": [p.deviance + constant for p in points],
+            "leaves": [p.leaves for p in points],
+            "difference": [p.difference for p in points],
+        }
+    )
+    return SurvivalFairnessFront(table, tuple(search.hard_tree(p.state.tree) for p in points), status)
