@@ -188,11 +188,23 @@ def test_an_optimal_tree(trial, capsys):
     assert load_model("all").thresholds == "all"
 
 
+def test_another_kind_of_tree_takes_the_columns_of_a_run(trial):
+    columns = ["--drop", "id", "status", "--test-size", "0.25"]
+    assert main(["fit", "trial.csv", *OUTCOME, *columns, *QUICK, "--out", "a"]) == 0
+    assert main(["fit", "--config", "a", "--model", "optimal", "--depth", "2", "--out", "b"]) == 0
+    record = json.loads((trial / "b" / "run.json").read_text())
+    assert record["metrics"]["n"] == 20
+    assert record["config"]["depth"] == 2
+    assert "solver" not in record["config"]
+
+
 def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
     options = ["--drop", "id", "status", *QUICK, "--test-size", "0.25", "--seed", "3", "--out", "a"]
     assert main(["fit", "trial.csv", *OUTCOME, *options]) == 0
     record = json.loads((trial / "a" / "run.json").read_text())
     assert record["config"]["drop"] == ["id", "status"]
+    assert record["config"]["leaf"] == "loglogistic"  # what was not given is recorded too
+    assert record["config"]["solver"] == "lbfgs"
     assert record["metrics"]["n"] == 20
     assert record["seed"] == 3
     assert main(["fit", "--config", "a/run.json", "--out", "b"]) == 0

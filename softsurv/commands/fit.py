@@ -169,6 +169,8 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
 
     record = {} if args.config is None else read_run(args.config, "fit")
     config = record.get("config", {})
+    if args.model not in (None, config.get("model")):  # another kind of tree takes over the columns alone
+        config = {name: value for name, value in config.items() if name not in args.tree_options}
     for name in config.keys() - vars(args).keys():
         raise InvalidParameterError(f"{name!r} in {str(args.config)!r} is no option of fit; remove it")
     for name, value in (_DEFAULTS | config).items():
@@ -192,10 +194,16 @@ def _save(
     from softsurv.run_record import write_run
 
     model.save(out)
-    given = {name: value for name, value in vars(args).items() if value is not None and name not in _NOT_RECORDED}
+    renamed, parameters = _ARGUMENT[args.model], model.get_params()
+    used = {option: parameters.get(renamed.get(option, option)) for option in args.tree_options}  # defaults too
+    given = {k: v for k, v in (used | _given(args)).items() if v is not None and k not in _NOT_RECORDED}
     paths = {"data": str(Path(args.data).resolve()), "out": str(out)}
     metrics = {"training_objective": model.report_.objective} | measures
     write_run(out, "fit", given | paths, data=rows, seed=args.seed, metrics=metrics, seconds=seconds)
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: value for name, value in vars(args).items() if value is not None}
 
 
 def make_model(args: argparse.Namespace) -> Any:
