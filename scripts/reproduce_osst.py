@@ -40,6 +40,7 @@ from sksurv.ensemble import RandomSurvivalForest
 from sksurv.util import Surv
 
 from softsurv.exact.ibs_solve import solve_ibs
+from softsurv.exact.ibs_warm_up import ready
 
 COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 0.00005, 0.000025, 0.00001)
 FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")
@@ -272,6 +273,7 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.out)
     print(machine_line(), flush=True)
+    ready()
     for name in PARTS if options.part == "all" else [options.part]:
         what = (PARTS[name].__doc__ or "").splitlines()[0]
         table = PARTS[name](options, results)
