@@ -26,6 +26,7 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"  # one thread a worker: before torch is loaded, and for the workers it starts
 
 import optuna
+from _machine import machine_line
 
 from softsurv import load_dataset
 from softsurv.tune import Objective, study
@@ -113,6 +114,7 @@ if __name__ == "__main__":
     parser.add_argument("--repeats", type=int, default=3, help="of the comparison of workers")
     parser.add_argument("--trials", type=int, default=WORKER_TRIALS, help=f"of the same (default: {WORKER_TRIALS})")
     options = parser.parse_args()
+    print(machine_line())
     if options.only in (None, "storage"):
         storage()
     if options.only in (None, "sweep"):
