@@ -27,6 +27,7 @@ h1{font-size:1.7rem;line-height:1.2;margin:28px 0 4px}
 h2{font-size:1.3rem;margin:44px 0 8px;padding-top:8px;border-top:2px solid #d5d9de}
 h3{font-size:1.05rem;margin:26px 0 4px}
 p{max-width:75ch;margin:8px 0}
+header p{max-width:none}
 a{color:#005a91}
 a:focus-visible,[tabindex]:focus-visible,summary:focus-visible{outline:3px solid #d55e00;outline-offset:2px}
 .skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:#fff;padding:8px;z-index:9}
