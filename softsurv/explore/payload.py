@@ -92,7 +92,7 @@ def sources_of(view: TreeView, X: pd.DataFrame) -> list[dict[str, Any]]:
             found.append({"name": name, "levels": list(levels), "low": 0, "high": 1})
             continue
         values = X[name].astype(float)
-        low, high = _range(view, name, values.to_numpy(np.float64))
+        low, high = _range(view, name, np.asarray(values, dtype=np.float64))
         whole = bool((values.dropna() % 1 == 0).all())
         found.append(
             {"name": name, "levels": None, "low": low, "high": high, "step": 1 if whole else (high - low) / 200}
