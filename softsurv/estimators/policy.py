@@ -13,7 +13,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
 from softsurv.estimators.coded import checked_target
 from softsurv.estimators.separable import SeparableTree, Training
-from softsurv.estimators.solvers import solve_task
+from softsurv.estimators.solvers import Limits, Solved, solve_task
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.policy import METHODS, lost_rewards, treatment_scores
 
@@ -141,11 +141,18 @@ class OptimalPolicyTree(SeparableTree):
         else:
             table = _table("scores", scores, training)
             self.treatments_ = np.arange(table.shape[1])
-        weight = training.rows.weight
-        total = float(weight.sum())
         limits = self._limits()
         self._scores = table
-        solved = solve_task(
+        solved = self._solve(training, table, limits)
+        self._keep(training, solved, limits)
+        del self._scores
+        return self
+
+    def _solve(self, training: Training, table: FloatArray, limits: Limits) -> Solved:
+        """The best tree for a table of scores (N, K)."""
+        weight = training.rows.weight
+        total = float(weight.sum())
+        return solve_task(
             label_costs.TASK,
             lost_rewards(table, weight),
             training.rows,
@@ -154,9 +161,6 @@ class OptimalPolicyTree(SeparableTree):
             scale=total,
             shift=-float(weight @ table.max(axis=1)) / total,
         )
-        self._keep(training, solved, limits)
-        del self._scores
-        return self
 
     def _scores_of(self, training: Training, y: Any, treatment: Any, propensity: Any, predicted: Any) -> FloatArray:
         if treatment is None:

@@ -1,0 +1,156 @@
+"""OptimalCapacityPolicyTree: the best policy tree where a treatment is scarce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number
+from softsurv.estimators.pareto_solvers import least_leaf
+from softsurv.estimators.policy import OptimalPolicyTree
+from softsurv.estimators.separable import Training
+from softsurv.estimators.solvers import Limits, Solved
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_dual import constrained_optimum
+from softsurv.exact.pareto_fairness import count_leaves
+from softsurv.exact.pareto_search import ParetoSearch
+from softsurv.exact.pareto_task import linear_task
+from softsurv.exact.pareto_tree import split_columns
+from softsurv.exact.tasks.policy import lost_rewards
+from softsurv.results import FitReport
+
+FloatArray = NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""A share above its limit by this relative amount still meets it: it is a ratio of sums."""
+
+
+class OptimalCapacityPolicyTree(OptimalPolicyTree):
+    """Policy tree with the best mean score among those that give scarce treatments to few enough rows.
+
+    Parameters
+    ----------
+    capacity : mapping from treatment to share
+        Largest share of the training weight that may be given a treatment, in [0, 1]; others are not limited. At
+        least one treatment must be left that all rows may be given. Without it this is an `OptimalPolicyTree`.
+    method, max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels,
+    min_share, path, time_limit, memory_limit, n_jobs, progress
+        As in `OptimalPolicyTree`; ``path``, ``n_jobs`` and ``progress`` are for trees without capacity.
+
+    Attributes
+    ----------
+    share_ : dict
+        Share of the training weight that each treatment is given.
+    treatments_, tree_, label_, objective_, lower_bound_, gap_, status_, report_, binarizer_
+        As in `OptimalPolicyTree`.
+
+    Notes
+    -----
+    Leaves are whole: a leaf is given one treatment. The share of a treatment is a sum over leaves, so the limit is a
+    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto_dual` finds the best tree under it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
+    >>> X = np.arange(8.0)[:, None]
+    >>> scores = np.column_stack([np.zeros(8), X[:, 0]])
+    >>> tree = OptimalCapacityPolicyTree({1: 0.25}, max_depth=1).fit(X, scores=scores)
+    >>> tree.predict([[1.0], [6.0]]).tolist(), tree.share_
+    ([0, 1], {0: 0.75, 1: 0.25})
+    """
+
+    def __init__(
+        self,
+        capacity: Mapping[Any, float] | None = None,
+        method: str = "doubly_robust",
+        max_depth: int = 3,
+        max_leaves: int | None = None,
+        *,
+        min_samples_leaf: int = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        complexity: float = 0.0,
+        thresholds: Any = DEFAULT_THRESHOLDS,
+        max_levels: int | None = None,
+        min_share: float = 0.0,
+        path: bool = False,
+        time_limit: float | None = 60.0,
+        memory_limit: float = 1e9,
+        n_jobs: int | None = 1,
+        progress: bool = False,
+    ) -> None:
+        super().__init__(
+            method,
+            max_depth,
+            max_leaves,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
+            complexity=complexity,
+            thresholds=thresholds,
+            max_levels=max_levels,
+            min_share=min_share,
+            path=path,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        self.capacity = capacity
+
+    def _solve(self, training: Training, table: FloatArray, limits: Limits) -> Solved:
+        """The best tree for a table of scores (N, K)."""
+        limited = self._limited(table.shape[1])
+        return solve_capacity(training, table, limited, limits) if limited else super()._solve(training, table, limits)
+
+    def _keep(self, training: Training, solved: Solved, limits: Limits) -> None:
+        super()._keep(training, solved, limits)
+        given = np.bincount(self.label_, self.leaf_weight_, len(self.treatments_)) / self.leaf_weight_.sum()
+        self.share_ = dict(zip(self.treatments_.tolist(), given.tolist(), strict=True))
+
+    def _limited(self, n_treatments: int) -> dict[int, float]:
+        """Limits by place of the treatment."""
+        known = self.treatments_.tolist()
+        for name, share in (self.capacity or {}).items():
+            if name not in known:
+                raise InvalidParameterError(f"capacity must name treatments, {known}, got {name!r}")
+            number(f"capacity[{name!r}]", share, 0.0)
+        return {known.index(name): float(share) for name, share in (self.capacity or {}).items() if share < 1}
+
+
+def solve_capacity(training: Training, table: FloatArray, limited: dict[int, float], limits: Limits) -> Solved:
+    """The policy tree that loses least under limits on shares."""
+    rows = training.rows
+    total, k = float(rows.weight.sum()), table.shape[1]
+    lost = lost_rewards(table, rows.weight)
+    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
+    params = np.zeros((k, 1 + len(limited), k + 2))
+    params[np.arange(k), 0, np.arange(k)] = 1.0
+    params[:, 0, -1] = limits.complexity * total / scale
+    for d, treatment in enumerate(limited):
+        params[treatment, 1 + d, k] = 1.0
+    constraint = np.eye(1 + len(limited))[1:]
+    limit = np.array([share * (1 + ROUNDING) for share in limited.values()])
+    kept: tuple[bool, ...] = (False,) * (1 + len(limited))
+    if limits.leaves is not None and limits.leaves < 1 << limits.depth:
+        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.leaves)
+    columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+    least, size = least_leaf(rows, limits)
+    search = ParetoSearch(
+        linear_task(k, params.shape[1], k + 1, kept), columns,
+        np.column_stack([lost / scale, rows.weight / total]), params, limits.depth,
+        constraint=constraint, limit=limit, min_leaf=least, size=size, memory_limit=limits.memory_limit,
+    )  # fmt: skip
+    clock = Clock(limits.seconds)
+    state = constrained_optimum(search, clock)
+    shift = -float(rows.weight @ table.max(axis=1)) / total
+    report = FitReport(
+        state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,
+        tuple(value * scale / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
+    )  # fmt: skip
+    label = np.array([leaf.label for leaf in state.tree.leaves])
+    return Solved(state.tree.code_tree(splits), label, report)

@@ -1,0 +1,91 @@
+"""Cross-fitted models behind the scores of a survival policy: survival under each treatment, and propensities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.survival_policy_scores import Curves
+
+FloatArray = NDArray[np.float64]
+Codes = NDArray[np.integer]
+
+RIDGE = 0.1
+"""Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
+
+
+def folds_of(treatment: Codes, event: NDArray[np.bool_], n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
+    """Training and held-out rows of every fold, with equal shares of each treatment and of events in each."""
+    strata = 2 * treatment + event
+    least = int(np.bincount(strata)[np.unique(strata)].min())
+    if least < n_folds:
+        raise InvalidSurvivalDataError(
+            f"every treatment must have at least {n_folds} events and {n_folds} censored rows (or none) for "
+            f"{n_folds}-fold cross-fitting, got {least}; lower n_folds or merge treatments"
+        )
+    split = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros((len(strata), 1)), strata)
+    return [(train, held_out) for train, held_out in split]
+
+
+def propensities(
+    frame: pd.DataFrame, treatment: Codes, weight: FloatArray, folds: list[tuple[Codes, Codes]]
+) -> FloatArray:
+    """Probability of every treatment for every row (N, K), by logistic regression on the other folds."""
+    k = int(treatment.max()) + 1
+    out = np.empty((len(treatment), k))
+    for train, held_out in folds:
+        encode = Preprocessor().fit(frame.iloc[train])
+        model = LogisticRegression(max_iter=1000)
+        model.fit(_features(encode, frame.iloc[train]), treatment[train], sample_weight=weight[train])
+        out[held_out] = model.predict_proba(_features(encode, frame.iloc[held_out]))
+    return out
+
+
+def survival_curves(
+    frame: pd.DataFrame,
+    time: FloatArray,
+    event: NDArray[np.bool_],
+    treatment: Codes,
+    horizon: float,
+    model: Any,
+    folds: list[tuple[Codes, Codes]],
+) -> list[Curves]:
+    """Predicted survival of every row under each treatment, from models of the other folds, one per treatment."""
+    times = np.unique(time[event & (time <= horizon)])
+    curves = []
+    for a in range(int(treatment.max()) + 1):
+        values = np.empty((len(time), len(times)))
+        for train, held_out in folds:
+            here = train[treatment[train] == a]
+            values[held_out] = _predict(frame, time, event, here, held_out, times, model)
+        curves.append(Curves(times, np.clip(values, 0.0, 1.0)))
+    return curves
+
+
+def _predict(
+    frame: pd.DataFrame, time: FloatArray, event: NDArray[np.bool_], train: Codes, test: Codes, times: FloatArray,
+    model: Any,
+) -> FloatArray:  # fmt: skip
+    """Survival (rows of ``test``, T) from a model of the rows ``train``."""
+    if model is not None:
+        fitted = clone(model).fit(frame.iloc[train], (event[train], time[train]))
+        return np.asarray(fitted.predict_survival_function(frame.iloc[test], times))
+    encode = Preprocessor().fit(frame.iloc[train])
+    outcome = np.array(list(zip(event[train], time[train], strict=True)), dtype=[("event", bool), ("time", float)])
+    cox = CoxPHSurvivalAnalysis(alpha=RIDGE).fit(_features(encode, frame.iloc[train]), outcome)
+    survival = cox.predict_survival_function(_features(encode, frame.iloc[test]), return_array=True)
+    place = np.searchsorted(cox.unique_times_, times, side="right")
+    return np.asarray(np.column_stack([np.ones(len(test)), survival])[:, place])
+
+
+def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:
+    return np.asarray(encode.transform(frame), dtype=float)
