@@ -136,6 +136,7 @@ const explorer = (model) => {
 
   function choose(change) {
     Object.assign(state, change);
+    byId("pick").value = String(state.row);
     drawTree(); drawCurves(); leafPanel(); rowPanel(); movePanel();
   }
 

@@ -75,7 +75,7 @@ def test_choosing_and_moving_change_the_page(mixed, in_browser):
       const text = (id) => document.getElementById(id).textContent;
       const before = text("row");
       VIEW.chooseRow(5);
-      const chosen = text("row");
+      const chosen = text("row"), picked = document.getElementById("pick").value;
       const source = MODEL.sources.findIndex((s) => s.name === "age");
       VIEW.move(source, String(MODEL.sources[source].high));
       const moved = text("row");
@@ -86,12 +86,13 @@ def test_choosing_and_moving_change_the_page(mixed, in_browser):
       const leaf = text("leaf");
       const neighbour = document.querySelector("#row [data-row]");
       neighbour.click();
-      return {before, chosen, moved, reset, leaf, arrived: VIEW.state.row === Number(neighbour.dataset.row),
+      return {before, chosen, picked, moved, reset, leaf, arrived: VIEW.state.row === Number(neighbour.dataset.row),
               unlabelled: [...document.querySelectorAll("input, select")].filter((e) => !e.labels.length).length};
     """
     seen = in_browser(explorer(mixed.tree, mixed.data, time_unit="days").page, script)
     assert seen["before"].startswith("Row 0")
     assert seen["chosen"].startswith("Row 5")
+    assert seen["picked"] == "5"
     assert seen["moved"].startswith("Row 5, moved")
     assert seen["reset"] == seen["chosen"]
     assert seen["leaf"].startswith("Leaf 1")
