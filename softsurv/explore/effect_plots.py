@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -160,13 +160,18 @@ def plot_feature_profile(
     end = float(default_times(tree)[-1])
     shares, means = profile(tree, X, feature, values, end)
     ax = new_axes(ax, 6.4, 4.0)
-    _draw_shares(ax, places, shares, tree_view(tree).leaves, numeric=not isinstance(values[0], str))
-    if isinstance(values[0], str):
+    view, numeric = tree_view(tree), not isinstance(values[0], str)
+    abrupt = numeric and not view.soft  # a question changes the leaf at once
+    _draw_shares(ax, places, shares, view.leaves, numeric, "mid" if abrupt else None)
+    if not numeric:
         ax.set_xticks(places, [shorten(v, 18) for v in values], rotation=20 if len(values) > 4 else 0)
     ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
     twin: Any = ax.twinx()
-    twin.plot(places, means, color="white", linewidth=4)
-    twin.plot(places, means, color=INK, marker="o", markersize=3.5, linewidth=1.6, label="expected time")
+    drawn = "steps-mid" if abrupt else "default"
+    twin.plot(places, means, color="white", linewidth=4, drawstyle=drawn)
+    twin.plot(
+        places, means, color=INK, marker="o", markersize=3.5, linewidth=1.6, drawstyle=drawn, label="expected time"
+    )
     unit = unit_of(read, time_unit)
     twin.set_ylabel(f"Expected time up to {end:.4g} {unit}".rstrip())
     twin.set_ylim(0, 1.15 * float(means.max()))
@@ -198,7 +203,9 @@ def _values_of(column: pd.Series, n_values: int) -> tuple[list[Any], FloatArray]
     return [float(v) for v in distinct], np.asarray(distinct, dtype=float)
 
 
-def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, leaves: list[int], numeric: bool) -> None:
+def _draw_shares(
+    ax: Axes, places: FloatArray, shares: FloatArray, leaves: list[int], numeric: bool, step: Literal["mid"] | None
+) -> None:
     base = np.zeros(len(places))
     for leaf, share in zip(leaves, shares.T, strict=True):
         top = base + share
@@ -211,7 +218,7 @@ def _draw_shares(ax: Axes, places: FloatArray, shares: FloatArray, leaves: list[
             "label": f"leaf {leaf}",
         }
         if numeric and len(places) > 2:
-            ax.fill_between(places, base, top, **look)
+            ax.fill_between(places, base, top, step=step, **look)
         else:
             width = 0.7 * float(np.min(np.diff(places))) if len(places) > 1 else 0.7
             ax.bar(places, share, width=width, bottom=base, **look)
