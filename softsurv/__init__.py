@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
     from softsurv.estimators.classification import OptimalClassificationTree as OptimalClassificationTree
+    from softsurv.estimators.cost_sensitive import OptimalCostSensitiveTree as OptimalCostSensitiveTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.policy import OptimalPolicyTree as OptimalPolicyTree
     from softsurv.estimators.regression import OptimalRegressionTree as OptimalRegressionTree
@@ -24,6 +25,7 @@ _HOME = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
     "OptimalClassificationTree": "softsurv.estimators.classification",
+    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
     "OptimalPolicyTree": "softsurv.estimators.policy",
     "OptimalRegressionTree": "softsurv.estimators.regression",
     "SurvivalData": "softsurv.data.survival_data",

@@ -33,6 +33,7 @@ _ESTIMATORS = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
     "OptimalClassificationTree": "softsurv.estimators.classification",
+    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
     "OptimalPolicyTree": "softsurv.estimators.policy",
     "OptimalRegressionTree": "softsurv.estimators.regression",
 }

@@ -21,6 +21,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.exact.compile import ready
 from softsurv.exact.search import Clock, Progress, Search, Solution
 from softsurv.exact.tasks.base import Task
+from softsurv.exact.tolls import SplitCosts
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
@@ -177,6 +178,7 @@ def solve_task(
     weight: FloatArray | None = None,
     scale: float = 1.0,
     shift: float = 0.0,
+    split_costs: SplitCosts | None = None,
 ) -> Solved:
     """Solve an additive task exactly.
 
@@ -194,11 +196,11 @@ def solve_task(
     scale : float
         The objective is the summed cost divided by this, plus ``shift``; the sum of the weights makes it a mean.
     shift : float
+    split_costs : SplitCosts, optional
+        Of a task with ``branching``; the sums of a leaf then have its weight behind.
     """
-    ready(task)  # compilation is not counted
     weight = rows.weight if weight is None else weight
     by_weight = limits.min_weight > 0.0
-    clock = Clock(limits.seconds)
     search = Search(
         task,
         rows.codes,
@@ -210,7 +212,10 @@ def solve_task(
         size=weight if by_weight else None,
         complexity=limits.complexity * scale,
         memory_limit=limits.memory_limit,
+        split_costs=split_costs,
     )
+    ready(search.task)  # compilation is not counted
+    clock = Clock(limits.seconds)
 
     def solve(leaves: int | None) -> Solution:
         return search.solve(limits.depth, leaves, clock=clock, n_jobs=limits.n_jobs, progress=limits.progress)

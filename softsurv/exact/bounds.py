@@ -21,6 +21,11 @@ interval (DESIGN 6)
     incumbent or more is passed over; coarse-to-fine order closes whole intervals between two evaluated thresholds.
 look-ahead (paper `gosdt`, Theorem B.4, one-step)
     A split has at least two leaves, so it costs at least the equivalent points of S plus 2 c.
+similar support (paper `gosdt`, section 4 and appendix; the similarity bound of paper `streed`, Appendix B)
+    A row's cost under any label lies between 0 and w(row). The optimal tree of S, taken to S', costs at most w(row)
+    more for each row of S' outside S, so opt(S, d, l) >= opt(S', d, l) - w(S' minus S). Sides of splits of one node are
+    compared: what two splits share comes from the base case. Not under a limit on the size of leaves, which the tree
+    may break in S'.
 cached bounds (paper `surtree`, section 4)
     A subset abandoned at an upper bound u has opt >= u under the same limits; whoever meets it again uses that.
 upper bounds
@@ -38,7 +43,7 @@ class Bounds:
 
     Attributes
     ----------
-    equivalent_points, interval, look_ahead : bool
+    equivalent_points, interval, look_ahead, similar : bool
         The bounds of this module.
     cache : bool
         Keep solved subsets and bounds.
@@ -46,14 +51,21 @@ class Bounds:
         Solve trees of depth two from sums over pairs of splits rather than by partitioning rows.
     lanes : bool
         Solve the base cases below a node eight splits at a time.
+    bits : bool
+        Count pairs of splits by bits where rows are of few kinds.
+    cancel : bool
+        Take out of the statistics what costs the same under every label.
     """
 
     equivalent_points: bool = True
     interval: bool = True
     look_ahead: bool = True
+    similar: bool = True
     cache: bool = True
     base_case: bool = True
     lanes: bool = True
+    bits: bool = True
+    cancel: bool = True
 
 
 def interval_applies(superadditive: bool, limited: bool) -> bool:

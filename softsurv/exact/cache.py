@@ -11,6 +11,7 @@ arena takes no more entries: the search stays exact, only slower.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from llvmlite import ir
 from numba import njit
 from numba.core import cgutils, types
 
-from softsurv.exact.jit import intrinsic, shared_kernel
+from softsurv.exact.jit import FAST, intrinsic, shared_kernel
 
 ENTRY_BYTES = 16 + 4 + 4 + 24
 MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag
@@ -35,18 +36,34 @@ class Cache(NamedTuple):
     used: np.ndarray  # (1,) int64 entries taken
 
 
-def new_cache(memory_bytes: float) -> Cache:
-    """Room for as many entries as the memory allows; the pages are taken from the system only when written."""
+def new_cache(memory_bytes: float, expected: float = math.inf) -> Cache:
+    """Room for as many entries as the memory allows; the pages are taken from the system only when written.
+
+    The table of heads is written all over, so it is made for the ``expected`` entries; `with_heads` lets it grow.
+    """
     capacity = int(max(1024, min(memory_bytes / (ENTRY_BYTES + 2), 2**31 - 2)))
-    n_heads = 1 << max(10, min(26, int(np.log2(capacity)) - 1))
     return Cache(
-        np.zeros(n_heads, np.int32),
+        np.zeros(_heads(min(expected, capacity)), np.int32),
         np.empty((capacity, 2), np.uint64),
         np.empty(capacity, np.int32),
         np.empty(capacity, np.int32),
         np.empty((capacity, 3), np.float64),
         np.zeros(1, np.int64),
     )
+
+
+def _heads(entries: float) -> int:
+    return 1 << max(10, min(26, int(np.log2(max(entries, 1.0))) - 1))
+
+
+def with_heads(cache: Cache, expected: float) -> Cache:
+    """The same entries under a table of heads for so many; only while no thread uses the cache."""
+    n_heads = _heads(min(expected, len(cache.tags)))
+    if n_heads <= len(cache.heads):
+        return cache
+    grown = cache._replace(heads=np.zeros(n_heads, np.int32))
+    relink(grown)
+    return grown
 
 
 def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -117,3 +134,12 @@ def insert(cache, low, high, tag, first, second, third, reserve):
         cache.following[at] = head
         if compare_and_swap(cache.heads, slot, head, np.int32(at + 1)):
             return np.int64(at)
+
+
+@njit(**FAST)
+def relink(cache):
+    """Chain all entries anew from empty heads."""
+    for at in range(min(cache.used[0], cache.tags.shape[0])):
+        slot = np.int64((cache.keys[at, 0] + np.uint64(cache.tags[at])) & np.uint64(cache.heads.shape[0] - 1))
+        cache.following[at] = cache.heads[slot]
+        cache.heads[slot] = np.int32(at + 1)

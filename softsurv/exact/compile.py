@@ -16,17 +16,25 @@ logger = logging.getLogger("softsurv")
 
 ENGINE = (
     "cache.py",
+    "compile.py",
     "depth_three.py",
     "depth_two.py",
+    "depth_two_bits.py",
     "depth_two_plain.py",
     "fastmath.py",
     "jit.py",
     "kernels.py",
     "nodes.py",
+    "packed.py",
+    "pricing.py",
     "recursion.py",
     "simd.py",
+    "tolls.py",
 )
 """Files whose code ends up inside the compiled kernels."""
+
+LANE_BASES = ("softsurv.exact.depth_two",)
+"""Base cases of which eight run at once below a node of depth three (`depth_three.py`)."""
 
 
 @cache
@@ -38,10 +46,18 @@ def specialise(task: Task) -> ModuleType:
     one of the engine's source.
     """
     suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
-    two = _execute(task.base_case, suffix, {"leaf_costs": task.leaf_costs})
-    three = _execute("softsurv.exact.depth_three", suffix, {"price": two.price})
-    names = {name: vars(two)[name] for name in ("price", "solve_two", "sum_sides")}
-    names |= {"solve_lanes": three.solve_lanes, "solve_one": two.solve_one}
+    flags = {"linear": task.linear, "branching": task.branching}
+    pricing = _execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
+    names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
+    two = _execute(task.base_case, suffix, names | flags)
+    three = _execute("softsurv.exact.depth_three", suffix, {"price": pricing.price})
+    names = {
+        "price": pricing.price,
+        "solve_lanes": three.solve_lanes,
+        "has_lanes": task.base_case in LANE_BASES and not task.branching,
+    }
+    names |= flags
+    names |= {name: vars(two)[name] for name in ("solve_one", "solve_two", "sum_sides")}
     return _execute("softsurv.exact.recursion", suffix, names)
 
 

@@ -1,64 +1,24 @@
 """The base case: the best trees of depth at most two over one subset, for every limit on leaves from 1 to 4.
 
-Template module: `softsurv.exact.compile` executes it once per task with the global ``leaf_costs`` set.
+Template module: `softsurv.exact.compile` executes it once per task with the functions of `pricing.py` set.
 
 For splits s and t of different features, the sums of the four cells (s and t, s and not t, ...) follow from one
 two-dimensional histogram per pair of original features, cumulated (DESIGN 6; paper `surtree`, Algorithm 1, has one
 column per split instead). Every cell's cost is computed once and serves both the tree with root s and that with root t.
 Two splits of one ordered feature bound an interval; its sums are a difference of one-dimensional ones.
 
-What `recursion.py` calls: `localise` (from `kernels.py`), `price` and `solve_two`.
+What `recursion.py` calls: `localise` (from `kernels.py`), `sum_sides` and `solve_two`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import STOP, add_singles, cumulate_singles, localise, order_by_bin
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import leaf_costs
-
-
-@inlined
-def price(problem, batch, n, cost):
-    """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on rows per leaf."""
-    width = problem.n_statistics
-    leaf_costs(batch[:width], n, cost)
-    if problem.use_size:
-        finish(batch[batch.shape[0] - 1], n, cost, problem.complexity, problem.min_leaf)
-    elif problem.complexity > 0.0:
-        for i in range(n):
-            cost[i] += problem.complexity
-
-
-@inlined
-def finish(size, n, cost, complexity, min_leaf):
-    """Add the cost per leaf and forbid leaves that are too small."""
-    for i in range(n):
-        cost[i] = cost[i] + complexity if size[i] >= min_leaf else np.inf
-
-
-@inlined
-def _price_sides(problem, local):
-    """Cost of either side of every split as a leaf, into ``leaf``; the start of ``stump``."""
-    n, side, batch, cost = local.size[2], local.side, local.batch, local.cost
-    for k in range(side.shape[0]):
-        total = local.total[k]
-        for s in range(n):
-            batch[k, s] = side[k, s]
-        for s in range(n):
-            batch[k, n + s] = total - side[k, s]
-    price(problem, batch, 2 * n, cost)
-    for s in range(n):
-        local.leaf[0, s] = cost[s]
-        local.stump[0, s] = cost[s]
-    for s in range(n):
-        local.leaf[1, s] = cost[n + s]
-        local.stump[1, s] = cost[n + s]
+    from softsurv.exact.injected import best_roots, branching, price, price_sides
 
 
 @inlined
@@ -157,6 +117,9 @@ def _other_features(problem, local, f):
                     batch[k, a + 2 * w + t] = other
                     batch[k, a + 3 * w + t] = rest - other
         price(problem, batch, 4 * w * (end - begin), cost)
+        if branching:
+            _charge(problem, local, f, begin, end, w)
+            continue
         for s in range(begin, end):
             a = 4 * w * (s - begin)
             best_left, best_right = stump[0, s], stump[1, s]
@@ -170,24 +133,23 @@ def _other_features(problem, local, f):
 
 
 @inlined
-def _best_roots(problem, local):
-    """Best cost with at most 1, 2, 3, 4 leaves and the first split that attains it, into ``value`` and ``root``."""
-    for k in range(local.total.shape[0]):
-        local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, 1, local.cost)
-    value, root, leaf, stump = local.value, local.root, local.leaf, local.stump
-    value[:] = local.cost[0]
-    root[:] = -1
-    for s in range(local.size[2]):
-        two = leaf[0, s] + leaf[1, s]
-        three = min(leaf[0, s] + stump[1, s], stump[0, s] + leaf[1, s])
-        four = stump[0, s] + stump[1, s]
-        if two < value[2]:
-            value[2], root[2] = two, s
-        if three < value[3]:
-            value[3], root[3] = three, s
-        if four < value[4]:
-            value[4], root[4] = four, s
+def _charge(problem, local, f, begin, end, w):
+    """The last step of `_other_features` where rows pay for the second test, once the first has been made."""
+    tolls, s1, stump, cost = problem.tolls, local.split_start[f + 1], local.stump, local.cost
+    weight, total = local.side[tolls.column], local.total[tolls.column]
+    first = tolls.test_of[local.origin[f]]
+    for s in range(begin, end):
+        a = 4 * w * (s - begin)
+        for h in range(f + 1, local.size[0]):
+            second = tolls.test_of[local.origin[h]]
+            then, before = local.after[first, second], local.after[second, first]
+            for u in range(local.split_start[h], local.split_start[h + 1]):
+                t = u - s1
+                both, here, there, neither = cost[a + t], cost[a + w + t], cost[a + 2 * w + t], cost[a + 3 * w + t]
+                stump[0, s] = min(stump[0, s], both + here + weight[s] * then)
+                stump[1, s] = min(stump[1, s], there + neither + (total - weight[s]) * then)
+                stump[0, u] = min(stump[0, u], both + there + weight[u] * before)
+                stump[1, u] = min(stump[1, u], here + neither + (total - weight[u]) * before)
 
 
 @kernel
@@ -196,7 +158,7 @@ def sum_sides(problem, local):
     local.single[: local.size[1] * local.total.shape[0]] = 0.0
     add_singles(local)
     cumulate_singles(local)
-    _price_sides(problem, local)
+    price_sides(problem, local)
 
 
 @entry
@@ -204,7 +166,7 @@ def solve_one(problem, rows, n, local):
     """Best tree with one split over ``rows[:n]``: as `solve_two`, up to ``local.value[2]`` and ``local.root[2]``."""
     localise(problem, rows, n, local)
     sum_sides(problem, local)
-    _best_roots(problem, local)
+    best_roots(problem, local)
 
 
 @entry
@@ -217,4 +179,4 @@ def solve_two(problem, rows, n, local):
         _same_feature(problem, local, f)
         if local.split_start[f + 1] < local.size[2] and local.control[STOP] == 0:
             _other_features(problem, local, f)
-    _best_roots(problem, local)
+    best_roots(problem, local)

@@ -7,23 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.jit import entry, kernel
 from softsurv.exact.kernels import add_singles, cumulate_singles, localise
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import leaf_costs
-
-
-@inlined
-def price(problem, batch, n, cost):
-    """As `depth_two.price`."""
-    width = problem.n_statistics
-    leaf_costs(batch[:width], n, cost)
-    for i in range(n):
-        enough = not problem.use_size or batch[batch.shape[0] - 1, i] >= problem.min_leaf
-        cost[i] = cost[i] + problem.complexity if enough else np.inf
+    from softsurv.exact.injected import price
 
 
 @kernel

@@ -13,6 +13,21 @@ leaf_costs: Callable[..., None]
 price: Callable[..., None]
 """(problem, batch, n, cost): leaf costs with the cost per leaf and the limit on rows per leaf."""
 
+price_sides: Callable[..., None]
+"""(problem, local): leaf costs of both sides of every split from their sums."""
+
+best_roots: Callable[..., None]
+"""(problem, local): the best trees with 1 to 4 leaves from leaves and stumps."""
+
+linear: bool
+"""Whether the leaf cost is the least of its sums."""
+
+branching: bool
+"""Whether splits cost something (`tolls.py`); the code for it is left out of the kernels of all other tasks."""
+
+has_lanes: bool
+"""Whether the base case runs over eight subsets at once below nodes of depth three."""
+
 sum_sides: Callable[..., None]
 """(problem, local): sums and leaf costs of both sides of every split of a localised subset."""
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softsurv.exact.jit import shared_kernel
+from softsurv.exact.packed import Packed
 
 STOP, CALLS, BLOCKS = 0, 1, 2
 """Places in the control array: stop flag, base cases solved, runs over the lanes."""
@@ -53,6 +54,9 @@ class Local(NamedTuple):
     plain_splits: np.ndarray  # (G,) int32 scratch of `depth_two_plain.py`, as the next two
     plain_scores: np.ndarray  # (2, G)
     plain_rows: np.ndarray  # (2, N) int32
+    packed: Packed  # the subset as bits
+    due: np.ndarray  # (T,) price of each test at this node, where splits cost something (`tolls.py`)
+    after: np.ndarray  # (T, T) price of each test once another has been made here
     control: np.ndarray  # (8,) int64 shared by all threads: see `recursion.py`
     value: np.ndarray  # (5,) best cost with at most that many leaves
     root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf

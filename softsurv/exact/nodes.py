@@ -54,19 +54,53 @@ def scan(problem, rows, n, level, nodes):
 
 
 @shared_kernel
-def rank_splits(level, nodes, local):
-    """Splits that divide the subset, the most promising first: by the best tree of depth two under each."""
+def rank_splits(problem, level, nodes, local, weight):
+    """Splits that divide the subset, the most promising first: by the best tree of depth two under each.
+
+    ``weight`` is what pays for the test of the split, 0 where splits cost nothing.
+    """
     n_splits = local.size[2]
     score, order = nodes.score[level], nodes.order[level]
     for s in range(n_splits):
         # insertion sort: stable, and a sort of numpy would be compiled for seconds
         mine = local.stump[0, s] + local.stump[1, s]
+        if weight > 0.0:
+            mine += weight * local.due[problem.tolls.test_of[problem.feature_of[local.split_code[s]]]]
         at = s
         while at > 0 and score[at - 1] > mine:
             score[at], order[at] = score[at - 1], order[at - 1]
             at -= 1
         score[at], order[at] = mine, local.split_code[s]
+        nodes.harder[level, local.split_code[s]] = 1 if local.stump[1, s] > local.stump[0, s] else 0
     return n_splits
+
+
+@shared_kernel
+def keep_shared(level, nodes, local):
+    """Keep what the base case has found of pairs of splits for `raise_similar`."""
+    nodes.total_worst[level] = local.packed.total_worst[0]
+    place, worst, shared, found = nodes.place[level], nodes.worst[level], nodes.shared[level], local.packed.shared
+    for s in range(local.size[2]):
+        g = local.split_code[s]
+        place[g] = s
+        worst[g] = found[s, s]
+        for t in range(s, local.size[2]):
+            shared[s, t] = shared[t, s] = found[s, t]
+
+
+@shared_kernel
+def raise_similar(problem, level, bound, split, left, right, n_splits, nodes):
+    """Similar support: a side costs at least what another does less the most that the other's own rows can cost."""
+    worst, total = nodes.worst[level], nodes.total_worst[level]
+    row = nodes.shared[level, nodes.place[level, split]]
+    own_left, own_right = worst[split], total - worst[split]
+    for s in range(n_splits):
+        g = nodes.order[level, s]
+        both = row[nodes.place[level, g]]
+        left_only, right_only = own_left - both, worst[g] - both  # of the split's left; of g's left
+        neither = own_right - right_only
+        bound[0, g] = max(bound[0, g], max(left - left_only, right - neither))
+        bound[1, g] = max(bound[1, g], max(left - both, right - right_only))
 
 
 @shared_kernel

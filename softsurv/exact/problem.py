@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from softsurv.exact.kernels import Lanes, Local
+from softsurv.exact.packed import Units, new_packed
 from softsurv.exact.simd import LANES
+from softsurv.exact.tolls import Tolls
 
 MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
@@ -25,6 +27,8 @@ class Problem(NamedTuple):
     nominal: np.ndarray  # (P,) bool
     feature_of: np.ndarray  # (G,) int32 feature of each global code
     stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column is their size if use_size
+    units: Units  # the rows by kind, for `depth_two_bits.py`
+    tolls: Tolls  # what splits cost
     floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
     complexity: float  # cost per leaf
@@ -33,6 +37,7 @@ class Problem(NamedTuple):
     n_statistics: int  # columns of ``stats`` that the task reads
     tolerance: float  # two objectives closer than this are the same
     use_interval: bool  # the switches of `bounds.Bounds`
+    use_similar: bool
     use_look_ahead: bool
     use_cache: bool
     use_lanes: bool
@@ -48,7 +53,14 @@ class Nodes(NamedTuple):
     choice: np.ndarray  # (D,) split and left leaves that the node chose
     bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
     order: np.ndarray  # (D, G) int32 splits in the order they are tried
+    harder: np.ndarray  # (D, G) int8 the side that costs more with one more split, solved first: 0 left, 1 right
+    place: np.ndarray  # (D, G) int32 place of each split in ``shared``
+    worst: np.ndarray  # (D, G) most that the rows left of each split can cost
+    total_worst: np.ndarray  # (D,)
+    shared: np.ndarray  # (D, G, G) most that the rows left of two splits can cost, by place; empty where not used
     score: np.ndarray  # (D, G)
+    due: np.ndarray  # (D, T) price of each test
+    context: np.ndarray  # (D, T, 2) uint64 what a child's prices add to its key, by the test made
     two: np.ndarray  # (2, 5, G) for a node of depth three: values of both sides of each split with 1..4 leaves
     n_left: np.ndarray  # (G,) int32 rows of the left side of each split
     known: np.ndarray  # (2, G) int8 which of those are known
@@ -81,6 +93,27 @@ def round_to_grid(stats: np.ndarray) -> np.ndarray:
     return np.round(stats / grid) * grid
 
 
+def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarray) -> np.ndarray:
+    """Features (P',) without those that divide the rows as an earlier one of the same test (P,) does.
+
+    They are equal, or have two codes and are swapped.
+    """
+    seen: set[tuple[int, bool, bytes]] = set()
+    kept = []
+    for f in range(codes.shape[1]):
+        column = codes[:, f]
+        two = len(column) > 0 and column.max() <= 1
+        name = (
+            int(test_of[f]),
+            bool(nominal[f]) and not two,
+            (column != column[0] if two else column).astype(np.int32).tobytes(),
+        )
+        if name not in seen:
+            seen.add(name)
+            kept.append(f)
+    return np.array(kept, np.int64)
+
+
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First occurrence of every distinct row of codes (U,), and the group of every row (N,)."""
     if codes.shape[1] == 0:
@@ -105,7 +138,7 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
     """Scratch for the base case, large enough for every subset of the problem."""
     n, p = problem.gcode.shape
     g, w = len(problem.feature_of), problem.stats.shape[1]
-    batch = max(BATCH, 4 * g)
+    batch = max(BATCH, 4 * (g + LANES) // LANES * LANES)
     return Local(
         map=np.empty(g, np.int32),
         per_code=np.empty(g, np.int32),
@@ -124,15 +157,18 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         total=np.empty(w),
         single=np.empty(g * w),
         pairs=np.empty(g * g * w if problem.use_lanes else 0),
-        side=np.empty((w, g)),
+        side=np.empty((w, g + LANES)),
         gather=np.empty(g * w),
-        batch=np.empty((w, batch)),
-        cost=np.empty(batch),
-        leaf=np.empty((2, g)),
-        stump=np.empty((2, g)),
+        batch=aligned(w * batch).reshape(w, batch),
+        cost=aligned(batch),
+        leaf=np.empty((2, g + LANES)),
+        stump=np.empty((2, g + LANES)),
         plain_splits=np.empty(g, np.int32),
         plain_scores=np.empty((2, g)),
         plain_rows=np.empty((2, n), np.int32),
+        packed=new_packed(problem.units),
+        due=problem.tolls.full.copy(),
+        after=np.zeros((len(problem.tolls.full), len(problem.tolls.full))),
         control=control,
         value=np.empty(5),
         root=np.empty(5, np.int64),
@@ -184,7 +220,14 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         choice=np.zeros(d),
         bound=np.empty((d, 2, g)),
         order=np.empty((d, g), np.int32),
+        harder=np.zeros((d, g), np.int8),
+        place=np.empty((d, g), np.int32),
+        worst=np.empty((d, g)),
+        total_worst=np.empty(d),
+        shared=np.empty((d, g, g) if problem.use_similar else (0, 0, 0)),
         score=np.empty((d, g)),
+        due=np.tile(problem.tolls.full, (d, 1)),
+        context=np.zeros((d, len(problem.tolls.full), 2), np.uint64),
         two=np.empty((2, 5, g)),
         n_left=np.empty(g, np.int32),
         known=np.empty((2, g), np.int8),

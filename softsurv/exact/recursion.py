@@ -26,19 +26,22 @@ from softsurv.exact.nodes import (
     announce,
     best_division,
     keep,
+    keep_shared,
     limits,
     look_up,
     open_three,
     raise_bounds,
+    raise_similar,
     rank_splits,
     reset_bounds,
     scan,
     store_two,
 )
 from softsurv.exact.simd import LANES
+from softsurv.exact.tolls import context_of, open_contexts, pay, set_prices
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import price, solve_lanes, solve_two, sum_sides
+    from softsurv.exact.injected import branching, has_lanes, price, solve_lanes, solve_two, sum_sides
 
 
 @kernel
@@ -150,7 +153,12 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
     nodes.choice[level] = LEAF
     if leaves == 1:
         return leaf_value(problem, rows, n, local)
-    found, value, choice = look_up(problem, cache, low, high, depth, leaves, upper)
+    own_low, own_high = low, high
+    if branching:
+        more_low, more_high = context_of(problem.tolls, nodes.due[level])
+        own_low, own_high = low + more_low, high + more_high
+        set_prices(problem.tolls, nodes.due[level], local)
+    found, value, choice = look_up(problem, cache, own_low, own_high, depth, leaves, upper)
     if found and level > 0:
         nodes.choice[level] = choice
         return value
@@ -159,9 +167,9 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         shared.control[CALLS] += 1
         solve_two(problem, rows, n, local)
         if shared.control[STOP] == 0:
-            store_two(problem, low, high, local, cache)
+            store_two(problem, own_low, own_high, local, cache)
         return local.value[leaves]
-    if depth == 3 and level > 0 and problem.use_lanes:
+    if has_lanes and depth == 3 and level > 0 and problem.use_lanes:
         best, choice = solve_three(
             problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared
         )
@@ -170,17 +178,24 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         nodes.choice[level] = choice
         return best
     shared.control[CALLS] += 1
+    local.packed.wanted[0] = 1 if problem.use_similar else 0
     solve_two(problem, rows, n, local)
+    local.packed.wanted[0] = 0
     if shared.control[STOP] != 0:
         return upper
-    store_two(problem, low, high, local, cache)
+    store_two(problem, own_low, own_high, local, cache)
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
     if local.value[4] < best - tolerance:
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
-    n_splits = rank_splits(level, nodes, local)
+    if branching:
+        open_contexts(problem.tolls, level, nodes)
+    weight = local.total[problem.tolls.column] if branching else 0.0
+    n_splits = rank_splits(problem, level, nodes, local, weight)
+    if problem.use_similar:
+        keep_shared(level, nodes, local)
     scan(problem, rows, n, level, nodes)
     key, floor, here = nodes.key[level], nodes.floor[level], nodes.rows[level]
     child = 1 << (depth - 1)
@@ -209,19 +224,34 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             limit = best - tolerance
             if level == 0 and turn * n_splits + i < rank:
                 limit = best + tolerance  # an equally good split that comes earlier is preferred
+            toll, test = 0.0, 0
+            if branching:
+                test = problem.tolls.test_of[problem.feature_of[split]]
+                toll = weight * nodes.due[level, test]
+                limit -= toll
             left, right = bound[0, split], bound[1, split]
             if left + right >= limit:
                 continue
             left_low, left_high = key[split, 0], key[split, 1]
             right_low, right_high = low - left_low, high - left_high
-            left_known, value, _ = look_up(problem, cache, left_low, left_high, left_depth, left_most, np.inf)
+            more_low, more_high = np.uint64(0), np.uint64(0)
+            if branching:
+                more_low, more_high = nodes.context[level, test, 0], nodes.context[level, test, 1]
+            left_known, value, _ = look_up(
+                problem, cache, left_low + more_low, left_high + more_high, left_depth, left_most, np.inf
+            )
             left = max(left, value)
-            right_known, value, _ = look_up(problem, cache, right_low, right_high, right_depth, right_most, np.inf)
+            right_known, value, _ = look_up(
+                problem, cache, right_low + more_low, right_high + more_high, right_depth, right_most, np.inf
+            )
             right = max(right, value)
             if not (left_known and right_known) and left + right < limit:
                 n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
                 nodes.choice[level + 1] = LEAF
-                for side in range(2):
+                if branching:
+                    pay(problem.tolls, nodes.due[level], test, nodes.due[level + 1])
+                for turned in range(2):
+                    side = turned ^ nodes.harder[level, split]
                     if left + right >= limit or nodes.choice[level + 1] == UNKNOWN:
                         break
                     if side == 0 and not left_known:
@@ -238,16 +268,18 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                         if level == 0:
                             announce(shared, best, choice, rank, tolerance)
                         return best
+                if problem.use_similar:
+                    raise_similar(problem, level, bound, split, left, right, n_splits, nodes)
                 if nodes.choice[level + 1] == UNKNOWN:
                     # the side costs at least what was left for it; rounding must not make this look like less
                     raise_bounds(problem, bound, floor, split, left, right)
                     continue
             raise_bounds(problem, bound, floor, split, left, right)
             if left + right < limit:
-                best = left + right
+                best = left + right + toll
                 choice = np.float64(split) * MAX_LEAVES + left_leaves
                 rank = turn * n_splits + i
     if level > 0:
-        keep(problem, low, high, depth, leaves, best, choice, cache)
+        keep(problem, own_low, own_high, depth, leaves, best, choice, cache)
     nodes.choice[level] = choice
     return best

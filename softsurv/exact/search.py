@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,32 +22,24 @@ from numpy.typing import NDArray
 from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
-from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.cache import new_cache
-from softsurv.exact.clock import Clock
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.cache import new_cache, with_heads
+from softsurv.exact.clock import POLL_SECONDS, Clock
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
 from softsurv.exact.nodes import LEAF, UNKNOWN
+from softsurv.exact.prepare import prepare
 from softsurv.exact.reading import TreeReader
 from softsurv.exact.tasks.base import Task
+from softsurv.exact.tolls import SplitCosts, paid, show_prices
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 
 MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
 
-LANE_CODES = 256
-"""With more bins than this (all features together) the children of a node of depth three are solved one by one: many
-bins do not occur in a child, and the interval bound prunes better between single solutions."""
-
-POLL_SECONDS = 0.05
-"""How often the time limit, Ctrl-C and the progress bar are looked after; a tenth of the promised 0.5 s."""
-
-RELATIVE_TOLERANCE = 1e-10
-"""Objectives closer than this times the root's cost are the same: costs carry rounding errors of about 1e-13."""
-
-SIZE_TOLERANCE = 1e-12
-"""Share of the least size of a leaf that rounding may take off a leaf's weight."""
+CHILDREN = 2.0
+"""Subproblems expected per choice of splits above the base case."""
 
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
@@ -93,6 +85,8 @@ class Search:
         What ``min_leaf`` counts, rows where None.
     complexity : float
         Cost per leaf, >= 0, in the units of the summed costs.
+    split_costs : SplitCosts, optional
+        Prices of splits, for a task with ``branching``.
     bounds : Bounds
     memory_limit : float
         Bytes for the cache. A full cache makes the search slower, not inexact.
@@ -115,6 +109,7 @@ class Search:
         min_leaf: float = 1,
         size: NDArray[np.float64] | None = None,
         complexity: float = 0.0,
+        split_costs: SplitCosts | None = None,
         bounds: Bounds | None = None,
         memory_limit: float = 1e9,
     ) -> None:
@@ -129,49 +124,35 @@ class Search:
             raise InvalidParameterError(
                 f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
             )
-        self.bounds, self.min_leaf = bounds or Bounds(), min_leaf
-        self.task = task if self.bounds.base_case else replace(task, base_case="softsurv.exact.depth_two_plain")
-        self.complexity = complexity
-        first, group = arrays.merge_equal_rows(codes)
+        if task.branching != (split_costs is not None):
+            raise InvalidParameterError(
+                f"split_costs must be given for a task with branching costs and for no other, got "
+                f"{'some' if split_costs is not None else 'none'} for {task.name!r}"
+            )
+        self.complexity, self.split_costs = complexity, split_costs
         offset = np.zeros(len(codes)) if offset is None else offset
-        self.constant = math.fsum(offset)
-        self.exact_sums = arrays.sum_by_group(statistics, group, len(first))  # (U, K) as given, for the tree
-        columns = statistics if size is None else np.column_stack([statistics, size])
-        self.problem = self._problem(codes[first], n_codes, nominal, columns, offset, group)
-        self.cache = new_cache(memory_limit)
+        ready_made = prepare(
+            task,
+            codes,
+            n_codes,
+            nominal,
+            statistics,
+            offset,
+            size,
+            min_leaf,
+            complexity,
+            bounds or Bounds(),
+            split_costs,
+        )
+        self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
+        self.exact_sums, self.features, self.cancelled = ready_made.sums, ready_made.features, ready_made.cancelled
+        self.constant = math.fsum(offset) + self.cancelled
+        self.cache = new_cache(memory_limit, expected=0.0)
         self.control = np.zeros(8, np.int64)
         self.scratch = [self._new_scratch()]
-        self.rows = np.arange(len(first), dtype=np.int32)
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
-
-    def _problem(self, codes: Any, n_codes: Any, nominal: Any, columns: Any, offset: Any, group: Any) -> arrays.Problem:
-        start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
-        stats = arrays.sum_by_group(arrays.round_to_grid(columns), group, len(codes))
-        points = self.bounds.equivalent_points and self.task.superadditive
-        width = self.exact_sums.shape[1]
-        own = self.task.costs(stats[:, :width])
-        floor = own if points else -np.bincount(group, weights=offset, minlength=len(codes))
-        total = self.task.costs(stats[:, :width].sum(axis=0, keepdims=True))[0]
-        return arrays.Problem(
-            gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
-            code_start=start,
-            nominal=np.array(nominal, dtype=np.bool_),
-            feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
-            stats=stats,
-            floor=floor,
-            keys=np.random.default_rng(0).integers(0, 2**64, (len(codes), 2), dtype=np.uint64),
-            complexity=float(self.complexity),
-            min_leaf=float(self.min_leaf) * (1.0 - SIZE_TOLERANCE),
-            n_statistics=width,
-            use_size=columns.shape[1] > width,
-            tolerance=RELATIVE_TOLERANCE * max(1.0, abs(float(total)), abs(self.constant)),
-            use_interval=self.bounds.interval and interval_applies(self.task.superadditive, columns.shape[1] > width),
-            use_look_ahead=self.bounds.look_ahead,
-            use_cache=self.bounds.cache,
-            use_lanes=bool(self.bounds.lanes and self.bounds.base_case and start[-1] <= LANE_CODES),
-        )
 
     def _new_scratch(self) -> tuple[Any, Any, Any]:
         return (
@@ -220,11 +201,15 @@ class Search:
         self, module: Any, depth: int, leaves: int | None, n_jobs: int, progress: Progress | None, clock: Clock
     ) -> Solution:
         begin = clock.seconds
-        reader = TreeReader(module, self.problem, self.cache, self.exact_sums, self.scratch[0], self._idle())
+        self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
+        reader = TreeReader(
+            module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], self._idle()
+        )
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
         self.control[STOP] = 0
-        tree = reader.read(self.rows, min(depth, 2), min(leaves, 4))
+        everything = np.arange(len(self.exact_sums), dtype=np.int32)
+        tree = reader.read(everything, min(depth, 2), min(leaves, 4))
         value, trace = self._search_value(tree), [self.objective(tree)]
         run = _Run(value, LEAF, value, Status.OPTIMAL)
         if depth > 2 and not len(self.order):
@@ -238,7 +223,7 @@ class Search:
             promise = self._promise(shared, limit)
             if run.choice >= 0:
                 self.control[STOP] = 0
-                tree = reader.read(self.rows, limit, min(leaves, 1 << limit), run.choice)
+                tree = reader.read(everything, limit, min(leaves, 1 << limit), run.choice)
                 value = run.value
                 trace.append(self.objective(tree))
             if run.status != Status.OPTIMAL:
@@ -252,7 +237,7 @@ class Search:
             "lane_runs": int(self.control[BLOCKS]),
             "cache_entries": int(min(self.cache.used[0], len(self.cache.tags))),
             "cache_full": bool(self.cache.used[0] >= len(self.cache.tags) * 7 // 8),
-            "distinct_rows": len(self.rows),
+            "distinct_rows": len(self.exact_sums),
         }
         return Solution(tree, FitReport(run.status, objective, bound, clock.seconds - begin, tuple(trace), details))
 
@@ -274,7 +259,11 @@ class Search:
         return self._search_value(tree) + self.constant
 
     def _search_value(self, tree: CodeTree) -> float:
-        return math.fsum(self.task.costs(tree.sums[tree.leaves])) + self.complexity * tree.n_leaves
+        tolls = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
+        return self._leaf_value(tree) - self.cancelled + tolls + self.complexity * tree.n_leaves
+
+    def _leaf_value(self, tree: CodeTree) -> float:
+        return math.fsum(self.task.costs(tree.sums[tree.leaves, : self.problem.n_statistics]))
 
     # -- one depth -----------------------------------------------------------------------------------------------
     def _new_shared(self, leaves: int, value: float, sides: Any) -> arrays.Shared:
@@ -297,6 +286,7 @@ class Search:
     def _first_order(self, module: Any) -> NDArray[np.int32]:
         """Splits of the root by the best tree of depth two under each."""
         local = self.scratch[0][1]
+        show_prices(self.problem.tolls, self.problem.tolls.full, local)
         module.solve_two(self.problem, self.rows, len(self.rows), local)
         n = local.size[2]
         return local.split_code[:n][np.argsort(local.stump[:, :n].sum(axis=0), kind="stable")].copy()

@@ -87,6 +87,20 @@ def smaller(typingctx: Any, a: Any, b: Any) -> Any:
     return vector(vector, vector), generate
 
 
+@intrinsic
+def least(typingctx: Any, a: Any) -> Any:
+    """The least number of all lanes."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes = [builder.extract_element(args[0], ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
+        while len(lanes) > 1:
+            pairs = zip(lanes[::2], lanes[1::2], strict=True)
+            lanes = [builder.select(builder.fcmp_ordered("<", x, y), x, y) for x, y in pairs]
+        return lanes[0]
+
+    return types.float64(vector), generate
+
+
 def _lane_by_lane(instruction: str) -> Callable[..., Any]:
     @intrinsic
     def operate(typingctx: Any, a: Any, b: Any) -> Any:
@@ -120,3 +134,126 @@ def _overload_multiply(a, b):
     if isinstance(a, Vector) and isinstance(b, Vector):
         return lambda a, b: _multiply(a, b)
     return None
+
+
+# -- population counts ---------------------------------------------------------------------------------------------
+_WORDS = ir.VectorType(ir.IntType(64), LANES)
+
+
+class Counts(types.Type):
+    """Numba type of a vector of eight counts."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Counts8")
+
+
+counts = Counts()
+
+
+@register_model(Counts)
+class _CountsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, numba_type: Any) -> None:
+        super().__init__(manager, numba_type, _WORDS)
+
+
+@intrinsic
+def no_counts(typingctx: Any) -> Any:
+    """Eight zeros."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(_WORDS, [0] * LANES)
+
+    return counts(), generate
+
+
+@intrinsic
+def count_both(typingctx: Any, before: Any, word: Any, array: Any, index: Any) -> Any:
+    """before + the bits that a word has in common with each of array[index : index + 8]."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        before, word, array, index = args
+        view = context.make_array(signature.args[2])(context, builder, array)
+        element = cgutils.get_item_pointer(context, builder, signature.args[2], view, [index], wraparound=False)
+        others = builder.load(builder.bitcast(element, _WORDS.as_pointer()), align=8)
+        undefined = ir.Constant(_WORDS, ir.Undefined)
+        first = builder.insert_element(undefined, word, ir.Constant(ir.IntType(32), 0))
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        both = builder.and_(builder.shuffle_vector(first, undefined, mask), others)
+        bits = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_WORDS, [_WORDS]), f"llvm.ctpop.v{LANES}i64"
+        )
+        return builder.add(before, builder.call(bits, [both]))
+
+    return counts(counts, types.uint64, array, types.intp), generate
+
+
+@intrinsic
+def as_numbers(typingctx: Any, number: Any) -> Any:
+    """Eight counts as float64."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.uitofp(args[0], _VECTOR)
+
+    return vector(counts), generate
+
+
+@intrinsic
+def popcount(typingctx: Any, word: Any) -> Any:
+    """Bits set in a word."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def transpose(typingctx: Any, block: Any) -> Any:
+    """Turn the 64 by 64 bits of block[:64] round: bit j of word i becomes bit i of word j.
+
+    Swaps quadrants of halving size (Warren, Hacker's Delight, section 7-3), eight words at a time: for quadrants of
+    less than eight words the words to be swapped are first sorted into two vectors.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        places = [
+            builder.bitcast(
+                cgutils.get_item_pointer(
+                    context, builder, signature.args[0], view, [ir.Constant(ir.IntType(64), 8 * k)], wraparound=False
+                ),
+                _WORDS.as_pointer(),
+            )
+            for k in range(8)
+        ]
+        words = [builder.load(place, align=8) for place in places]
+        for j, mask in ((32, 0x00000000FFFFFFFF), (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF)):
+            for k in range(8):
+                if not k & (j // 8):
+                    words[k], words[k + j // 8] = _swap(builder, words[k], words[k + j // 8], j, mask)
+        for j, mask in ((4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333), (1, 0x5555555555555555)):
+            low = [k for k in range(16) if not k & j]
+            high = [k for k in range(16) if k & j]
+            back = sorted(range(16), key=lambda k: (low + high)[k])
+            for k in range(0, 8, 2):
+                first = _shuffle(builder, words[k], words[k + 1], low)
+                second = _shuffle(builder, words[k], words[k + 1], high)
+                first, second = _swap(builder, first, second, j, mask)
+                words[k] = _shuffle(builder, first, second, back[:8])
+                words[k + 1] = _shuffle(builder, first, second, back[8:])
+        for place, word in zip(places, words, strict=True):
+            builder.store(word, place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(block), generate
+
+
+def _swap(builder: Any, first: Any, second: Any, j: int, mask: int) -> tuple[Any, Any]:
+    """Exchange the upper bits under ``mask << j`` of the first words with the lower ones of the second."""
+    shift, keep = ir.Constant(_WORDS, [j] * LANES), ir.Constant(_WORDS, [mask] * LANES)
+    moved = builder.and_(builder.xor(builder.lshr(first, shift), second), keep)
+    return builder.xor(first, builder.shl(moved, shift)), builder.xor(second, moved)
+
+
+def _shuffle(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), LANES), lanes))

@@ -7,28 +7,39 @@ from types import ModuleType
 import numpy as np
 
 from softsurv.exact import problem as arrays
-from softsurv.exact.cache import new_cache
+from softsurv.exact.cache import new_cache, relink
+from softsurv.exact.packed import pack_units
 from softsurv.exact.tasks.base import Task
+from softsurv.exact.tolls import SplitCosts, no_tolls
 
 
 def run_once(task: Task, module: ModuleType) -> None:
     """Call the compiled functions that the search calls, with arrays of the types that it passes."""
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32)
+    width = task.n_statistics or 2
     start = np.array([0, 2, 4], np.int32)
+    units = pack_units(np.ones((4, width)), np.arange(4), codes, start, np.zeros(2, np.bool_), False, task.worst)
+    assert units is not None
+    tolls = no_tolls(2)
+    if task.branching:
+        tolls = SplitCosts(np.zeros(1), np.zeros(2, int), np.ones(4)).tolls(np.arange(2), 0)
     problem = arrays.Problem(
         gcode=codes + start[:-1],
         code_start=start,
         nominal=np.zeros(2, np.bool_),
         feature_of=np.array([0, 0, 1, 1], np.int32),
-        stats=np.ones((4, task.n_statistics or 2)),
+        stats=np.ones((4, width)),
+        units=units,
+        tolls=tolls,
         floor=np.zeros(4),
         keys=np.arange(8, dtype=np.uint64).reshape(4, 2),
         complexity=0.0,
         min_leaf=1.0,
         use_size=False,
-        n_statistics=task.n_statistics or 2,
+        n_statistics=width,
         tolerance=1e-9,
         use_interval=True,
+        use_similar=True,
         use_look_ahead=True,
         use_cache=True,
         use_lanes=True,
@@ -43,4 +54,6 @@ def run_once(task: Task, module: ModuleType) -> None:
     module.solve_one(problem, rows, 4, local)
     module.solve_two(problem, rows, 4, local)
     key = problem.keys.sum(axis=0, dtype=np.uint64)
-    module.solve(problem, rows, 4, key[0], key[1], 3, 8, np.inf, 1, nodes, local, lanes, new_cache(1e5), shared)
+    cache = new_cache(1e5)
+    relink(cache)
+    module.solve(problem, rows, 4, key[0], key[1], 3, 8, np.inf, 1, nodes, local, lanes, cache, shared)

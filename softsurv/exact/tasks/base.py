@@ -74,6 +74,10 @@ class Task:
         Cost of n leaves, one per column of ``sums``, written to ``out``. An empty leaf costs 0.
     superadditive : bool
         Whether cost(A u B) >= cost(A) + cost(B) for disjoint A, B: switches on the bounds that rest on it.
+    linear : bool
+        Whether the leaf cost is the least of its sums, so that a number added to all sums is added to the cost.
+    branching : bool
+        Whether splits cost something that depends on the path (`tolls.SplitCosts`, given to the search).
     base_case : str
         Template module of the base case, ``softsurv.exact.depth_two`` unless the leaf cost is no function of sums.
     """
@@ -82,11 +86,14 @@ class Task:
     n_statistics: int | None
     leaf_costs: Callable[..., Any]
     superadditive: bool = True
+    linear: bool = False
+    branching: bool = False
     base_case: str = "softsurv.exact.depth_two"
 
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
-        parts = (_content(self.leaf_costs), self.n_statistics, self.superadditive, self.base_case)
+        flags = (self.superadditive, self.linear, self.branching)
+        parts = (_content(self.leaf_costs), self.n_statistics, flags, self.base_case)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
 
     def costs(self, sums: np.ndarray) -> np.ndarray:
@@ -94,6 +101,10 @@ class Task:
         out = np.empty(len(sums))
         self.leaf_costs(np.ascontiguousarray(sums.T, dtype=float), len(sums), out)
         return out
+
+    def worst(self, statistics: np.ndarray) -> np.ndarray:
+        """Most that rows (C, W) can cost under any label less the least, (C,); inf where the task does not say."""
+        return np.ptp(statistics, axis=1) if self.linear else np.full(len(statistics), np.inf)
 
 
 def _content(function: Any) -> Any:

@@ -29,7 +29,10 @@ def leaf_costs(sums, n, out):
             out[i] = min(out[i], sums[k, i])
 
 
-TASK = Task("label_costs", None, leaf_costs)
+TASK = Task("label_costs", None, leaf_costs, linear=True)
+
+BRANCHING = Task("label_costs_with_tests", None, leaf_costs, linear=True, branching=True)
+"""The same where a split has to be paid for (`softsurv.exact.tolls`)."""
 
 
 def best_label(sums: FloatArray) -> NDArray[np.int64]:

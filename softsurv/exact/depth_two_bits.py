@@ -1,0 +1,159 @@
+"""The depth-two base case where rows are of few kinds: pairs of splits by population counts (`packed.py`).
+
+Template module with the interface of `depth_two.py`. Every loop over second splits runs eight at a time; columns beyond
+the last split are empty, and what is found there is not read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.kernels import STOP
+from softsurv.exact.packed import pack
+from softsurv.exact.simd import LANES, as_numbers, count_both, least, load, no_counts, smaller, spread, store
+
+if TYPE_CHECKING:
+    from softsurv.exact.injected import best_roots, linear, price, price_sides
+
+
+@inlined
+def _hits(local, c, s, t, stride):
+    """Units of kind c that pass split s and each of eight splits from ``t`` on."""
+    columns, kind_start = local.packed.columns, local.packed.kind_start
+    hits = no_counts()
+    for word in range(kind_start[c], kind_start[c + 1]):
+        hits = count_both(hits, columns[word * stride + s], columns, word * stride + t)
+    return as_numbers(hits)
+
+
+@inlined
+def _count_cells(problem, local, s, begin, stride):
+    """Sums of the four cells of split s and every split from ``begin`` on, into the batch: (both, s, t, neither)."""
+    kind_stats = problem.units.kind_stats
+    n_kinds, width = kind_stats.shape
+    w = stride - begin
+    for k in range(width):
+        both, side = local.batch[k], local.side[k]
+        here, rest = spread(side[s]), spread(local.total[k] - side[s])
+        for t in range(0, w, LANES):
+            value = spread(0.0)
+            for c in range(n_kinds):
+                if kind_stats[c, k] != 0.0:
+                    value = value + spread(kind_stats[c, k]) * _hits(local, c, s, begin + t, stride)
+            other = load(side, begin + t) - value
+            store(both, t, value)
+            store(both, w + t, here - value)
+            store(both, 2 * w + t, other)
+            store(both, 3 * w + t, rest - other)
+
+
+@inlined
+def _price_linear(problem, local, s, begin, stride):
+    """As the functions around this one together, for a cost that is the least of its sums.
+
+    Nothing but the stumps goes through memory. Two kinds and two labels are written out: loops of two cost more than
+    what is in them.
+    """
+    kind_stats, side, total = problem.units.kind_stats, local.side, local.total
+    n_kinds, width = kind_stats.shape
+    left, right, leaf = local.stump[0], local.stump[1], spread(problem.complexity)
+    best_left, best_right = spread(left[s]), spread(right[s])
+    if n_kinds == 2 and width == 2:
+        first_0, first_1 = spread(kind_stats[0, 0]), spread(kind_stats[0, 1])
+        second_0, second_1 = spread(kind_stats[1, 0]), spread(kind_stats[1, 1])
+        in_0, in_1 = spread(side[0, s]), spread(side[1, s])
+        out_0, out_1 = spread(total[0] - side[0, s]), spread(total[1] - side[1, s])
+        side_0, side_1 = side[0], side[1]
+        for t in range(begin, stride, LANES):
+            first, second = _hits(local, 0, s, t, stride), _hits(local, 1, s, t, stride)
+            value_0, value_1 = first * first_0 + second * second_0, first * first_1 + second * second_1
+            other_0, other_1 = load(side_0, t) - value_0, load(side_1, t) - value_1
+            both = smaller(value_0, value_1) + leaf
+            here = smaller(in_0 - value_0, in_1 - value_1) + leaf
+            there = smaller(other_0, other_1) + leaf
+            neither = smaller(out_0 - other_0, out_1 - other_1) + leaf
+            best_left, best_right = smaller(both + here, best_left), smaller(there + neither, best_right)
+            store(left, t, smaller(both + there, load(left, t)))
+            store(right, t, smaller(here + neither, load(right, t)))
+    else:
+        for t in range(begin, stride, LANES):
+            both = here = there = neither = spread(np.inf)
+            for k in range(width):
+                value = spread(0.0)
+                for c in range(n_kinds):
+                    if kind_stats[c, k] != 0.0:
+                        value = value + spread(kind_stats[c, k]) * _hits(local, c, s, t, stride)
+                other = load(side[k], t) - value
+                both, here = smaller(value, both), smaller(spread(side[k, s]) - value, here)
+                there, neither = smaller(other, there), smaller(spread(total[k] - side[k, s]) - other, neither)
+            both, here, there, neither = both + leaf, here + leaf, there + leaf, neither + leaf
+            best_left, best_right = smaller(both + here, best_left), smaller(there + neither, best_right)
+            store(left, t, smaller(both + there, load(left, t)))
+            store(right, t, smaller(here + neither, load(right, t)))
+    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+
+
+@inlined
+def _lower_stumps(local, s, begin, w):
+    """Take the prices of the cells into the best stumps under s (second split t) and under t (second split s)."""
+    cost, left, right = local.cost, local.stump[0], local.stump[1]
+    best_left, best_right = spread(left[s]), spread(right[s])
+    for t in range(0, w, LANES):
+        left_left, left_right = load(cost, t), load(cost, w + t)
+        right_left, right_right = load(cost, 2 * w + t), load(cost, 3 * w + t)
+        best_left = smaller(left_left + left_right, best_left)
+        best_right = smaller(right_left + right_right, best_right)
+        store(left, begin + t, smaller(left_left + right_left, load(left, begin + t)))
+        store(right, begin + t, smaller(left_right + right_right, load(right, begin + t)))
+    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+
+
+@inlined
+def _share(problem, local, s, begin, stride):
+    """Most that the rows which pass split s and each split from ``begin`` on can cost, into ``packed.shared``."""
+    worst, shared = problem.units.worst, local.packed.shared[s]
+    for t in range(begin, stride, LANES):
+        value = spread(0.0)
+        for c in range(worst.shape[0]):
+            value = value + spread(worst[c]) * _hits(local, c, s, t, stride)
+        store(shared, t, value)
+
+
+@kernel
+def sum_sides(problem, local):
+    """Leaf costs of both sides of every split of the packed subset."""
+    price_sides(problem, local)
+
+
+@entry
+def solve_one(problem, rows, n, local):
+    """As `depth_two.solve_one`."""
+    pack(problem, rows, n, local)
+    sum_sides(problem, local)
+    best_roots(problem, local)
+
+
+@entry
+def solve_two(problem, rows, n, local):
+    """As `depth_two.solve_two`."""
+    pack(problem, rows, n, local)
+    sum_sides(problem, local)
+    active = local.size[2]
+    stride = (active + LANES - 1) // LANES * LANES
+    for s in range(active, stride):
+        local.stump[0, s] = local.stump[1, s] = np.inf
+    for s in range(active):
+        if local.control[STOP] == 0:
+            begin = s // LANES * LANES
+            if linear and not problem.use_size:
+                _price_linear(problem, local, s, begin, stride)
+            else:
+                _count_cells(problem, local, s, begin, stride)
+                price(problem, local.batch, 4 * (stride - begin), local.cost)
+                _lower_stumps(local, s, begin, stride - begin)
+            if local.packed.wanted[0] == 1:
+                _share(problem, local, s, begin, stride)
+    best_roots(problem, local)

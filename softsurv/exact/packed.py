@@ -1,0 +1,220 @@
+"""Rows as bits: where rows are of few kinds, sums over pairs of splits are population counts.
+
+A *unit* is one row as it was given; its *kind* is its vector of statistics. Class counts have one kind per class. The
+sum over the units that pass two splits is then, for every kind, the population count of two ANDed columns of bits
+times the kind's statistics: 64 units in one instruction, and eight columns at a time where the processor can.
+
+A subset is packed anew: its units kind by kind, each kind in words of its own, so that columns have no gaps.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softsurv.exact.jit import shared_kernel
+from softsurv.exact.simd import LANES, popcount, transpose
+
+WORD = 64
+MAX_KINDS = 16
+"""More kinds than this leave too few units in a word."""
+
+
+class Units(NamedTuple):
+    """Rows by kind: U distinct rows, C kinds, D splits in B = ceil(D / 64) words; all empty where not used."""
+
+    kind_stats: np.ndarray  # (C, W) statistics of one unit of each kind
+    kind_count: np.ndarray  # (U, C) int64 units of each kind in each distinct row
+    worst: np.ndarray  # (C,) most that a unit of each kind can cost, less the least; inf where there is no such number
+    row_bits: np.ndarray  # (U, B) uint64 bit d set where the row goes left at split d
+    split_code: np.ndarray  # (D,) int32 global code of each split
+    follows: np.ndarray  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
+
+
+class Packed(NamedTuple):
+    """Scratch of one thread: a subset as columns of bits."""
+
+    unit_row: np.ndarray  # (V * 64,) int32 row of each unit, -1 where a word is not full
+    kind_start: np.ndarray  # (C + 1,) int64 first word of each kind
+    block: np.ndarray  # (64,) uint64
+    wide: np.ndarray  # (V, B * 64) uint64 columns of all splits
+    columns: np.ndarray  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
+    passing: np.ndarray  # (C, B * 64) int64 units of each kind on the left of each split
+    shared: np.ndarray  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
+    wanted: np.ndarray  # (1,) int8
+    total_worst: np.ndarray  # (1,) most that all rows of the subset can cost
+
+
+def no_units(width: int) -> Units:
+    """The empty form."""
+    return Units(
+        np.zeros((0, width)),
+        np.zeros((0, 0), np.int64),
+        np.zeros(0),
+        np.zeros((0, 0), np.uint64),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int8),
+    )
+
+
+def new_packed(units: Units) -> Packed:
+    """Scratch large enough for every subset."""
+    words = int(((units.kind_count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(units.kind_count) else 0
+    wide = units.row_bits.shape[1] * WORD
+    return Packed(
+        np.empty(words * WORD, np.int32),
+        np.zeros(len(units.kind_stats) + 1, np.int64),
+        np.empty(WORD, np.uint64),
+        np.empty((words, wide), np.uint64),
+        aligned_words(words * (wide + LANES)),
+        np.empty((len(units.kind_stats), wide), np.int64),
+        np.empty((len(units.split_code) + LANES, len(units.split_code) + LANES)),
+        np.zeros(1, np.int8),
+        np.zeros(1),
+    )
+
+
+def aligned_words(size: int) -> np.ndarray:
+    """Words (size,) that start on a cache line."""
+    raw = np.zeros(size + LANES, np.uint64)
+    skip = (-raw.ctypes.data // raw.itemsize) % LANES
+    return raw[skip : skip + size]
+
+
+def pack_units(
+    columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any
+) -> Units | None:
+    """The distinct rows (U, P) as units, or None where there are too many kinds.
+
+    Parameters
+    ----------
+    columns : (N, W)
+        Statistics of each row.
+    group : (N,)
+        Distinct row of each row.
+    codes : (U, P)
+    code_start, nominal
+        As in `Problem`.
+    cancel : bool
+        Whether a unit of every kind together changes nothing: as many as possible are taken out of each distinct row.
+    worst : callable
+        Most that a row with given statistics (C, W) can cost under any label less the least, (C,).
+    """
+    kinds, kind = np.unique(columns, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    if len(kinds) > MAX_KINDS:
+        return None
+    count = np.bincount(group * len(kinds) + kind, minlength=len(codes) * len(kinds)).reshape(-1, len(kinds))
+    count = count.astype(np.int64)
+    if cancel and len(kinds) > 1 and np.ptp(kinds.sum(axis=0)) == 0:
+        count -= count.min(axis=1, keepdims=True)
+    feature, code, follows = [], [], []
+    for f in range(codes.shape[1]):
+        n = int(code_start[f + 1] - code_start[f])
+        last = n if nominal[f] and n > 2 else n - 1
+        feature += [f] * last
+        code += list(range(last))
+        follows += [not nominal[f] and k > 0 for k in range(last)]
+    feature_of, code_of = np.array(feature, np.int64), np.array(code, np.int64)
+    value = codes[:, feature_of]
+    left = np.where(nominal[feature_of], value == code_of, value <= code_of)
+    words = max(1, -(-left.shape[1] // WORD))
+    full = np.zeros((len(codes), words * WORD), np.uint8)
+    full[:, : left.shape[1]] = left
+    bits = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
+    return Units(
+        kinds,
+        count,
+        np.ascontiguousarray(worst(kinds)),
+        np.ascontiguousarray(bits),
+        (code_of + code_start[feature_of]).astype(np.int32),
+        np.array(follows, np.int8),
+    )
+
+
+@shared_kernel
+def pack(problem, rows, n, local):
+    """Columns, sums and active splits of a subset; fills what the base cases read of `Local`."""
+    units, packed = problem.units, local.packed
+    n_words, n_units = _order_units(units, rows, n, packed)
+    wide, count, block = packed.wide, packed.passing, packed.block
+    for word in range(n_words):
+        for b in range(units.row_bits.shape[1]):
+            for j in range(64):
+                row = packed.unit_row[word * 64 + j]
+                block[j] = units.row_bits[row, b] if row >= 0 else np.uint64(0)
+            transpose(block)
+            for j in range(64):
+                wide[word, b * 64 + j] = block[j]
+    n_splits = units.split_code.shape[0]
+    count[:] = 0
+    for c in range(count.shape[0]):
+        for word in range(packed.kind_start[c], packed.kind_start[c + 1]):
+            for d in range(n_splits):
+                count[c, d] += popcount(wide[word, d])
+    active, before = 0, np.int64(0)
+    for d in range(n_splits):
+        here = np.int64(0)
+        for c in range(count.shape[0]):
+            here += count[c, d]
+        nested_same = units.follows[d] == 1 and here == before
+        before = here
+        if 0 < here < n_units and not nested_same:
+            local.map[active] = d
+            local.split_code[active] = units.split_code[d]
+            local.flipped[active] = 0
+            active += 1
+    local.size[2] = active
+    local.size[3] = n
+    _sum_kinds(units, packed, local, active)
+    stride = (active + LANES - 1) // LANES * LANES
+    for word in range(n_words):
+        for s in range(active):
+            packed.columns[word * stride + s] = wide[word, local.map[s]]
+        for s in range(active, stride):
+            packed.columns[word * stride + s] = np.uint64(0)
+
+
+@shared_kernel
+def _order_units(units, rows, n, packed):
+    """Units of the subset by kind, each kind from a new word on: (words, units)."""
+    n_kinds = units.kind_count.shape[1]
+    at, n_units = np.int64(0), np.int64(0)
+    for c in range(n_kinds):
+        packed.kind_start[c] = at >> 6
+        for i in range(n):
+            row = rows[i]
+            for _ in range(units.kind_count[row, c]):
+                packed.unit_row[at] = row
+                at += 1
+        n_units += at - (packed.kind_start[c] << 6)
+        while at & 63 != 0:
+            packed.unit_row[at] = -1
+            at += 1
+    packed.kind_start[n_kinds] = at >> 6
+    return at >> 6, n_units
+
+
+@shared_kernel
+def _sum_kinds(units, packed, local, active):
+    """Sums of the subset and of the left side of every active split."""
+    n_kinds, width = units.kind_stats.shape
+    local.total[:] = 0.0
+    packed.total_worst[0] = 0.0
+    for c in range(n_kinds):
+        members = np.int64(0)
+        for word in range(packed.kind_start[c], packed.kind_start[c + 1]):
+            for j in range(64):
+                members += np.int64(packed.unit_row[word * 64 + j] >= 0)
+        packed.total_worst[0] += np.float64(members) * units.worst[c]
+        for k in range(width):
+            local.total[k] += np.float64(members) * units.kind_stats[c, k]
+    padded = (active + LANES - 1) // LANES * LANES
+    for k in range(width):
+        for s in range(padded):
+            local.side[k, s] = 0.0
+        for c in range(n_kinds):
+            value = units.kind_stats[c, k]
+            for s in range(active):
+                local.side[k, s] += value * np.float64(packed.passing[c, local.map[s]])

@@ -1,0 +1,151 @@
+"""From training rows to the arrays of a search: equal rows merged, equal features dropped, what cancels taken out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.exact import problem as arrays
+from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.packed import Units, no_units, pack_units
+from softsurv.exact.tasks.base import Task
+from softsurv.exact.tolls import SplitCosts, no_tolls
+
+LANE_CODES = 256
+"""With more bins than this (all features together) the children of a node of depth three are solved one by one: many
+bins do not occur in a child, and the interval bound prunes better between single solutions."""
+
+RELATIVE_TOLERANCE = 1e-10
+"""Objectives closer than this times the root's cost are the same: costs carry rounding errors of about 1e-13."""
+
+SIZE_TOLERANCE = 1e-12
+"""Share of the least size of a leaf that rounding may take off a leaf's weight."""
+
+SIMILAR_SPLITS = 512
+"""With more splits than this, what pairs of them share takes too much memory to keep for every level."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training set as the search takes it.
+
+    Attributes
+    ----------
+    task : Task
+        With the base case that suits the data.
+    problem : Problem
+    rows : (R,) int32
+        Distinct rows that the search looks at; the others change no comparison.
+    sums : (U, K)
+        Statistics of the distinct rows as given, not rounded; where splits cost something, with their weight behind.
+    cancelled : float
+        What every tree costs beyond the search's own objective, offsets apart.
+    features : (P',) int
+        Which of the given features each feature of the problem is.
+    """
+
+    task: Task
+    problem: arrays.Problem
+    rows: NDArray[np.int32]
+    sums: FloatArray
+    cancelled: float
+    features: NDArray[np.int64]
+
+
+def prepare(
+    task: Task,
+    codes: NDArray[np.integer],
+    n_codes: NDArray[np.integer],
+    nominal: NDArray[np.bool_],
+    statistics: FloatArray,
+    offset: FloatArray,
+    size: FloatArray | None,
+    min_leaf: float,
+    complexity: float,
+    bounds: Bounds,
+    split_costs: SplitCosts | None,
+) -> Prepared:
+    """The arrays of a search; arguments as `Search` has them."""
+    test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
+    features = arrays.distinct_features(codes, nominal, test_of)
+    codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
+    first, group = arrays.merge_equal_rows(codes)
+    start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
+    width = statistics.shape[1]
+    paying = [] if split_costs is None else [split_costs.weight]
+    sized = [] if size is None else [size]
+    columns = arrays.round_to_grid(np.column_stack([statistics, *paying, *sized]))
+    stats = arrays.sum_by_group(columns, group, len(first))
+    cancels = task.linear and size is None and bounds.cancel
+    units = None
+    if bounds.bits and bounds.base_case and not task.branching and task.base_case == Task.base_case:
+        units = pack_units(columns, group, codes[first], start, nominal, cancels, task.worst)
+        units = units if units is not None and _bits_pay(units, codes.shape[1]) else None
+    whole = stats
+    if units is not None:
+        stats = units.kind_count @ units.kind_stats
+    elif cancels:
+        stats = stats.copy()
+        stats[:, :width] -= stats[:, :width].min(axis=1, keepdims=True)
+    own = task.costs(stats[:, :width])
+    points = bounds.equivalent_points and task.superadditive
+    floor = own if points else -np.bincount(group, weights=offset, minlength=len(first))
+    total = abs(float(task.costs(whole[:, :width].sum(axis=0, keepdims=True))[0]))
+    keys = np.random.default_rng(0).integers(0, 2**64, (len(first), 2), dtype=np.uint64)
+    # a row that adds nothing to any sum is the same for all trees
+    live = np.flatnonzero(stats.any(axis=1)) if cancels and stats.any() else np.arange(len(first))
+    keys[np.setdiff1d(np.arange(len(first)), live)] = 0
+    problem = arrays.Problem(
+        gcode=np.ascontiguousarray(codes[first] + start[:-1], dtype=np.int32),
+        code_start=start,
+        nominal=nominal.copy(),
+        feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
+        stats=stats,
+        units=no_units(columns.shape[1]) if units is None else units,
+        tolls=no_tolls(len(features)) if split_costs is None else split_costs.tolls(features, width),
+        floor=floor,
+        keys=keys,
+        complexity=float(complexity),
+        min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
+        n_statistics=width,
+        use_size=size is not None,
+        tolerance=RELATIVE_TOLERANCE * max(1.0, total, abs(math.fsum(offset))),
+        use_interval=bounds.interval and interval_applies(task.superadditive, size is not None),
+        use_similar=bool(
+            bounds.similar
+            and task.linear
+            and size is None
+            and units is not None
+            and len(units.split_code) <= SIMILAR_SPLITS
+        ),
+        use_look_ahead=bounds.look_ahead,
+        use_cache=bounds.cache,
+        use_lanes=bool(bounds.lanes and bounds.base_case and units is None and start[-1] <= LANE_CODES),
+    )
+    return Prepared(
+        _with_base_case(task, bounds, units),
+        problem,
+        live.astype(np.int32),
+        arrays.sum_by_group(np.column_stack([statistics, *paying]), group, len(first)),
+        math.fsum((whole - stats)[:, 0]) if cancels else 0.0,
+        features,
+    )
+
+
+def _with_base_case(task: Task, bounds: Bounds, units: Units | None) -> Task:
+    if not bounds.base_case:
+        return replace(task, base_case="softsurv.exact.depth_two_plain")
+    return task if units is None else replace(task, base_case="softsurv.exact.depth_two_bits")
+
+
+def _bits_pay(units: Units, n_features: int) -> bool:
+    """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
+    n_splits, n_units = len(units.split_code), float(units.kind_count.sum())
+    bits = n_units * n_splits**2 * 3 / 1024
+    histogram = len(units.kind_count) * n_features**2 * units.kind_stats.shape[1] / 8
+    return bits < histogram
