@@ -50,8 +50,9 @@ class OptimalCostSensitiveTree(OptimalClassificationTree):
     ----------
     misclassification_costs : array (K, K), optional
         Row: true class, column: predicted class, in sorted order; >= 0. 0 and 1 by default.
-    feature_costs : mapping from name to number or `FeatureTest`, optional
-        A number is the cost of one column. A row pays where it reaches a split, once per path for each test.
+    feature_costs : mapping from name to number or mapping, optional
+        A number is the cost of one column, a mapping has the fields of `FeatureTest`: several columns of one test,
+        a group of tests, and the discounted cost. A row pays where it reaches a split, once per path for each test.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
     time_limit, memory_limit, n_jobs, progress
         As in `OptimalClassificationTree`.
@@ -83,7 +84,7 @@ class OptimalCostSensitiveTree(OptimalClassificationTree):
     def __init__(
         self,
         misclassification_costs: Any = None,
-        feature_costs: Mapping[str, float | FeatureTest] | None = None,
+        feature_costs: Mapping[str, float | Mapping[str, Any]] | None = None,
         max_depth: int = 4,
         max_leaves: int | None = None,
         *,
@@ -174,7 +175,7 @@ class OptimalCostSensitiveTree(OptimalClassificationTree):
             return None
         known = set(self.binarizer_.filler_.input_names_)
         tests = {
-            str(name): value if isinstance(value, FeatureTest) else FeatureTest(float(value))
+            str(name): FeatureTest(**value) if isinstance(value, Mapping) else FeatureTest(float(value))
             for name, value in self.feature_costs.items()
         }
         test_of: dict[str, int] = {}
