@@ -81,6 +81,11 @@ def minimise_joint(
     return x[:, :size].view_as(routing), x[:, size:].view_as(leaves), f
 
 
+def some(mask: Tensor) -> bool:
+    """Whether there is work for a mask; on a GPU it is done in any case, because a look would wait for the device."""
+    return mask.is_cuda or bool(mask.any())
+
+
 def leaf_step(
     objective: Objective,
     routing: Tensor,
@@ -120,10 +125,10 @@ def branch_step(
     smaller = torch.minimum(share, 1 - share)  # (M, S)
     heavy_enough = balance.moderate * (objective.problem.weight > 0).sum((1, 2)) >= 1
     imbalanced = (smaller <= balance.moderate) & heavy_enough[:, None] & at_node.any(-1)
-    if bool(imbalanced.any()):
+    if some(imbalanced):
         labels = left
         high = imbalanced & (smaller <= balance.high)
-        if bool(high.any()):
+        if some(high):
             error = (objective.reach(routing, level) * leaf_loss).sum(1, keepdim=True)  # term (9)
             labels = _swap_worst(left, at_node, error, share, high, balance.swap)
         nodes = level_slice(level)
@@ -132,7 +137,7 @@ def branch_step(
         routing = routing.clone()
         routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
     free = _free_branches(~imbalanced, level, objective.depth)
-    if not bool(free.any()):
+    if not some(free):
         return routing
     if objective.fairness is not None:
         return _restricted_with_fairness(objective, routing, leaves, free, level, settings, budget)[0]

@@ -47,8 +47,9 @@ class Trained:
     def better(self, routing: Tensor, leaves: Tensor, value: Tensor, trees: Tensor) -> None:
         """Keep the given parameters of ``trees`` where their objective is lower."""
         won = value < self.objective[trees]
-        rows = trees[won]
-        self.routing[rows], self.leaves[rows], self.objective[rows] = routing[won], leaves[won], value[won]
+        self.routing[trees] = torch.where(won[:, None, None], routing, self.routing[trees])
+        self.leaves[trees] = torch.where(won[:, None, None], leaves, self.leaves[trees])
+        self.objective[trees] = torch.where(won, value, self.objective[trees])
 
 
 def nodec(

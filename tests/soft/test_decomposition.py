@@ -157,3 +157,13 @@ def test_settings_reach_the_steps(tools):
     none = Settings(max_iterations=0)
     frozen = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2, branch=none, leaf=none))
     torch.testing.assert_close((frozen.routing, frozen.leaves), (routing, leaves))
+
+
+def test_work_for_nobody_changes_nothing(tools, monkeypatch):
+    """On a GPU every step is done without a look at whether a tree needs it."""
+    objective, routing, leaves = started(tools, tools.simulate(120), depth=3, penalised=True)
+    looked = nodec(objective, routing, leaves, ONE_SWEEP)
+    monkeypatch.setattr("softsurv.soft.blocks.some", lambda mask: True)
+    blind = nodec(objective, routing, leaves, ONE_SWEEP)
+    torch.testing.assert_close(blind.objective, looked.objective)
+    torch.testing.assert_close(blind.routing, looked.routing)
