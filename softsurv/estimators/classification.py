@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators import pareto_solvers  # noqa: F401  registers F1 and Matthews correlation
+from softsurv.estimators import auc_solvers, pareto_solvers  # noqa: F401  register F1, Matthews correlation and AUC
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import CLASSIFIERS, CodedRows, Limits, Solved, register, solve_task

@@ -1,0 +1,46 @@
+"""Solvers of the AUC of the ROC convex hull and of its leftmost part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.pareto_solvers import error_search
+from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
+from softsurv.exact.auc import AucSearch
+from softsurv.exact.clock import Clock
+from softsurv.results import FitReport
+
+PARTIAL_SHARE = 0.1
+"""Largest false-positive rate that "partial_auc" looks at, where the estimator names no other."""
+
+
+def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: float) -> Solved:
+    """The tree with the least area over its ROC convex hull, up to a false-positive rate, as a mean miss rate."""
+    if label.max(initial=0) != 1:
+        raise InvalidParameterError(f"AUC is for two classes, got {int(label.max(initial=0)) + 1}; take 'accuracy'")
+    search, splits = error_search(rows, label, limits)
+    clock = Clock(limits.seconds)
+    result = AucSearch(search, share, limits.complexity, limits.leaves).solve(clock)
+    report = FitReport(
+        result.status, result.loss, result.bound, clock.seconds, (result.loss,), {"expanded": result.expanded}
+    )
+    return Solved(result.tree.code_tree(splits), np.array([leaf.label for leaf in result.tree.leaves]), report)
+
+
+@register("auc")
+def solve_whole(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+    """One minus the AUC of the convex hull."""
+    return solve_auc(rows, label, limits, 1.0)
+
+
+@register("partial_auc")
+def solve_partial(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+    """Mean miss rate over false-positive rates up to ``false_positive_rate``: one minus the mean height of the hull."""
+    share = float(getattr(p, "false_positive_rate", PARTIAL_SHARE))
+    if not 0 < share <= 1:
+        raise InvalidParameterError(f"false_positive_rate must be in (0, 1], got {share!r}")
+    return solve_auc(rows, label, limits, share)
