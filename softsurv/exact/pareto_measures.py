@@ -159,8 +159,7 @@ class Hull:
         add(a, b, (np.array([1.0, 0.0]), 0.0), (np.array([0.0, 1.0]), 0.0))
         while heap and -heap[0].priority > value + EPSILON:
             here = heapq.heappop(heap)
-            w = np.array([here.a.v[1] - here.b.v[1], here.b.v[0] - here.a.v[0]])
-            w = w / w.sum()
+            w = _direction(here.a, here.b)
             level = float(w @ here.a.v)
             least, found, status = self.oracle.minimise(w, level)
             if status != Status.OPTIMAL:
@@ -177,6 +176,60 @@ class Hull:
             add(here.a, new, here.line_a, line)
             add(new, here.b, line, here.line_b)
         return best, value, value
+
+
+@dataclass(frozen=True)
+class Front:
+    """Nondominated trees by false negatives, and why the search ended: all of them only where OPTIMAL."""
+
+    trees: tuple[Candidate, ...]
+    status: Status
+
+
+def pareto_front(search: Any, ends: tuple[Candidate, Candidate], clock: Clock) -> Front:
+    """Every nondominated (FN, FP) with a tree that has it, by the two-phase method.
+
+    First all corners of the hull. Then, for the edge between corners a and b, a nondominated point between them has
+    fewer false negatives than b and fewer false positives than a, so it costs less than (FN of b, FP of a) in the
+    direction of the edge: all trees below that are listed.
+    """
+    oracle = SearchOracle(search, clock)
+    waiting, edges, found = [ends], [], list(ends)
+    status = Status.OPTIMAL
+    while waiting:
+        a, b = waiting.pop()
+        w = _direction(a, b)
+        _, better, status = oracle.minimise(w, float(w @ a.v))
+        if status != Status.OPTIMAL:
+            return Front(_nondominated(found), status)
+        if better:
+            found.append(better[0])
+            waiting += [(a, better[0]), (better[0], b)]
+        else:
+            edges.append((a, b))
+    for a, b in edges:
+        w = _direction(a, b)
+        search.use(w)
+        listed = search.points(clock, float(w @ [b.v[0], a.v[1]]))
+        found += [Candidate(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
+        if listed.status != Status.OPTIMAL:
+            return Front(_nondominated(found), listed.status)
+    return Front(_nondominated(found), status)
+
+
+def _direction(a: Candidate, b: Candidate) -> FloatArray:
+    """Weights for which two corners cost the same, summing to one."""
+    w = np.array([a.v[1] - b.v[1], b.v[0] - a.v[0]])
+    return w / w.sum()
+
+
+def _nondominated(found: list[Candidate]) -> tuple[Candidate, ...]:
+    """Trees of which no other has as few errors of both kinds, one for each point."""
+    kept: list[Candidate] = []
+    for one in sorted(found, key=lambda one: (one.v[0], one.v[1])):
+        if not kept or one.v[1] < kept[-1].v[1] - 1e-9 * (1 + abs(one.v[1])):
+            kept.append(one)
+    return tuple(kept)
 
 
 def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> FloatArray:

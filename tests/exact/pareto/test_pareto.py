@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from softsurv.exact.clock import Clock
 from softsurv.exact.pareto_dual import constrained_optimum
 from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto_measures import MEASURES, Candidate, SearchOracle, maximise
+from softsurv.exact.pareto_measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
 from softsurv.exact.pareto_search import ParetoSearch
 from softsurv.exact.pareto_task import linear_task
 from softsurv.exact.pareto_tree import SplitTree, split_columns
@@ -85,6 +85,25 @@ def test_best_measure_is_that_of_all_trees(all_points, seed, depth, name, weight
     assert best.value == pytest.approx(max(MEASURES[name](v, positives, negatives) for v in points))
     assert best.bound == pytest.approx(best.value)
     np.testing.assert_allclose(search.value(best.candidate.tree), best.candidate.v)
+
+
+@few
+@given(seeds, st.integers(0, 3), st.booleans())
+def test_front_in_two_phases_is_that_of_all_trees(all_points, nondominated, seed, depth, weighted):
+    columns, label, rng = tiny(seed)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    search, statistics = error_search(columns, label, depth, weight)
+    negatives, positives = np.bincount(label, weight)
+    ends = (
+        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
+        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
+    )
+    front = pareto_front(search, ends, Clock(FOREVER))
+    expected = nondominated(all_points(ERRORS, columns, statistics, ERROR_PARAMS, depth), [False, False])
+    assert front.status == Status.OPTIMAL
+    np.testing.assert_allclose(np.array([one.v for one in front.trees]), expected, atol=1e-9)
+    for one in front.trees:
+        np.testing.assert_allclose(search.value(one.tree), one.v, atol=1e-9)
 
 
 @few

@@ -1,0 +1,99 @@
+"""The Pareto front of false negatives and false positives of two-class trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
+from softsurv.estimators.pareto_solvers import error_search
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_measures import Candidate, f1, matthews, pareto_front
+from softsurv.exact.pareto_tree import SplitTree
+from softsurv.results import Status
+from softsurv.trees.hard_tree import HardTree
+
+
+@dataclass(frozen=True)
+class MisclassificationFront:
+    """Trees that no other one dominates by false negatives and false positives.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Columns false_negatives, false_positives, f1, mcc; one row per tree, by false negatives.
+    trees : tuple of HardTree
+        Splits in the data's units, with the share of each class in each leaf.
+    labels : tuple of ndarray
+        Class of each leaf of each tree, as a place in ``classes``.
+    classes : ndarray (2,)
+    status : Status
+        OPTIMAL where the whole front was found; else the limit that cut it short.
+    """
+
+    table: pd.DataFrame
+    trees: tuple[HardTree, ...]
+    labels: tuple[NDArray[np.int64], ...]
+    classes: NDArray[Any]
+    status: Status
+
+
+def misclassification_front(
+    X: Any, y: Any, *, max_depth: int = 2, sample_weight: Any = None, time_limit: float | None = 60.0, **options: Any
+) -> MisclassificationFront:
+    """Every nondominated pair of error counts that a tree within limits can have (paper `streed`, section 4.4).
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        As in `OptimalClassificationTree.fit`, with two classes; the second in sorted order is the positive one.
+    max_depth : int
+    time_limit : float, optional
+        Seconds.
+    **options
+        ``min_samples_leaf``, ``thresholds`` and further limits of `OptimalClassificationTree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv.estimators.front import misclassification_front
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
+    >>> front = misclassification_front(X, X[:, 0] & X[:, 1], max_depth=1)
+    >>> front.table[["false_negatives", "false_positives"]].to_numpy().tolist()
+    [[0.0, 5.0], [5.0, 0.0]]
+    """
+    model = OptimalClassificationTree("f1", max_depth, time_limit=time_limit, **options)
+    training = model._training(X, sample_weight)
+    labels = checked_classes(y, training.n_given)[training.kept]
+    model.classes_, codes = np.unique(labels, return_inverse=True)
+    if len(model.classes_) != 2:
+        raise InvalidParameterError(f"y must have two classes for a front of two errors, got {len(model.classes_)}")
+    model._codes = codes
+    limits = model._limits()
+    search, splits = error_search(training.rows, codes, limits)
+    negatives, positives = np.bincount(codes, training.rows.weight, 2)
+    ends = (
+        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
+        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
+    )
+    front = pareto_front(search, ends, Clock(limits.seconds))
+    read = [
+        model._readable(training, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves]))
+        for one in front.trees
+    ]
+    table = pd.DataFrame(
+        {
+            "false_negatives": [one.v[0] for one in front.trees],
+            "false_positives": [one.v[1] for one in front.trees],
+            "f1": [f1(one.v, positives, negatives) for one in front.trees],
+            "mcc": [matthews(one.v, positives, negatives) for one in front.trees],
+        }
+    )
+    return MisclassificationFront(
+        table, tuple(tree for tree, _ in read), tuple(label for _, label in read), model.classes_, front.status
+    )
