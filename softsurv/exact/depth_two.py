@@ -27,7 +27,7 @@ def _same_feature(problem, local, f):
     s0, s1, chained = local.split_start[f], local.split_start[f + 1], local.chained[f]
     side, leaf, stump, batch, cost = local.side, local.leaf, local.stump, local.batch, local.cost
     begin = s0 + 1
-    while begin < s1:
+    while begin < s1 and local.control[STOP] == 0:
         end, n = begin, 0
         while end < s1 and n + end - s0 <= cost.shape[0]:
             for k in range(side.shape[0]):
@@ -101,6 +101,8 @@ def _other_features(problem, local, f):
     w = local.size[2] - s1
     chunk = max(1, min(s1 - s0, cost.shape[0] // (4 * w)))
     for begin in range(s0, s1, chunk):
+        if local.control[STOP] != 0:
+            break
         end = min(begin + chunk, s1)
         for s in range(begin, end):
             _gather_row(local, f, s)
@@ -177,6 +179,6 @@ def solve_two(problem, rows, n, local):
     sum_sides(problem, local)
     for f in range(local.size[0]):
         _same_feature(problem, local, f)
-        if local.split_start[f + 1] < local.size[2] and local.control[STOP] == 0:
+        if local.split_start[f + 1] < local.size[2]:
             _other_features(problem, local, f)
     best_roots(problem, local)

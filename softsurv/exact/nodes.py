@@ -54,6 +54,22 @@ def scan(problem, rows, n, level, nodes):
 
 
 @shared_kernel
+def sift(score, order, at, n):
+    """Let the pair at a place sink in a heap of n pairs, the largest at the top; pairs rank by score, then split."""
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n and (
+            score[child + 1] > score[child] or (score[child + 1] == score[child] and order[child + 1] > order[child])
+        ):
+            child += 1
+        if score[at] > score[child] or (score[at] == score[child] and order[at] > order[child]):
+            return
+        score[at], score[child] = score[child], score[at]
+        order[at], order[child] = order[child], order[at]
+        at = child
+
+
+@shared_kernel
 def rank_splits(problem, level, nodes, local, weight):
     """Splits that divide the subset, the most promising first: by the best tree of depth two under each.
 
@@ -62,16 +78,18 @@ def rank_splits(problem, level, nodes, local, weight):
     n_splits = local.size[2]
     score, order = nodes.score[level], nodes.order[level]
     for s in range(n_splits):
-        # insertion sort: stable, and a sort of numpy would be compiled for seconds
         mine = local.stump[0, s] + local.stump[1, s]
         if weight > 0.0:
             mine += weight * local.due[problem.tolls.test_of[problem.feature_of[local.split_code[s]]]]
-        at = s
-        while at > 0 and score[at - 1] > mine:
-            score[at], order[at] = score[at - 1], order[at - 1]
-            at -= 1
-        score[at], order[at] = mine, local.split_code[s]
+        score[s], order[s] = mine, local.split_code[s]
         nodes.harder[level, local.split_code[s]] = 1 if local.stump[1, s] > local.stump[0, s] else 0
+    # heap sort, equal scores in the order of the splits: a sort of numpy would be compiled for seconds
+    for begin in range(n_splits // 2 - 1, -1, -1):
+        sift(score, order, begin, n_splits)
+    for end in range(n_splits - 1, 0, -1):
+        score[0], score[end] = score[end], score[0]
+        order[0], order[end] = order[end], order[0]
+        sift(score, order, 0, end)
     return n_splits
 
 

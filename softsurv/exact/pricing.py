@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softsurv.exact.jit import inlined
+from softsurv.exact.jit import inlined, kernel
 
 if TYPE_CHECKING:
     from softsurv.exact.injected import branching, leaf_costs
@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 @inlined
 def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on the size of a leaf."""
-    leaf_costs(batch[: problem.n_statistics], n, cost)
-    if problem.use_size:
-        finish(batch[batch.shape[0] - 1], n, cost, problem.complexity, problem.min_leaf)
-    elif problem.complexity > 0.0:
+    price_batch(batch, n, cost, problem.n_statistics, problem.use_size, problem.complexity, problem.min_leaf)
+
+
+@kernel
+def price_batch(batch, n, cost, width, use_size, complexity, min_leaf):
+    """As `price`; a call of its own, as a copy of it in every place that prices would be compiled each time."""
+    leaf_costs(batch[:width], n, cost)
+    if use_size:
+        finish(batch[batch.shape[0] - 1], n, cost, complexity, min_leaf)
+    elif complexity > 0.0:
         for i in range(n):
-            cost[i] += problem.complexity
+            cost[i] += complexity
 
 
 @inlined

@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.cache import new_cache, with_heads
-from softsurv.exact.clock import POLL_SECONDS, Clock
+from softsurv.exact.clock import POLL_SECONDS, Clock, run_watched
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
 from softsurv.exact.nodes import LEAF, UNKNOWN
@@ -37,6 +38,9 @@ from softsurv.results import FitReport, Status
 
 MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
+
+GRACE_SECONDS = 0.25
+"""What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
@@ -207,13 +211,16 @@ class Search:
         )
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        self.control[STOP] = 0
+        flag = self.control[STOP:]
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
-        tree = reader.read(everything, min(depth, 2), min(leaves, 4))
+        read = partial(reader.read, everything)
+        tree = run_watched(lambda: read(min(depth, 2), min(leaves, 4)), clock, flag, GRACE_SECONDS)
         value, trace = self._search_value(tree), [self.objective(tree)]
         run = _Run(value, LEAF, value, Status.OPTIMAL)
+        if flag[0]:
+            run = _Run(value, LEAF, min(value, float(self.problem.floor.sum()) + self.complexity), clock.status)
         if depth > 2 and not len(self.order):
-            self.order = self._first_order(module)
+            self.order = run_watched(lambda: self._first_order(module), clock, flag)
         for limit in range(3, depth + 1):
             shared = self._new_shared(min(leaves, 1 << limit), value, self._root_bounds())
             floor = -math.inf
@@ -222,9 +229,12 @@ class Search:
             run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress, floor)
             promise = self._promise(shared, limit)
             if run.choice >= 0:
-                self.control[STOP] = 0
-                tree = reader.read(everything, limit, min(leaves, 1 << limit), run.choice)
+                full = partial(read, limit, min(leaves, 1 << limit), run.choice)
+                better = run_watched(full, clock, flag, GRACE_SECONDS)
                 value = run.value
+                if flag[0]:  # read in part only: proven is the value, not this tree
+                    run = replace(run, lower_bound=min(run.lower_bound, value), status=clock.status)
+                tree = min(tree, better, key=self.objective)
                 trace.append(self.objective(tree))
             if run.status != Status.OPTIMAL:
                 break

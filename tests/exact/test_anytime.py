@@ -46,6 +46,21 @@ def test_no_time_at_all_still_gives_the_best_tree_of_depth_two():
     assert stopped.report.status == Status.TIME_LIMIT
 
 
+@pytest.mark.parametrize("depth", [2, 4])
+def test_the_base_case_notices_the_limit_too(depth):
+    """24,000 thresholds: all pairs of them would take seconds, before the first incumbent and for every node."""
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.permutation(6000) for _ in range(4)], axis=1).astype(np.int32)
+    statistics = relative_risk.statistics(rng.random(6000) < 0.6, rng.exponential(size=6000))
+    offset = np.where(statistics[:, 0] > 0, -np.log(statistics[:, 1]), 0.0)
+    ready(relative_risk.TASK)
+    search = Search(relative_risk.TASK, codes, np.full(4, 6000), np.zeros(4, bool), statistics, offset)
+    stopped = search.solve(depth, time_limit=0.05)
+    assert stopped.report.status == Status.TIME_LIMIT
+    assert stopped.report.lower_bound < stopped.report.objective
+    assert stopped.tree.n_leaves > 1
+
+
 def test_lower_bound_of_a_stopped_search_holds():
     search = random_search(n=60, p=3)
     optimum = random_search(n=60, p=3).solve(4).report.objective
@@ -111,7 +126,7 @@ def test_interruption_keeps_the_incumbent():
 
 
 def test_too_many_rows_per_leaf_is_refused():
-    with pytest.raises(InvalidParameterError, match="min_samples_leaf must be at most the number of rows, 20, got 21"):
+    with pytest.raises(InvalidParameterError, match="the least size of a leaf must be at most the total, 20, got 21"):
         random_search(n=20, min_leaf=21)
 
 
