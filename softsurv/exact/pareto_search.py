@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import pareto_arrays as arrays
 from softsurv.exact.cache import new_cache
-from softsurv.exact.clock import POLL_SECONDS, Clock
+from softsurv.exact.clock import Clock
 from softsurv.exact.pareto_arrays import CALLS, EPOCH, FULL, STOP, WORD
 from softsurv.exact.pareto_compile import specialise
+from softsurv.exact.pareto_run import run_watched
 from softsurv.exact.pareto_task import ParetoTask
 from softsurv.exact.pareto_tree import SplitTree, distinct_columns, equal_rows
 from softsurv.exact.problem import round_to_grid, sum_by_group
@@ -30,6 +30,9 @@ SIZE_SLACK = 1e-9
 """Share of the least size of a leaf that rounding may take off it."""
 
 MAX_DEPTH = 10
+
+SHORT_RUN = 256
+"""With at most so many splits and a depth of two a run takes milliseconds: no thread has to look after the clock."""
 
 LIST_POINTS = 1 << 16
 """Points of a list under construction; a list that stays longer after thinning ends the search, which says so."""
@@ -203,26 +206,14 @@ class ParetoSearch:
         self.control[EPOCH] += 1
 
     def _run(self, work: Callable[[], Any], clock: Clock) -> Status:
-        """Run a kernel in a thread and look after the clock."""
+        """Run a kernel, within the clock's time where it may take long."""
         self.control[STOP] = self.control[FULL] = 0
         if clock.status != Status.OPTIMAL:
             return clock.status
-        failed: list[BaseException] = []
-
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:  # handed to the caller's thread
-                failed.append(error)
-
-        thread = threading.Thread(target=guarded, daemon=True)
-        thread.start()
-        while thread.is_alive():
-            thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
-            if clock.status != Status.OPTIMAL and thread.is_alive():
-                self.control[STOP] = 1
-        if failed:
-            raise failed[0]
+        if self.depth <= 2 and len(self.problem.bits) <= SHORT_RUN:
+            work()
+        else:
+            run_watched(work, clock, self.control)
         if self.control[FULL]:
             return Status.MEMORY_LIMIT
         return clock.status if self.control[STOP] else Status.OPTIMAL
@@ -293,13 +284,11 @@ class ParetoSearch:
 
     def value(self, tree: SplitTree) -> FloatArray:
         """Objectives of a tree, from the rows."""
-        leaf = tree.leaf_of(self.columns)
-        sums = sum_by_group(self.statistics, leaf, len(tree.leaves))
-        points = self.task.points(sums, self.params)
-        labels = [one.label for one in tree.leaves]
-        return points[np.arange(len(labels)), labels].sum(axis=0)
+        leaves = tree.leaves
+        sums = sum_by_group(self.statistics, tree.leaf_of(self.columns), len(leaves))
+        labels = [leaf.label for leaf in leaves]
+        return self.task.points(sums, self.params)[np.arange(len(leaves)), labels].sum(axis=0)
 
     @property
     def base_cases(self) -> int:
-        """Base cases solved so far."""
         return int(self.control[CALLS])
