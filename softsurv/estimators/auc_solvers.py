@@ -11,7 +11,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.pareto_solvers import error_search
 from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
 from softsurv.exact.auc import AucSearch
-from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_clock import limited
 from softsurv.results import FitReport
 
 PARTIAL_SHARE = 0.1
@@ -23,8 +23,8 @@ def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: 
     if label.max(initial=0) != 1:
         raise InvalidParameterError(f"AUC is for two classes, got {int(label.max(initial=0)) + 1}; take 'accuracy'")
     search, splits = error_search(rows, label, limits)
-    clock = Clock(limits.seconds)
-    result = AucSearch(search, share, limits.complexity, limits.leaves).solve(clock)
+    with limited(limits.seconds) as clock:
+        result = AucSearch(search, share, limits.complexity, limits.leaves).solve(clock)
     report = FitReport(
         result.status, result.loss, result.bound, clock.seconds, (result.loss,), {"expanded": result.expanded}
     )

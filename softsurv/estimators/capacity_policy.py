@@ -15,7 +15,6 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.clock import Clock
 from softsurv.exact.pareto_dual import constrained_optimum
 from softsurv.exact.pareto_fairness import count_leaves
 from softsurv.exact.pareto_search import ParetoSearch
@@ -104,8 +103,8 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
 
     def _solve(self, training: Training, table: FloatArray, limits: Limits) -> Solved:
         """The best tree for a table of scores (N, K)."""
-        limited = self._limited(table.shape[1])
-        return solve_capacity(training, table, limited, limits) if limited else super()._solve(training, table, limits)
+        scarce = self._limited(table.shape[1])
+        return solve_capacity(training, table, scarce, limits) if scarce else super()._solve(training, table, limits)
 
     def _keep(self, training: Training, solved: Solved, limits: Limits) -> None:
         super()._keep(training, solved, limits)
@@ -122,20 +121,20 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
         return {known.index(name): float(share) for name, share in (self.capacity or {}).items() if share < 1}
 
 
-def solve_capacity(training: Training, table: FloatArray, limited: dict[int, float], limits: Limits) -> Solved:
+def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
     """The policy tree that loses least under limits on shares."""
     rows = training.rows
     total, k = float(rows.weight.sum()), table.shape[1]
     lost = lost_rewards(table, rows.weight)
     scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
-    params = np.zeros((k, 1 + len(limited), k + 2))
+    params = np.zeros((k, 1 + len(scarce), k + 2))
     params[np.arange(k), 0, np.arange(k)] = 1.0
     params[:, 0, -1] = limits.complexity * total / scale
-    for d, treatment in enumerate(limited):
+    for d, treatment in enumerate(scarce):
         params[treatment, 1 + d, k] = 1.0
-    constraint = np.eye(1 + len(limited))[1:]
-    limit = np.array([share * (1 + ROUNDING) for share in limited.values()])
-    kept: tuple[bool, ...] = (False,) * (1 + len(limited))
+    constraint = np.eye(1 + len(scarce))[1:]
+    limit = np.array([share * (1 + ROUNDING) for share in scarce.values()])
+    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
     if limits.leaves is not None and limits.leaves < 1 << limits.depth:
         params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.leaves)
     columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
@@ -145,8 +144,8 @@ def solve_capacity(training: Training, table: FloatArray, limited: dict[int, flo
         np.column_stack([lost / scale, rows.weight / total]), params, limits.depth,
         constraint=constraint, limit=limit, min_leaf=least, size=size, memory_limit=limits.memory_limit,
     )  # fmt: skip
-    clock = Clock(limits.seconds)
-    state = constrained_optimum(search, clock)
+    with limited(limits.seconds) as clock:
+        state = constrained_optimum(search, clock)
     shift = -float(rows.weight @ table.max(axis=1)) / total
     report = FitReport(
         state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,

@@ -14,7 +14,7 @@ from softsurv.estimators.classification import OptimalClassificationTree, checke
 from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_clock import limited
 from softsurv.exact.pareto_dual import constrained_optimum
 from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
 from softsurv.exact.pareto_tree import split_columns
@@ -144,8 +144,8 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
             min_leaf=least, size=size, memory_limit=limits.memory_limit,
         )  # fmt: skip
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
-        clock = Clock(limits.seconds)
-        state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
+        with limited(limits.seconds) as clock:
+            state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
         label = np.array([leaf.label for leaf in state.tree.leaves])
         gap = difference(state.tree.label_of(columns), codes, group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}

@@ -20,6 +20,7 @@ from softsurv.estimators.optimal_parameters import check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_clock import limited
 from softsurv.exact.pareto_dual import constrained_optimum
 from softsurv.exact.pareto_search import ParetoSearch
 from softsurv.exact.pareto_survival import fair_survival_search, fairness_front
@@ -49,8 +50,8 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
         assert depth is not None
         search = self.pareto(depth, leaves)
-        clock = Clock(seconds)
-        state = constrained_optimum(search, clock)
+        with limited(seconds) as clock:
+            state = constrained_optimum(search, clock)
         constant = self.search.constant
         report = FitReport(
             state.status, state.value + constant, state.bound + constant, clock.seconds,
@@ -259,8 +260,9 @@ def survival_fairness_front(
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0)
     depth = max_depth if model.binarizer_.columns_ else 0
     most = min(max_leaves or 1 << depth, 1 << depth)
-    clock = Clock(math.inf if time_limit is None else float(time_limit))
-    points, status = fairness_front(search.pareto(depth, most, count=True), clock, leaves=most, resolution=resolution)
+    pareto = search.pareto(depth, most, count=True)
+    with limited(math.inf if time_limit is None else float(time_limit)) as clock:
+        points, status = fairness_front(pareto, clock, leaves=most, resolution=resolution)
     constant = search.search.constant
     table = pd.DataFrame(
         {

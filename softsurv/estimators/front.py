@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.pareto_solvers import error_search
-from softsurv.exact.clock import Clock
+from softsurv.exact.pareto_clock import limited
 from softsurv.exact.pareto_measures import Candidate, f1, matthews, pareto_front
 from softsurv.exact.pareto_tree import SplitTree
 from softsurv.results import Status
@@ -81,7 +81,8 @@ def misclassification_front(
         Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
         Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
     )
-    front = pareto_front(search, ends, Clock(limits.seconds))
+    with limited(limits.seconds) as clock:
+        front = pareto_front(search, ends, clock)
     read = [
         model._readable(training, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves]))
         for one in front.trees

@@ -12,6 +12,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
 from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
+from softsurv.exact.pareto_clock import limited
 from softsurv.exact.pareto_measures import MEASURES, Best, Candidate, SearchOracle, maximise
 from softsurv.exact.pareto_search import ParetoSearch
 from softsurv.exact.pareto_task import linear_task
@@ -78,12 +79,13 @@ def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: 
         )
     if not (limits.path or limits.complexity > 0 or _limits_leaves(limits)):
         search, splits = error_search(rows, label, limits)
-        clock = Clock(limits.seconds)
-        best = _best(name, SearchOracle(search, clock), rows, label)
+        with limited(limits.seconds) as clock:
+            best = _best(name, SearchOracle(search, clock), rows, label)
         tree, labels = _read(best.candidate, splits)
         return Solved(tree, labels, _report(best, 0.0, 1, clock))
     ready(label_costs.TASK)  # compilation is not counted
-    return _by_size(name, rows, label, limits, Clock(limits.seconds))
+    with limited(limits.seconds) as clock:
+        return _by_size(name, rows, label, limits, clock)
 
 
 def _by_size(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> Solved:

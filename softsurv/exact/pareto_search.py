@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import pareto_arrays as arrays
 from softsurv.exact.cache import new_cache
-from softsurv.exact.clock import Clock
+from softsurv.exact.clock import Clock, run_watched
 from softsurv.exact.pareto_arrays import CALLS, EPOCH, FULL, STOP, WORD
 from softsurv.exact.pareto_compile import specialise
-from softsurv.exact.pareto_run import run_watched
 from softsurv.exact.pareto_task import ParetoTask
 from softsurv.exact.pareto_tree import SplitTree, distinct_columns, equal_rows
 from softsurv.exact.problem import round_to_grid, sum_by_group

@@ -174,3 +174,23 @@ def test_splits_of_codes_are_those_of_the_engine():
     code_tree = tree.code_tree(splits)
     node = code_tree.node_of(codes, np.array([False, True, True]))
     np.testing.assert_array_equal(np.searchsorted(code_tree.leaves, node), tree.leaf_of(columns))
+
+
+def test_ctrl_c_keeps_the_best_tree_so_far():
+    import os
+    import signal
+    import threading
+
+    from softsurv.exact.pareto_clock import limited
+
+    columns, label, rng = tiny(7, n=600, splits=60)
+    group = rng.integers(0, 2, len(label))
+    search = fair_search(columns, label, group, KINDS[0], 0.0, 4)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with limited(30.0) as clock:
+        timer.start()
+        state = constrained_optimum(search, clock, unit=1.0)
+    assert state.status == Status.INTERRUPTED
+    assert clock.seconds < 10
+    assert state.bound <= state.value
+    np.testing.assert_allclose(search.value(state.tree), state.v)
