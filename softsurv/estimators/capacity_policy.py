@@ -15,6 +15,7 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
+from softsurv.exact.pareto_clock import limited
 from softsurv.exact.pareto_dual import constrained_optimum
 from softsurv.exact.pareto_fairness import count_leaves
 from softsurv.exact.pareto_search import ParetoSearch
