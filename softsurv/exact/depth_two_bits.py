@@ -16,7 +16,7 @@ from softsurv.exact.packed import pack
 from softsurv.exact.simd import LANES, as_numbers, count_both, least, load, no_counts, smaller, spread, store
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import best_roots, linear, price, price_sides
+    from softsurv.exact.injected import best_roots, branching, linear, price, price_sides
 
 
 @inlined
@@ -97,18 +97,37 @@ def _price_linear(problem, local, s, begin, stride):
 
 
 @inlined
-def _lower_stumps(local, s, begin, w):
+def _lower_stumps(problem, local, s, begin, w):
     """Take the prices of the cells into the best stumps under s (second split t) and under t (second split s)."""
     cost, left, right = local.cost, local.stump[0], local.stump[1]
     best_left, best_right = spread(left[s]), spread(right[s])
     for t in range(0, w, LANES):
         left_left, left_right = load(cost, t), load(cost, w + t)
         right_left, right_right = load(cost, 2 * w + t), load(cost, 3 * w + t)
-        best_left = smaller(left_left + left_right, best_left)
-        best_right = smaller(right_left + right_right, best_right)
-        store(left, begin + t, smaller(left_left + right_left, load(left, begin + t)))
-        store(right, begin + t, smaller(left_right + right_right, load(right, begin + t)))
+        under_left, under_right = left_left + left_right, right_left + right_right
+        over_left, over_right = left_left + right_left, left_right + right_right
+        if branching:
+            weight, total = local.side[problem.tolls.column], spread(local.total[problem.tolls.column])
+            here, there = spread(weight[s]), load(weight, begin + t)
+            then, before = load(local.packed.then, begin + t), load(local.packed.before, begin + t)
+            under_left, under_right = under_left + here * then, under_right + (total - here) * then
+            over_left, over_right = over_left + there * before, over_right + (total - there) * before
+        best_left, best_right = smaller(under_left, best_left), smaller(under_right, best_right)
+        store(left, begin + t, smaller(over_left, load(left, begin + t)))
+        store(right, begin + t, smaller(over_right, load(right, begin + t)))
     left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+
+
+@inlined
+def _prices(problem, local, s, active):
+    """Price of each second split after split s, and of s after each; nothing new where s belongs to the same test."""
+    tolls, packed = problem.tolls, local.packed
+    first = tolls.test_of[problem.feature_of[local.split_code[s]]]
+    if s > 0 and tolls.test_of[problem.feature_of[local.split_code[s - 1]]] == first:
+        return
+    for t in range(active):
+        second = tolls.test_of[problem.feature_of[local.split_code[t]]]
+        packed.then[t], packed.before[t] = local.after[first, second], local.after[second, first]
 
 
 @inlined
@@ -145,15 +164,18 @@ def solve_two(problem, rows, n, local):
     stride = (active + LANES - 1) // LANES * LANES
     for s in range(active, stride):
         local.stump[0, s] = local.stump[1, s] = np.inf
+        local.packed.then[s] = local.packed.before[s] = 0.0
     for s in range(active):
         if local.control[STOP] == 0:
             begin = s // LANES * LANES
-            if linear and not problem.use_size:
+            if branching:
+                _prices(problem, local, s, active)
+            if linear and not branching and not problem.use_size:
                 _price_linear(problem, local, s, begin, stride)
             else:
                 _count_cells(problem, local, s, begin, stride)
                 price(problem, local.batch, 4 * (stride - begin), local.cost)
-                _lower_stumps(local, s, begin, stride - begin)
+                _lower_stumps(problem, local, s, begin, stride - begin)
             if local.packed.wanted[0] == 1:
                 _share(problem, local, s, begin, stride)
     best_roots(problem, local)

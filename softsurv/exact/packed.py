@@ -43,6 +43,8 @@ class Packed(NamedTuple):
     passing: np.ndarray  # (C, B * 64) int64 units of each kind on the left of each split
     shared: np.ndarray  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
     wanted: np.ndarray  # (1,) int8
+    then: np.ndarray  # (D + 8,) price of each second split after the first one at hand (`tolls.py`)
+    before: np.ndarray  # (D + 8,) price of the first one after each of them
     total_worst: np.ndarray  # (1,) most that all rows of the subset can cost
 
 
@@ -71,6 +73,8 @@ def new_packed(units: Units) -> Packed:
         np.empty((len(units.kind_stats), wide), np.int64),
         np.empty((len(units.split_code) + LANES, len(units.split_code) + LANES)),
         np.zeros(1, np.int8),
+        np.zeros(len(units.split_code) + LANES),
+        np.zeros(len(units.split_code) + LANES),
         np.zeros(1),
     )
 

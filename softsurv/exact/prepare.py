@@ -81,17 +81,16 @@ def prepare(
     sized = [] if size is None else [size]
     columns = arrays.round_to_grid(np.column_stack([statistics, *paying, *sized]))
     stats = arrays.sum_by_group(columns, group, len(first))
-    cancels = task.linear and size is None and bounds.cancel
+    cancels = task.linear and size is None and split_costs is None and bounds.cancel
     units = None
-    if bounds.bits and bounds.base_case and not task.branching and task.base_case == Task.base_case:
+    if bounds.bits and bounds.base_case and task.base_case == Task.base_case:
         units = pack_units(columns, group, codes[first], start, nominal, cancels, task.worst)
         units = units if units is not None and _bits_pay(units, codes.shape[1]) else None
     whole = stats
     if units is not None:
         stats = units.kind_count @ units.kind_stats
     elif cancels:
-        stats = stats.copy()
-        stats[:, :width] -= stats[:, :width].min(axis=1, keepdims=True)
+        stats = stats - stats.min(axis=1, keepdims=True)
     own = task.costs(stats[:, :width])
     points = bounds.equivalent_points and task.superadditive
     floor = own if points else -np.bincount(group, weights=offset, minlength=len(first))
@@ -120,6 +119,7 @@ def prepare(
             bounds.similar
             and task.linear
             and size is None
+            and split_costs is None
             and units is not None
             and len(units.split_code) <= SIMILAR_SPLITS
         ),
