@@ -14,18 +14,22 @@ from softsurv.results import Status
 class Budget:
     """Time limit and interruption of one fit; a context manager.
 
-    While it is open, the first Ctrl-C in the main thread only sets a flag; a second one interrupts at once.
+    While it is open, the first Ctrl-C in the main thread only sets a flag; a second one interrupts at once. Of nested
+    budgets the inner one takes it.
 
     Parameters
     ----------
     time_limit : float, optional
         Seconds from now; none by default.
+    hears_inner : bool
+        Count a Ctrl-C that a budget inside this one took.
     """
 
-    def __init__(self, time_limit: float | None = None) -> None:
+    def __init__(self, time_limit: float | None = None, hears_inner: bool = False) -> None:
         self.started = time.monotonic()
         self.deadline = None if time_limit is None else self.started + time_limit
         self.interrupted = False
+        self.hears_inner = hears_inner
         self._previous: Any = None
 
     @property
@@ -55,6 +59,9 @@ class Budget:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
+            outer = getattr(self._previous, "__self__", None)
+            if isinstance(outer, Budget) and outer.hears_inner:
+                outer.interrupted |= self.interrupted
             self._previous = None
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -88,3 +88,13 @@ def test_other_threads_leave_the_signals_alone():
     thread.start()
     thread.join()
     assert seen == [(before, False)]
+
+
+def test_an_outer_budget_may_hear_of_what_an_inner_one_took():
+    with Budget(hears_inner=True) as outer:
+        with Budget():
+            assert not outer.exhausted
+        assert not outer.exhausted
+        with Budget():
+            interrupt()
+        assert outer.status is Status.INTERRUPTED

@@ -12,6 +12,7 @@ import pandas as pd
 import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
+from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
@@ -156,7 +157,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.leaf_ = leaf_kind(self)
         rows = Rows.of(data, self.binarizer_)
         search = self._search(rows, data)
-        self._keep(rows, search, self._find(data, search, timer))
+        with Budget(hears_inner=True) as timer.budget:  # a Ctrl-C between two searches counts too
+            found = self._find(data, search, timer)
+        self._keep(rows, search, found)
         self._warn_unless_proven()
         return self
 
@@ -172,19 +175,21 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.selection_ = pd.DataFrame()
         if self.tune == "cv":
             seed = 0 if self.random_state is None else int(self.random_state)
-            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, TUNING_SHARE * timer.left)
+            share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)
+            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             self.selection_ = pd.DataFrame(choice.table)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
         bar = SearchBar() if self.progress else None
         # whoever interrupted the cross-validation does not wait for the search
-        found = search.best(depth, leaves, 0.0 if tuned is Status.INTERRUPTED else timer.left, bar)
+        interrupted = timer.status is Status.INTERRUPTED
+        found = search.best(depth, leaves, 0.0 if interrupted else timer.left, bar)
         if bar is not None:
             bar.close()
         report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
-        if tuned is Status.INTERRUPTED and report.status is Status.TIME_LIMIT:
-            report = replace(report, status=tuned)
+        if interrupted and report.status is Status.TIME_LIMIT:
+            report = replace(report, status=Status.INTERRUPTED)
         return replace(found, report=report)
 
     def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:

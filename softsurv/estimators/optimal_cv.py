@@ -40,13 +40,12 @@ class Choice:
     status: Status
 
 
-def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, seconds: float) -> Choice:
+def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: Clock) -> Choice:
     """Try every depth and number of leaves within the limits on event-stratified folds.
 
     Cuts, levels and leaf values are learned on the training part of each fold. Of equal sizes the one with fewer
     leaves is taken. A tree of depth d has at least d + 1 leaves, so smaller sizes belong to smaller depths.
     """
-    timer = Clock(seconds)
     event = data.event.numpy()
     folds = stratified_folds(event, min(FOLDS, max(int(event.sum()), 2)), seed)
     parts: list[tuple[TreeSearch, Rows]] = []  # of each fold, made when its turn comes first

@@ -483,7 +483,7 @@ def test_a_time_limit_keeps_the_best_so_far(objective):
 
 def test_a_time_limit_holds_for_the_choice_too(rows):
     with pytest.warns(ConvergenceWarning, match=r"cross-validation ended early \(time_limit\)"):
-        tree = OptimalSurvivalTree(max_depth=6, thresholds="all", tune="cv", time_limit=0.2).fit(*rows)
+        tree = OptimalSurvivalTree(max_depth=6, thresholds="all", tune="cv", time_limit=1.0).fit(*rows)
     assert tree.report_.details["selection"] == "time_limit"
     assert tree.selection_["loss"].notna().all()
 
