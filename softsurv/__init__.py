@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree
     from softsurv.estimators.classification import OptimalClassificationTree as OptimalClassificationTree
     from softsurv.estimators.cost_sensitive import OptimalCostSensitiveTree as OptimalCostSensitiveTree
+    from softsurv.estimators.fair import OptimalFairClassificationTree as OptimalFairClassificationTree
+    from softsurv.estimators.fair_survival import OptimalFairSurvivalTree as OptimalFairSurvivalTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.policy import OptimalPolicyTree as OptimalPolicyTree
     from softsurv.estimators.regression import OptimalRegressionTree as OptimalRegressionTree
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
+    from softsurv.estimators.survival_policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
     from softsurv.persistence import load_model as load_model
 
 __version__ = "0.1.0"
@@ -28,6 +32,10 @@ _HOME = {
     "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
     "OptimalPolicyTree": "softsurv.estimators.policy",
     "OptimalRegressionTree": "softsurv.estimators.regression",
+    "OptimalFairClassificationTree": "softsurv.estimators.fair",
+    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
+    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
+    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",

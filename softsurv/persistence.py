@@ -36,6 +36,10 @@ _ESTIMATORS = {
     "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
     "OptimalPolicyTree": "softsurv.estimators.policy",
     "OptimalRegressionTree": "softsurv.estimators.regression",
+    "OptimalFairClassificationTree": "softsurv.estimators.fair",
+    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
+    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
+    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
 }
 
 _PAST = {"init": "auto", "reference": None}

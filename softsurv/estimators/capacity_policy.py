@@ -112,14 +112,21 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
         given = np.bincount(self.label_, self.leaf_weight_, len(self.treatments_)) / self.leaf_weight_.sum()
         self.share_ = dict(zip(self.treatments_.tolist(), given.tolist(), strict=True))
 
+    def _own_state(self) -> dict[str, Any]:
+        return {**super()._own_state(), "share": list(self.share_.values())}
+
+    def _restore_own(self, state: dict[str, Any]) -> None:
+        super()._restore_own(state)
+        self.share_ = dict(zip(self.treatments_.tolist(), state["share"], strict=True))
+
     def _limited(self, n_treatments: int) -> dict[int, float]:
         """Limits by place of the treatment."""
-        known = self.treatments_.tolist()
+        place = {str(name): k for k, name in enumerate(self.treatments_.tolist())}  # a saved mapping has text as keys
         for name, share in (self.capacity or {}).items():
-            if name not in known:
-                raise InvalidParameterError(f"capacity must name treatments, {known}, got {name!r}")
+            if str(name) not in place:
+                raise InvalidParameterError(f"capacity must name treatments, {self.treatments_.tolist()}, got {name!r}")
             number(f"capacity[{name!r}]", share, 0.0)
-        return {known.index(name): float(share) for name, share in (self.capacity or {}).items() if share < 1}
+        return {place[str(name)]: float(share) for name, share in (self.capacity or {}).items() if share < 1}
 
 
 def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:

@@ -94,6 +94,9 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
         self.constraint = constraint
         self.tolerance = tolerance
 
+    groups_: NDArray[Any]
+    difference_: float
+
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, group: Any = None
     ) -> OptimalFairClassificationTree:
@@ -131,6 +134,16 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
         self._keep(training, solved, limits)
         del self._codes
         return self
+
+    def _own_state(self) -> dict[str, Any]:
+        groups = {"groups": self.groups_.tolist(), "groups_kind": self.groups_.dtype.str}
+        return {**super()._own_state(), **groups, "difference": self.difference_}
+
+    def _restore_own(self, state: dict[str, Any]) -> None:
+        super()._restore_own(state)
+        kind = state["groups_kind"]
+        self.groups_ = np.array(state["groups"], dtype=object if kind == "|O" else kind)
+        self.difference_ = float(state["difference"])
 
     def _solve(self, training: Training, codes: NDArray[np.int64], group: NDArray[np.int64], limits: Limits) -> Solved:
         rows = training.rows

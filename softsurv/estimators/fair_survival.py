@@ -173,6 +173,14 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self._warn_unless_proven()
         return self
 
+    def _state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        arrays, meta = super()._state()
+        return {**arrays, "difference": self.difference_}, {**meta, "groups": [str(name) for name in self.groups_]}
+
+    def _restore(self, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
+        super()._restore(arrays, meta)
+        self.difference_, self.groups_ = arrays["difference"], np.array(meta["groups"])
+
     def _check(self) -> None:
         check_parameters(self)
         number("tolerance", self.tolerance, 0.0)

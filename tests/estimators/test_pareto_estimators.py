@@ -133,3 +133,29 @@ def test_front_holds_the_best_measures(data):
         row = front.table.iloc[k]
         assert ((y == 1) & (predicted == 0)).sum() == row["false_negatives"]
         assert ((y == 0) & (predicted == 1)).sum() == row["false_positives"]
+
+
+def test_saved_models_answer_the_same(data, tmp_path):
+    from softsurv import OptimalCapacityPolicyTree, OptimalFairSurvivalTree, OptimalSurvivalPolicyTree, load_model
+
+    X, y, group = data
+    rng = np.random.default_rng(3)
+    outcome = rng.random(len(y)) < 0.7, rng.exponential(size=len(y)) + 0.01
+    scores = np.column_stack([np.zeros(len(y)), X[:, 0]])
+    fitted = {
+        "fair": OptimalFairClassificationTree(tolerance=0.1, max_depth=1).fit(X, y, group=group),
+        "survival": OptimalFairSurvivalTree(1.0, 0.1, max_depth=1).fit(X, outcome, group=group),
+        "capacity": OptimalCapacityPolicyTree({1: 0.3}, max_depth=1).fit(X, scores=scores),
+        "policy": OptimalSurvivalPolicyTree(1.0, max_depth=1).fit(X, outcome, treatment=group, propensity=[0.5, 0.5]),
+    }
+    for name, model in fitted.items():
+        model.save(tmp_path / name)
+        again = load_model(tmp_path / name)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        for attribute in ("difference_", "groups_", "share_", "treatments_"):
+            if hasattr(model, attribute):
+                np.testing.assert_array_equal(
+                    np.asarray(getattr(again, attribute), dtype=object),
+                    np.asarray(getattr(model, attribute), dtype=object),
+                )
+        assert again.export_text() == model.export_text()
