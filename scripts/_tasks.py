@@ -51,6 +51,8 @@ def regression_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     out = {}
     for file in sorted((folder() / "osst").glob("*.csv")):
         table = np.genfromtxt(file, delimiter=",", skip_header=1)
+        if not file.open().readline().split(",")[0].strip():  # a column without a name counts the rows
+            table = table[:, 1:]
         out[file.stem] = table[:, :-2].astype(int), table[:, -1]
     for file in sorted((folder() / "streed-survival").glob("*.txt")):
         table = np.loadtxt(file)

@@ -124,6 +124,10 @@ class Search:
             raise InvalidParameterError(
                 f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
             )
+        if codes.size and (codes.min() < 0 or (codes.max(axis=0) >= n_codes).any()):
+            raise InvalidParameterError(
+                f"codes must lie in 0 .. n_codes - 1, got {codes.min()} to {codes.max()}; code the features first"
+            )
         if task.n_statistics not in (None, statistics.shape[1]):
             raise InvalidParameterError(
                 f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"

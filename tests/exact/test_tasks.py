@@ -214,6 +214,8 @@ def test_checks_of_the_arguments():
     codes, sides = np.zeros((4, 1), np.int32), (np.array([2]), np.zeros(1, bool))
     with pytest.raises(InvalidParameterError, match="statistics must have the 2 columns"):
         Search(squared_error.TASK, codes, *sides, np.ones((4, 3)))
+    with pytest.raises(InvalidParameterError, match="codes must lie in"):
+        Search(label_costs.TASK, codes + 2, *sides, np.ones((4, 2)))
     with pytest.raises(InvalidParameterError, match="split_costs must be given"):
         Search(label_costs.BRANCHING, codes, *sides, np.ones((4, 2)))
     with pytest.raises(InvalidParameterError, match="0 <= reduced <= full"):
