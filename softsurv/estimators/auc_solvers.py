@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number
 from softsurv.estimators.pareto_solvers import error_search
 from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
 from softsurv.exact.auc import AucSearch
 from softsurv.exact.pareto_clock import limited
 from softsurv.results import FitReport
-
-PARTIAL_SHARE = 0.1
-"""Largest false-positive rate that "partial_auc" looks at, where the estimator names no other."""
 
 
 def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: float) -> Solved:
@@ -40,7 +38,7 @@ def solve_whole(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: An
 @register("partial_auc")
 def solve_partial(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
     """Mean miss rate over false-positive rates up to ``false_positive_rate``: one minus the mean height of the hull."""
-    share = float(getattr(p, "false_positive_rate", PARTIAL_SHARE))
-    if not 0 < share <= 1:
-        raise InvalidParameterError(f"false_positive_rate must be in (0, 1], got {share!r}")
-    return solve_auc(rows, label, limits, share)
+    number("false_positive_rate", p.false_positive_rate, 0.0)
+    if not 0 < p.false_positive_rate <= 1:
+        raise InvalidParameterError(f"false_positive_rate must be in (0, 1], got {p.false_positive_rate!r}")
+    return solve_auc(rows, label, limits, float(p.false_positive_rate))

@@ -38,6 +38,8 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
     class_weight : mapping from class to number, or "balanced", optional
         For "accuracy" and "weighted_accuracy", which is the same and asks for it: weight of the rows of each class, 1
         where a class is not named; "balanced" gives every class the same total.
+    false_positive_rate : float
+        For "partial_auc": the largest rate that counts, in (0, 1].
     min_samples_leaf : int
         Least rows per leaf.
     min_weight_fraction_leaf : float
@@ -94,6 +96,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
         max_leaves: int | None = None,
         *,
         class_weight: Mapping[Any, float] | str | None = None,
+        false_positive_rate: float = 0.1,
         min_samples_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
         complexity: float = 0.0,
@@ -123,6 +126,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
         )
         self.objective = objective
         self.class_weight = class_weight
+        self.false_positive_rate = false_positive_rate
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalClassificationTree:

@@ -47,10 +47,10 @@ def specialise(task: Task) -> ModuleType:
     """
     suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
     flags = {"linear": task.linear, "branching": task.branching}
-    pricing = _execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
+    pricing = execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
     names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
-    two = _execute(task.base_case, suffix, names | flags)
-    three = _execute("softsurv.exact.depth_three", suffix, {"price": pricing.price})
+    two = execute(task.base_case, suffix, names | flags)
+    three = execute("softsurv.exact.depth_three", suffix, {"price": pricing.price})
     names = {
         "price": pricing.price,
         "solve_lanes": three.solve_lanes,
@@ -58,7 +58,7 @@ def specialise(task: Task) -> ModuleType:
     }
     names |= flags
     names |= {name: vars(two)[name] for name in ("solve_one", "solve_two", "sum_sides")}
-    return _execute("softsurv.exact.recursion", suffix, names)
+    return execute("softsurv.exact.recursion", suffix, names)
 
 
 @cache
@@ -89,7 +89,7 @@ def _engine_digest() -> str:
     return digest.hexdigest()[:10]
 
 
-def _execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:
+def execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:
     """Execute a template module under a name of its own, with some globals set beforehand."""
     name = f"{template}_{suffix}"
     found = importlib.util.find_spec(template)

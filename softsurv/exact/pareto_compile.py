@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 from softsurv.exact import pareto_linear
-from softsurv.exact.compile import _execute
+from softsurv.exact.compile import execute
 from softsurv.exact.pareto_task import ParetoTask, general_leaf
 
 logger = logging.getLogger("softsurv")
@@ -42,10 +42,10 @@ def _templates(suffix: str, leaf_points: object) -> ModuleType:
         leaf_cost, price = pareto_linear.leaf_cost, pareto_linear.price
     else:
         leaf_cost, price = general_leaf(leaf_points)  # type: ignore[arg-type]
-    two = _execute(
+    two = execute(
         "softsurv.exact.pareto_two", suffix, {"leaf_points": leaf_points, "leaf_cost": leaf_cost, "price": price}
     )
-    module = _execute("softsurv.exact.pareto_recursion", suffix, {"price_two": two.price_two, "list_two": two.list_two})
+    module = execute("softsurv.exact.pareto_recursion", suffix, {"price_two": two.price_two, "list_two": two.list_two})
     stats = module.optimum.stats
     name = module.optimum.py_func.__qualname__
     if stats.cache_path is None or not any(Path(stats.cache_path).glob(f"*{name}*.nbi")):

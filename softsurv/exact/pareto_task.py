@@ -37,7 +37,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softsurv.exact.jit import INNER
-from softsurv.exact.tasks.base import _content
+from softsurv.exact.tasks.base import content_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ParetoTask:
 
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf function."""
-        return hashlib.sha256(repr(_content(self.leaf_points)).encode()).hexdigest()[:10]
+        return hashlib.sha256(repr(content_of(self.leaf_points)).encode()).hexdigest()[:10]
 
     def points(self, sums: NDArray[np.float64], params: NDArray[np.float64]) -> NDArray[np.float64]:
         """Objectives of leaves (G, L, D) from their sums (G, K)."""

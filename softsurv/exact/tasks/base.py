@@ -93,7 +93,7 @@ class Task:
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
         flags = (self.superadditive, self.linear, self.branching)
-        parts = (_content(self.leaf_costs), self.n_statistics, flags, self.base_case)
+        parts = (content_of(self.leaf_costs), self.n_statistics, flags, self.base_case)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
 
     def costs(self, sums: np.ndarray) -> np.ndarray:
@@ -107,15 +107,15 @@ class Task:
         return np.ptp(statistics, axis=1) if self.linear else np.full(len(statistics), np.inf)
 
 
-def _content(function: Any) -> Any:
+def content_of(function: Any) -> Any:
     """What decides the machine code of a function: its bytecode, constants, and the values that it closes over."""
     plain = getattr(function, "py_func", function)
     if not hasattr(plain, "__code__"):
         return repr(plain)
     code = plain.__code__
-    cells = [_content(cell.cell_contents) for cell in plain.__closure__ or ()]
+    cells = [content_of(cell.cell_contents) for cell in plain.__closure__ or ()]
     used = [
-        _content(plain.__globals__[name]) for name in code.co_names if hasattr(plain.__globals__.get(name), "py_func")
+        content_of(plain.__globals__[name]) for name in code.co_names if hasattr(plain.__globals__.get(name), "py_func")
     ]
     return code.co_code, code.co_consts, code.co_names, cells, used
 
