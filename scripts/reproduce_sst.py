@@ -32,6 +32,7 @@ from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import SoftsurvWarning
+from softsurv.estimators.soft_parameters import choose_device
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import evaluate
 from softsurv.nonparametric import kaplan_meier
@@ -104,13 +105,13 @@ def paper_trees(leaf: str, depth: int, start: str, train: SurvivalData, seed: in
     """20 starts of NODEC-DR with the published settings, trained as one stack."""
     starts = 20
     family = get_family(leaf)
-    problem = make_problem(train, family, n_trees=starts)
+    problem = make_problem(train, family, n_trees=starts, device=choose_device("auto"))
     free = no_penalties(starts, problem.design.shape[-1] + family.n_shape, problem.design)
     ridge = torch.full_like(free.l2, 4.0 / train.n)
     objective = Objective(problem, depth, free.__class__(**(vars(free) | {"l2_all": ridge})))
     seeds = [seed * 1000 + k for k in range(starts)]
     x, times, event = train.x.numpy(), train.time.numpy(), train.event.numpy()
-    routing = start_routing([start] * starts, x, times, event, depth, seeds)
+    routing = start_routing([start] * starts, x, times, event, depth, seeds).to(problem.design)
     leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge), depth, seeds)
     done = nodec(objective, routing, leaves, NodecSettings(max_sweeps=10, patience=10))
     trees = []
