@@ -203,6 +203,7 @@ class _Column:
     order: tuple[str, ...] = ()
 
     def see(self, column: pd.Series, name: str) -> None:
+        """Take in the column's part of one chunk."""
         present = column.notna()
         if not present.any():
             return

@@ -48,6 +48,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         )  # fmt: skip
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
+        """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         search = self.pareto(depth, leaves)
         with limited(seconds) as clock:

@@ -9,50 +9,23 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.optimal_leaves import LeafCurves
-from softsurv.estimators.solvers import SizedTree
-from softsurv.results import FitReport, Status
-from softsurv.trees.hard_tree import HardTree
+from softsurv.estimators.searched import SearchedTree
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line
 
 
-class OptimalSurface(SurvivalTreeBase):
+class OptimalSurface(SearchedTree, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
-    tree_: HardTree
-    report_: FitReport
-    binarizer_: Binarizer
     leaf_: str
     leaf_table_: LeafTable
     curves_: LeafCurves
-    path_: tuple[SizedTree, ...]
     selection_: pd.DataFrame
     feature_importances_: FloatArray
-
-    @property
-    def objective_(self) -> float:
-        """Objective of the tree on the training rows, cost per leaf included."""
-        return self.report_.objective
-
-    @property
-    def lower_bound_(self) -> float:
-        """What no tree within the limits can fall below."""
-        return self.report_.lower_bound
-
-    @property
-    def gap_(self) -> float:
-        """Objective minus lower bound; 0 where the tree is proven optimal."""
-        return self.report_.gap
-
-    @property
-    def status_(self) -> Status:
-        """Why the search ended."""
-        return self.report_.status
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, **unknown: Any) -> NDArray[np.int64]:
@@ -154,31 +127,20 @@ class OptimalSurface(SurvivalTreeBase):
         arrays |= {f"leaves.{k}": v for k, v in table_arrays.items()}
         arrays |= {f"curves.{k}": v for k, v in self.curves_.state().items()}
         meta = {
+            **self._search_state(),
             "leaf": self.leaf_,
-            "tree": self.tree_.to_dict(),
-            "binarizer": self.binarizer_.to_dict(),
             "leaves": table_meta,
-            "report": self.report_.to_dict(),
             "selection": self.selection_.to_dict("records"),
-            "path": [
-                {"max_leaves": size.max_leaves, "objective": size.objective, "tree": size.tree.to_dict()}
-                for size in self.path_
-            ],
         }
         return arrays, meta
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         self.leaf_ = meta["leaf"]
-        self.tree_ = HardTree.from_dict(meta["tree"])
-        self.binarizer_ = Binarizer.from_dict(meta["binarizer"])
+        self._restore_search(meta)
         self.leaf_table_ = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
         self.curves_ = LeafCurves.restore(_below("curves.", arrays), self.tree_.n_leaves)
         self.feature_importances_ = arrays["importances"]
-        self.report_ = FitReport.from_dict(meta["report"])
         self.selection_ = pd.DataFrame(meta["selection"])
-        self.path_ = tuple(
-            SizedTree(size["max_leaves"], size["objective"], HardTree.from_dict(size["tree"])) for size in meta["path"]
-        )
 
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -20,6 +20,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import n_threads, search_limits
 from softsurv.estimators.coded import branches, checked_frame, checked_weight, coded_rows
 from softsurv.estimators.progress import SearchBar
+from softsurv.estimators.searched import SearchedTree
 from softsurv.estimators.solvers import CodedRows, Limits, SizedTree, Solved
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
@@ -38,15 +39,11 @@ class Training:
     n_given: int
 
 
-class SeparableTree(BaseEstimator):
+class SeparableTree(SearchedTree, BaseEstimator):
     """Base of the optimal trees for separable objectives; subclasses say what is minimised and what a leaf answers."""
 
-    tree_: HardTree
-    report_: FitReport
-    binarizer_: Binarizer
     label_: NDArray[Any]
     leaf_weight_: FloatArray
-    path_: tuple[SizedTree, ...]
     n_features_in_: int
 
     def __init__(
@@ -155,26 +152,6 @@ class SeparableTree(BaseEstimator):
         return replace(hard, value=value, value_names=tuple(names)), label
 
     # -- results -------------------------------------------------------------------------------------------------
-    @property
-    def objective_(self) -> float:
-        """Objective of the tree on the training rows, cost per leaf included."""
-        return self.report_.objective
-
-    @property
-    def lower_bound_(self) -> float:
-        """What no tree within the limits can fall below."""
-        return self.report_.lower_bound
-
-    @property
-    def gap_(self) -> float:
-        """Objective minus lower bound; 0 where the tree is proven optimal."""
-        return self.report_.gap
-
-    @property
-    def status_(self) -> Status:
-        """Why the search ended."""
-        return self.report_.status
-
     def apply(self, X: Any) -> NDArray[np.int64]:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "tree_")
@@ -224,27 +201,16 @@ class SeparableTree(BaseEstimator):
 
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         meta = {
-            "tree": self.tree_.to_dict(),
-            "binarizer": self.binarizer_.to_dict(),
+            **self._search_state(),
             "label": self.label_.tolist(),
-            "report": self.report_.to_dict(),
             "own": self._own_state(),
-            "path": [
-                {"max_leaves": size.max_leaves, "objective": size.objective, "tree": size.tree.to_dict()}
-                for size in self.path_
-            ],
         }
         return {"leaf_weight": self.leaf_weight_}, meta
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        self.tree_ = HardTree.from_dict(meta["tree"])
-        self.binarizer_ = Binarizer.from_dict(meta["binarizer"])
+        self._restore_search(meta)
         self.label_ = np.array(meta["label"])
-        self.report_ = FitReport.from_dict(meta["report"])
         self.leaf_weight_ = arrays["leaf_weight"]
-        self.path_ = tuple(
-            SizedTree(size["max_leaves"], size["objective"], HardTree.from_dict(size["tree"])) for size in meta["path"]
-        )
         self._restore_own(meta["own"])
 
     def __sklearn_tags__(self) -> Any:

@@ -260,6 +260,7 @@ class SearchOracle:
         self.search, self.clock = search, clock
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
+        """Least weighted errors below ``upper``, and every pair of counts that attains them."""
         slack = 1e-9 * max(1.0, float(w @ self.search.statistics.sum(axis=0)[::-1]))
         self.search.use(w)
         least, status = self.search.optimum(self.clock, upper - slack)
