@@ -23,7 +23,9 @@ look-ahead (paper `gosdt`, Theorem B.4, one-step)
     A split has at least two leaves, so it costs at least the equivalent points of S plus 2 c.
 similar support (paper `gosdt`, section 4 and appendix; the similarity bound of paper `streed`, Appendix B)
     A row's cost under any label lies between 0 and w(row). The optimal tree of S, taken to S', costs at most w(row)
-    more for each row of S' outside S, so opt(S, d, l) >= opt(S', d, l) - w(S' minus S). Sides of splits of one node are
+    more for each row of S' outside S, and the rows of S outside S' that it no longer pays for cost at least 0, so
+    opt(S, d, l) >= opt(S', d, l) - w(S' minus S). Each row's least cost has been taken out before (`cancel`): with it
+    left in, w would have to be the most a row can cost, not the spread of its costs. Sides of splits of one node are
     compared: what two splits share comes from the base case. Not under a limit on the size of leaves, which the tree
     may break in S'.
 cached bounds (paper `surtree`, section 4)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from softsurv.exact.jit import entry, kernel
+from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import add_singles, cumulate_singles, localise
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import price
+    from softsurv.exact.injected import branching, price
 
 
 @kernel
@@ -31,41 +31,52 @@ def sum_sides(problem, local):
         local.leaf[1, s] = local.stump[1, s] = local.cost[n + s]
 
 
+@inlined
+def toll(problem, local, split, first):
+    """What the subset at hand pays for a split, under the first test of the path (-1: there is none)."""
+    if not branching:
+        return 0.0
+    test = problem.tolls.test_of[problem.feature_of[split]]
+    due = local.due[test] if first < 0 else local.after[first, test]
+    return local.total[problem.tolls.column] * due
+
+
 @kernel
-def best_stump(problem, rows, n, local):
-    """(cost as a leaf, cost with at most one split) of a subset, which is left localised."""
+def best_stump(problem, rows, n, local, first):
+    """(cost as a leaf, cost with at most one split, that split or -1) of a subset, which is left localised."""
     localise(problem, rows, n, local)
     sum_sides(problem, local)
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
     price(problem, local.batch, 1, local.cost)
     leaf = best = local.cost[0]
+    root = -1
     for s in range(local.size[2]):
-        best = min(best, local.leaf[0, s] + local.leaf[1, s])
-    return leaf, best
+        both = local.leaf[0, s] + local.leaf[1, s] + toll(problem, local, local.split_code[s], first)
+        if both < best:
+            best, root = both, s
+    return leaf, best, root
 
 
 @entry
 def solve_one(problem, rows, n, local):
     """As `depth_two.solve_one`."""
-    local.value[1], local.value[2] = best_stump(problem, rows, n, local)
-    local.root[2] = -1
-    for s in range(local.size[2]):
-        if local.value[2] < local.value[1] and local.leaf[0, s] + local.leaf[1, s] == local.value[2]:
-            local.root[2] = s
+    local.value[1], local.value[2], local.root[2] = best_stump(problem, rows, n, local, -1)
 
 
 @entry
 def solve_two(problem, rows, n, local):
     """As `depth_two.solve_two`."""
     value, root = local.value, local.root
-    one, _ = best_stump(problem, rows, n, local)
+    one, _, _ = best_stump(problem, rows, n, local, -1)
     value[:] = one
     root[:] = -1
     n_splits = local.size[2]
     splits, scores, side_rows = local.plain_splits, local.plain_scores, local.plain_rows
+    tolls = local.plain_tolls
     for s in range(n_splits):
         splits[s] = local.split_code[s]
+        tolls[s] = toll(problem, local, splits[s], -1)
     for s in range(n_splits):
         f = problem.feature_of[splits[s]]
         n_left, n_right = 0, 0
@@ -77,10 +88,12 @@ def solve_two(problem, rows, n, local):
             else:
                 side_rows[1, n_right] = rows[i]
                 n_right += 1
-        left, left_stump = best_stump(problem, side_rows[0], n_left, local)
-        right, right_stump = best_stump(problem, side_rows[1], n_right, local)
-        two, three = left + right, min(left + right_stump, left_stump + right)
-        four = left_stump + right_stump
+        first = problem.tolls.test_of[f]
+        left, left_stump, _ = best_stump(problem, side_rows[0], n_left, local, first)
+        right, right_stump, _ = best_stump(problem, side_rows[1], n_right, local, first)
+        two = left + right + tolls[s]
+        three = min(left + right_stump, left_stump + right) + tolls[s]
+        four = left_stump + right_stump + tolls[s]
         scores[0, s], scores[1, s] = left_stump, right_stump
         if two < value[2]:
             value[2], root[2] = two, s

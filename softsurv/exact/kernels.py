@@ -51,9 +51,10 @@ class Local(NamedTuple):
     cost: np.ndarray  # (B,)
     leaf: np.ndarray  # (2, F) cost of either side as a leaf
     stump: np.ndarray  # (2, F) cost of either side with at most one more split
-    plain_splits: np.ndarray  # (G,) int32 scratch of `depth_two_plain.py`, as the next two
+    plain_splits: np.ndarray  # (G,) int32 scratch of `depth_two_plain.py`, as the next three
     plain_scores: np.ndarray  # (2, G)
     plain_rows: np.ndarray  # (2, N) int32
+    plain_tolls: np.ndarray  # (G,)
     packed: Packed  # the subset as bits
     due: np.ndarray  # (T,) price of each test at this node, where splits cost something (`tolls.py`)
     after: np.ndarray  # (T, T) price of each test once another has been made here

@@ -26,7 +26,7 @@ class Units(NamedTuple):
 
     kind_stats: np.ndarray  # (C, W) statistics of one unit of each kind
     kind_count: np.ndarray  # (U, C) int64 units of each kind in each distinct row
-    worst: np.ndarray  # (C,) most that a unit of each kind can cost, less the least; inf where there is no such number
+    worst: np.ndarray  # (C,) most that a unit of each kind can cost; inf where there is no such number
     row_bits: np.ndarray  # (U, B) uint64 bit d set where the row goes left at split d
     split_code: np.ndarray  # (D,) int32 global code of each split
     follows: np.ndarray  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
@@ -103,7 +103,7 @@ def pack_units(
     cancel : bool
         Whether a unit of every kind together changes nothing: as many as possible are taken out of each distinct row.
     worst : callable
-        Most that a row with given statistics (C, W) can cost under any label less the least, (C,).
+        Most that a row with given statistics (C, W) can cost under any label, (C,).
     """
     kinds, kind = np.unique(columns, axis=0, return_inverse=True)
     kind = kind.reshape(-1)

@@ -79,18 +79,21 @@ def prepare(
     width = statistics.shape[1]
     paying = [] if split_costs is None else [split_costs.weight]
     sized = [] if size is None else [size]
-    columns = arrays.round_to_grid(np.column_stack([statistics, *paying, *sized]))
-    stats = arrays.sum_by_group(columns, group, len(first))
+    columns = np.column_stack([statistics, *paying, *sized])
+    whole = arrays.sum_by_group(columns, group, len(first))
     cancels = task.linear and size is None and split_costs is None and bounds.cancel
+    if cancels:
+        columns = columns - columns.min(axis=1, keepdims=True)
+    columns = arrays.round_to_grid(columns)
+    stats = arrays.sum_by_group(columns, group, len(first))
     units = None
     if bounds.bits and bounds.base_case and task.base_case == Task.base_case:
         units = pack_units(columns, group, codes[first], start, nominal, cancels, task.worst)
         units = units if units is not None and _bits_pay(units, codes.shape[1]) else None
-    whole = stats
     if units is not None:
         stats = units.kind_count @ units.kind_stats
     elif cancels:
-        stats = stats - stats.min(axis=1, keepdims=True)
+        stats = arrays.round_to_grid(stats - stats.min(axis=1, keepdims=True))
     own = task.costs(stats[:, :width])
     points = bounds.equivalent_points and task.superadditive
     floor = own if points else -np.bincount(group, weights=offset, minlength=len(first))
@@ -117,9 +120,7 @@ def prepare(
         use_interval=bounds.interval and interval_applies(task.superadditive, size is not None),
         use_similar=bool(
             bounds.similar
-            and task.linear
-            and size is None
-            and split_costs is None
+            and cancels  # its proof needs rows that cost 0 under one label
             and units is not None
             and len(units.split_code) <= SIMILAR_SPLITS
         ),

@@ -166,6 +166,7 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         plain_splits=np.empty(g, np.int32),
         plain_scores=np.empty((2, g)),
         plain_rows=np.empty((2, n), np.int32),
+        plain_tolls=np.empty(g),
         packed=new_packed(problem.units),
         due=problem.tolls.full.copy(),
         after=np.zeros((len(problem.tolls.full), len(problem.tolls.full))),

@@ -103,8 +103,8 @@ class Task:
         return out
 
     def worst(self, statistics: np.ndarray) -> np.ndarray:
-        """Most that rows (C, W) can cost under any label less the least, (C,); inf where the task does not say."""
-        return np.ptp(statistics, axis=1) if self.linear else np.full(len(statistics), np.inf)
+        """Most that rows (C, W) can cost under any label, (C,); inf where the task does not say."""
+        return statistics.max(axis=1) if self.linear else np.full(len(statistics), np.inf)
 
 
 def content_of(function: Any) -> Any:

@@ -1,0 +1,191 @@
+"""Look for wrong optima: random problems solved with every bound on and with every bound off, until time is up.
+
+    .venv/bin/python scripts/fuzz_exact.py --seconds 300 --seed 1
+
+The searches run to optimality, so any difference is an error. Each one is printed with the seed that repeats it and the
+switches that make it go away; the exit status is the number of differences. The tests do the same on fewer problems.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.ibs_bounds import IbsBounds
+from softsurv.exact.ibs_solve import solve_ibs
+from softsurv.exact.search import Search
+from softsurv.exact.tasks import label_costs, relative_risk, squared_error
+from softsurv.exact.tolls import SplitCosts
+
+Solve = Callable[[Bounds | IbsBounds], float]
+"""Objective of one random problem under some switches."""
+
+
+def table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes (N, P), numbers of codes and kinds of a few features, with rows that repeat."""
+    n, p = int(rng.integers(1, rng.choice([12, 40, 100]))), int(rng.integers(1, 6))
+    n_codes = rng.integers(2, rng.choice([3, 4, 5]), p)
+    codes = np.column_stack([rng.integers(0, m, n) for m in n_codes]).astype(np.int32)
+    return codes, n_codes, rng.random(p) < rng.choice([0.0, 0.5])
+
+
+def limits(rng: np.random.Generator) -> tuple[int, int]:
+    """Depth and leaves."""
+    return int(rng.integers(0, 5)), int(rng.integers(1, 14))
+
+
+def costs_of_labels(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Costs (N, L): classes, weighted classes, whole numbers, or anything above or below 0."""
+    n_labels = int(rng.integers(2, 5))
+    label = rng.integers(0, n_labels, n)
+    kind = rng.integers(5)
+    if kind == 0:
+        return label_costs.misclassification(label, n_labels)
+    if kind == 1:
+        return label_costs.misclassification(label, n_labels, rng.integers(1, 4, n) * 0.5)
+    if kind == 2:
+        return label_costs.from_matrix(label, rng.integers(0, 6, (n_labels, n_labels)).astype(float))
+    return rng.integers(0, 5, (n, n_labels)).astype(float) if kind == 3 else rng.random((n, n_labels))
+
+
+def labels(rng: np.random.Generator) -> Solve:
+    """Cost of one label per leaf, sometimes with a least size of a leaf."""
+    codes, n_codes, nominal = table(rng)
+    statistics, (depth, leaves) = costs_of_labels(rng, len(codes)), limits(rng)
+    complexity = float(rng.choice([0.0, 0.4, 1.0]))
+    least = int(rng.integers(1, 4)) if rng.random() < 0.3 else 1
+
+    def solve(bounds: Bounds) -> float:
+        search = Search(
+            label_costs.TASK, codes, n_codes, nominal, statistics,
+            complexity=complexity, min_leaf=min(least, len(codes)), bounds=bounds, memory_limit=1e6,
+        )  # fmt: skip
+        return search.solve(depth, leaves).report.objective
+
+    return solve
+
+
+def tests_paid(rng: np.random.Generator) -> Solve:
+    """Cost of one label per leaf, and of each test along the path."""
+    codes, n_codes, nominal = table(rng)
+    statistics, (depth, leaves) = costs_of_labels(rng, len(codes)), limits(rng)
+    p = codes.shape[1]
+    full = rng.integers(0, 4, p) * 0.4
+    test_of = rng.integers(0, p, p)
+    costs = SplitCosts(full, test_of, rng.integers(1, 3, len(codes)).astype(float), full * rng.random(p),
+                       rng.integers(-1, 2, p))  # fmt: skip
+    complexity = float(rng.choice([0.0, 0.3]))
+
+    def solve(bounds: Bounds) -> float:
+        search = Search(
+            label_costs.BRANCHING, codes, n_codes, nominal, statistics,
+            split_costs=costs, complexity=complexity, bounds=bounds, memory_limit=1e6,
+        )  # fmt: skip
+        return search.solve(min(depth, 4), leaves).report.objective
+
+    return solve
+
+
+def regression(rng: np.random.Generator) -> Solve:
+    """Squared error."""
+    codes, n_codes, nominal = table(rng)
+    n, (depth, leaves) = len(codes), limits(rng)
+    y, weight = rng.integers(0, 5, n) * rng.choice([1.0, 0.37]), rng.integers(1, 3, n).astype(float)
+    statistics, offset = squared_error.statistics(y, weight), squared_error.offset(y, weight)
+    complexity = float(rng.choice([0.0, 0.5]))
+
+    def solve(bounds: Bounds) -> float:
+        search = Search(
+            squared_error.TASK, codes, n_codes, nominal, statistics, offset,
+            complexity=complexity, bounds=bounds, memory_limit=1e6,
+        )  # fmt: skip
+        return search.solve(depth, leaves).report.objective
+
+    return solve
+
+
+def risk(rng: np.random.Generator) -> Solve:
+    """Relative-risk deviance."""
+    codes, n_codes, nominal = table(rng)
+    n, (depth, leaves) = len(codes), limits(rng)
+    event = (rng.random(n) < rng.choice([0.0, 0.4, 1.0])).astype(float)
+    hazard = rng.integers(1, 6, n) * rng.choice([0.25, 0.31])
+    statistics, offset = np.column_stack([event, hazard]), event * 10.0
+    complexity = float(rng.choice([0.0, 0.2]))
+
+    def solve(bounds: Bounds) -> float:
+        search = Search(
+            relative_risk.TASK, codes, n_codes, nominal, statistics, offset,
+            complexity=complexity, bounds=bounds, memory_limit=1e6,
+        )  # fmt: skip
+        return search.solve(depth, leaves).report.objective
+
+    return solve
+
+
+def brier(rng: np.random.Generator) -> Solve:
+    """Integrated Brier score."""
+    n, p = int(rng.integers(2, rng.choice([12, 60, 200]))), int(rng.integers(1, 7))
+    x = (rng.random((n, p)) < rng.uniform(0.2, 0.8, p)).astype(np.uint8)
+    time_ = np.ceil(rng.choice([3, 20, 500]) * rng.random(n) * np.exp(0.4 * x @ rng.normal(0, 1, p)))
+    event = rng.random(n) < rng.choice([0.0, 0.5, 0.8, 1.0])
+    depth, leaves = int(rng.integers(0, 5)), int(rng.integers(1, 10))
+    settings = {
+        "complexity": float(rng.choice([0.0, 0.001, 0.01])),
+        "max_depth": depth,
+        "max_leaves": leaves if rng.random() < 0.3 else None,
+        "min_samples_leaf": int(rng.integers(1, 5)),
+        "leaf": str(rng.choice(["km", "ipcw"])),
+    }
+    return lambda bounds: solve_ibs(x, time_, event, bounds=bounds, **settings).report.objective
+
+
+TARGETS = {"labels": labels, "tests_paid": tests_paid, "regression": regression, "risk": risk, "brier": brier}
+
+
+def all_off(switches: Bounds | IbsBounds) -> Bounds | IbsBounds:
+    """Every switch turned off."""
+    return dataclasses.replace(switches, **{f.name: False for f in dataclasses.fields(switches)})
+
+
+def differ(a: float, b: float) -> bool:
+    """Whether two objectives are not the same but for rounding."""
+    return abs(a - b) > 1e-8 * max(1.0, abs(a), abs(b))
+
+
+def main() -> int:
+    """Run until time is up; the number of differences."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first problem; the next ones count up")
+    parser.add_argument("--targets", nargs="+", choices=list(TARGETS), default=list(TARGETS))
+    arguments = parser.parse_args()
+    end, seed, wrong = time.perf_counter() + arguments.seconds, arguments.seed, 0
+    count = dict.fromkeys(arguments.targets, 0)
+    while time.perf_counter() < end:
+        for target in arguments.targets:
+            solve = TARGETS[target](np.random.default_rng(seed))
+            switches: Bounds | IbsBounds = IbsBounds() if target == "brier" else Bounds()
+            found, right = solve(switches), solve(all_off(switches))
+            count[target] += 1
+            if differ(found, right):
+                wrong += 1
+                mending = [
+                    f.name
+                    for f in dataclasses.fields(switches)
+                    if not differ(solve(dataclasses.replace(switches, **{f.name: False})), right)
+                ]
+                print(f"{target} --seed {seed}: {found!r}, without bounds {right!r}; mended without {mending}")
+        seed += 1
+    print(f"{wrong} differences in", ", ".join(f"{n} {target}" for target, n in count.items()))
+    return min(wrong, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Bounds change the time of a search, never its optimum: random problems with every bound on and off."""
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+import fuzz_exact
+
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.ibs_bounds import IbsBounds
+from softsurv.exact.search import Search
+from softsurv.exact.tasks import label_costs
+
+EVERY = {"brier": IbsBounds()}
+
+
+@pytest.mark.parametrize("target", fuzz_exact.TARGETS)
+def test_bounds_leave_the_optimum(target):
+    every = EVERY.get(target, Bounds())
+    off = dataclasses.replace(fuzz_exact.all_off(every), base_case=True)  # the plain one is compared in test_search
+    for seed in range(600 if target == "labels" else 150):
+        solve = fuzz_exact.TARGETS[target](np.random.default_rng(seed))
+        assert not fuzz_exact.differ(solve(every), solve(off)), f"fuzz_exact.py --targets {target} --seed {seed}"
+
+
+def test_similar_support_where_no_label_is_free():
+    """Rows that cost something under every label: w is what a row can cost at most, not the spread of its costs."""
+    codes = np.array(
+        [[0, 1, 2], [2, 1, 0], [0, 1, 1], [1, 0, 1], [2, 1, 1], [2, 1, 2], [0, 0, 0], [0, 1, 0], [1, 1, 2], [2, 0, 1],
+         [0, 0, 1]]
+    )  # fmt: skip
+    costs = np.array(
+        [[2, 3, 3], [2, 1, 4], [4, 4, 3], [3, 3, 3], [1, 2, 0], [3, 3, 3], [0, 0, 2], [4, 2, 0], [2, 2, 1], [0, 3, 1],
+         [2, 3, 3]], float
+    )  # fmt: skip
+    search = Search(
+        label_costs.TASK, codes, np.array([3, 2, 3]), np.array([False, True, False]), costs,
+        complexity=0.4, memory_limit=1e6,
+    )  # fmt: skip
+    assert search.solve(3, 6).report.objective == pytest.approx(17.0)
