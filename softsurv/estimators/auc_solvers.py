@@ -12,7 +12,7 @@ from softsurv.estimators.checks import number
 from softsurv.estimators.pareto_solvers import error_search
 from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
 from softsurv.exact.auc import AucSearch
-from softsurv.exact.pareto_clock import limited
+from softsurv.exact.pareto.clock import limited
 from softsurv.results import FitReport
 
 

@@ -15,12 +15,12 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.pareto_clock import limited
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_fairness import count_leaves
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
-from softsurv.exact.pareto_tree import split_columns
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import count_leaves
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import split_columns
 from softsurv.exact.tasks.policy import lost_rewards
 from softsurv.results import FitReport
 
@@ -52,7 +52,7 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
     Notes
     -----
     Leaves are whole: a leaf is given one treatment. The share of a treatment is a sum over leaves, so the limit is a
-    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto_dual` finds the best tree under it.
+    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto.dual` finds the best tree under it.
 
     Examples
     --------

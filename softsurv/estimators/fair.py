@@ -14,10 +14,10 @@ from softsurv.estimators.classification import OptimalClassificationTree, checke
 from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.pareto_clock import limited
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto_tree import split_columns
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
+from softsurv.exact.pareto.tree import split_columns
 from softsurv.results import FitReport
 
 
@@ -46,7 +46,7 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
     Notes
     -----
     The constraint is on the whole tree, not on every subtree. The group need not be among the features: leave it out
-    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.pareto_dual`.
+    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.pareto.dual`.
 
     References
     ----------

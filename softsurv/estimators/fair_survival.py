@@ -20,11 +20,11 @@ from softsurv.estimators.optimal_parameters import check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_clock import limited
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_survival import fair_survival_search, fairness_front
-from softsurv.exact.pareto_tree import SplitTree, split_columns
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
+from softsurv.exact.pareto.tree import SplitTree, split_columns
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
@@ -87,7 +87,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     Notes
     -----
-    The constraint is separable, so the tree is optimal under it; `softsurv.exact.pareto_survival` has the proof and
+    The constraint is separable, so the tree is optimal under it; `softsurv.exact.pareto.survival` has the proof and
     says which constraints are not.
 
     Examples

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.pareto_solvers import error_search
-from softsurv.exact.pareto_clock import limited
-from softsurv.exact.pareto_measures import Candidate, f1, matthews, pareto_front
-from softsurv.exact.pareto_tree import SplitTree
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.measures import Candidate, f1, matthews, pareto_front
+from softsurv.exact.pareto.tree import SplitTree
 from softsurv.results import Status
 from softsurv.trees.hard_tree import HardTree
 

@@ -22,10 +22,10 @@ from softsurv.estimators.optimal_rows import (
     with_risk,
 )
 from softsurv.estimators.solvers import SizedTree
-from softsurv.exact import ibs_warm_up
 from softsurv.exact.compile import ready
-from softsurv.exact.ibs_nodes import Plan
-from softsurv.exact.ibs_solve import IbsSolution, solve_ibs
+from softsurv.exact.ibs.nodes import Plan
+from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
+from softsurv.exact.ibs.warm_up import ready as ready_ibs
 from softsurv.exact.search import Clock, Search, Solution
 from softsurv.exact.tasks import relative_risk
 from softsurv.exact.tasks.ibs import IbsScore
@@ -173,7 +173,7 @@ class IbsSearch(TreeSearch):
 
     @classmethod
     def warm_up(cls) -> None:
-        ibs_warm_up.ready()
+        ready_ibs()
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         solution = self._solve(depth, leaves, seconds, progress)

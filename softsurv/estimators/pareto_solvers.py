@@ -12,11 +12,11 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
 from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
-from softsurv.exact.pareto_clock import limited
-from softsurv.exact.pareto_measures import MEASURES, Best, Candidate, SearchOracle, maximise
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
-from softsurv.exact.pareto_tree import SplitTree, split_columns
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.measures import MEASURES, Best, Candidate, SearchOracle, maximise
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import SplitTree, split_columns
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tree import CodeTree
@@ -54,7 +54,7 @@ class SizedOracle:
         self.rows, self.label, self.limits, self.clock = rows, label, limits, clock
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
-        """As `pareto_measures.Oracle`."""
+        """As `measures.Oracle`."""
         least, size = least_leaf(self.rows, self.limits)
         costs = label_costs.from_matrix(self.label, np.array([[0.0, w[1]], [w[0], 0.0]]), self.rows.weight)
         search = Search(
@@ -72,7 +72,7 @@ class SizedOracle:
 
 
 def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> Solved:
-    """The best tree by a measure of the two error counts; see `softsurv.exact.pareto_measures`."""
+    """The best tree by a measure of the two error counts; see `softsurv.exact.pareto.measures`."""
     if label.max(initial=0) > 1:
         raise InvalidParameterError(
             f"objective {name!r} is for two classes, got {int(label.max()) + 1}; take 'accuracy' or 'balanced_accuracy'"

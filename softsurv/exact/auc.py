@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from softsurv.exact.auc_kernels import best_last_split, curve_area, directional, least_area
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_tree import SplitTree
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.tree import SplitTree
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]

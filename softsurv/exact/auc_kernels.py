@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from softsurv.exact.pareto_kernels import add_pairs, count_pairs, load
+from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 

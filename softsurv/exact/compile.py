@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import logging
 import sys
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
+from softsurv.exact.jit import is_on_disk, source_digest
 from softsurv.exact.tasks.base import Task
 
 logger = logging.getLogger("softsurv")
@@ -45,7 +44,7 @@ def specialise(task: Task) -> ModuleType:
     but not when a function that was inlined into it does. So the name holds the task, a digest of its leaf cost and
     one of the engine's source.
     """
-    suffix = f"{task.name}_{task.digest()}_{_engine_digest()}"
+    suffix = f"{task.name}_{task.digest()}_{source_digest(ENGINE)}"
     flags = {"linear": task.linear, "branching": task.branching}
     pricing = execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
     names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
@@ -70,23 +69,10 @@ def ready(task: Task) -> ModuleType:
     from softsurv.exact.warm_up import run_once
 
     module = specialise(task)
-    stats = module.solve.stats
-    cached = stats.cache_path is not None and any(
-        Path(stats.cache_path).glob(f"*{module.solve.py_func.__qualname__}*.nbi")
-    )
-    if not cached:
+    if not is_on_disk(module.solve):
         logger.warning("compiling the exact search for %r, once on this machine: about 20 seconds", task.name)
     run_once(task, module)
     return module
-
-
-@cache
-def _engine_digest() -> str:
-    """Ten hex digits that change with the source of any compiled part of the engine."""
-    digest = hashlib.sha256()
-    for name in sorted(ENGINE):
-        digest.update((Path(__file__).parent / name).read_bytes())
-    return digest.hexdigest()[:10]
 
 
 def execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -62,53 +62,18 @@ def shared_kernel(function: Callable[..., Any]) -> Any:
     return njit(**(INNER | {"cache": False}))(function)
 
 
-ARRAYS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-"""Options of the integrated-Brier-score kernels, which make arrays of their own and so count references."""
-
-FUSE: dict[str, Any] = {"fastmath": {"contract"}}
-"""Only fused multiply-add is allowed: sums are never reassociated, so results do not depend on the lane."""
-
-
-def array_entry(function: Callable[..., Any]) -> Any:
-    """Compile a function of the `ibs_*.py` modules that is called from Python.
-
-    Numba compiles it again when its own file changes, but not when a function that it calls does: so its name on disk
-    holds a digest of all of them.
-    """
-    function.__qualname__ = f"{function.__name__}_{IBS_DIGEST}"
-    return njit(**(ARRAYS | {"cache": True}))(function)
-
-
-def array_kernel(function: Callable[..., Any]) -> Any:
-    """As `array_entry`, for a function that only compiled code calls."""
-    return njit(**(ARRAYS | NO_WRAPPERS))(function)
-
-
-def fused_kernel(function: Callable[..., Any]) -> Any:
-    """As `array_kernel`, with fused multiply-add."""
-    return njit(**(ARRAYS | NO_WRAPPERS | FUSE))(function)
-
-
-def fused_inlined(function: Callable[..., Any]) -> Any:
-    """As `fused_kernel`, put into its caller: a loop that calls a helper is not vectorised."""
-    return njit(**(ARRAYS | NO_WRAPPERS | FUSE | {"inline": "always"}))(function)
-
-
 def is_on_disk(function: Any) -> bool:
     """Whether a compiled function that is called from Python was kept by an earlier process."""
     folder = function.stats.cache_path
     return folder is not None and any(Path(folder).glob(f"*{function.py_func.__qualname__}*.nbi"))
 
 
-def source_digest(names: list[str]) -> str:
-    """Ten hex digits that change with the source of files of this folder."""
+def source_digest(names: Iterable[str]) -> str:
+    """Ten hex digits that change with the source of files of this folder, such as "jit.py" or "ibs/kernels.py"."""
     digest = hashlib.sha256()
     for name in sorted(names):
         digest.update((Path(__file__).parent / name).read_bytes())
     return digest.hexdigest()[:10]
-
-
-IBS_DIGEST = source_digest(["ibs_bounds.py", "ibs_depth_two.py", "ibs_kernels.py", "ibs_packed.py", "ibs_table.py"])
 
 
 def _named(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import fuzz_exact
 
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.ibs_bounds import IbsBounds
+from softsurv.exact.ibs.bounds import IbsBounds
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs
 

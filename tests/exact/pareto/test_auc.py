@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 from softsurv.exact.auc import AucSearch
 from softsurv.exact.auc_kernels import curve_area, least_area
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
 from softsurv.results import Status
 
 ERRORS = linear_task(2, 2, 2, (False, False))

@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto_measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
-from softsurv.exact.pareto_tree import SplitTree, split_columns
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
+from softsurv.exact.pareto.measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import SplitTree, split_columns
 from softsurv.results import Status
 
 ERRORS = linear_task(2, 2, 2, (False, False))
@@ -152,7 +152,7 @@ def test_stopped_search_states_a_bound_below_its_tree():
 
 
 def test_list_that_is_too_long_ends_the_search_with_a_status(monkeypatch):
-    import softsurv.exact.pareto_search as module
+    import softsurv.exact.pareto.search as module
 
     columns, label, rng = tiny(5, n=60, splits=8)
     group = rng.integers(0, 2, len(label))
@@ -181,7 +181,7 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     import signal
     import threading
 
-    from softsurv.exact.pareto_clock import limited
+    from softsurv.exact.pareto.clock import limited
 
     columns, label, rng = tiny(7, n=600, splits=60)
     group = rng.integers(0, 2, len(label))

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_survival import fair_survival_search, fairness_front
-from softsurv.exact.pareto_tree import SplitTree
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
+from softsurv.exact.pareto.tree import SplitTree
 from softsurv.results import Status
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

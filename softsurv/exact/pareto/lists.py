@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.pareto_arrays import FULL, STOP
+from softsurv.exact.pareto.arrays import FULL, STOP
 
 
 @shared_kernel

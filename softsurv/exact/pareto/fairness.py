@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
 
 FloatArray = NDArray[np.float64]
 Fairness = Literal["demographic_parity", "equality_of_opportunity"]

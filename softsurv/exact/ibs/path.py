@@ -1,4 +1,4 @@
-"""Best trees of every size for the integrated Brier score: the search of `ibs_search.py` with a vector per node.
+"""Best trees of every size for the integrated Brier score: the search of `search.py` with a vector per node.
 
 A node's value is the list of least losses with at most 1, 2, ..., K leaves; a split combines its children's lists by
 min-plus convolution. Complexity plays no part, so the path answers every complexity at once, and `max_leaves` too.
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_depth_two import IMPROVEMENT, solve_shallow
-from softsurv.exact.ibs_nodes import Node, Option, Plan, leaf_count, shallow_plan
-from softsurv.exact.ibs_search import Search
-from softsurv.exact.ibs_table import split_rows
+from softsurv.exact.ibs.depth_two import IMPROVEMENT, solve_shallow
+from softsurv.exact.ibs.nodes import Node, Option, Plan, leaf_count, shallow_plan
+from softsurv.exact.ibs.search import Search
+from softsurv.exact.ibs.table import split_rows
 
 Sizes = list[tuple[float, Plan | None]]
 """Least loss with at most k leaves and its plan, for k = 1, 2, ..."""

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv.exact.ibs_solve import solve_ibs
+from softsurv.exact.ibs.solve import solve_ibs
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.nonparametric import censoring_survival, kaplan_meier
 

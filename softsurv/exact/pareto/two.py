@@ -1,6 +1,6 @@
 """Template: the base case of the Pareto search, trees of depth at most two from sums over pairs of splits.
 
-Executed once per task by `pareto_compile.specialise`, which sets ``price``, ``leaf_points`` and ``leaf_cost``.
+Executed once per task by `compile.specialise`, which sets ``price``, ``leaf_points`` and ``leaf_cost``.
 
 A tree below a first split is written as a code < 0: ``-1 - label`` for a leaf, and
 ``-1 - L - ((split * L + left label) * L + right label)`` for one more split, with L labels.
@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from softsurv.exact.jit import kernel
-from softsurv.exact.pareto_arrays import CALLS
-from softsurv.exact.pareto_kernels import add_pairs, count_pairs, load, refuse_small, too_small
-from softsurv.exact.pareto_lists import push, thin
+from softsurv.exact.pareto.arrays import CALLS
+from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load, refuse_small, too_small
+from softsurv.exact.pareto.lists import push, thin
 
 if TYPE_CHECKING:
-    from softsurv.exact.pareto_injected import leaf_cost, leaf_points, price
+    from softsurv.exact.pareto.injected import leaf_cost, leaf_points, price
 
 
 @kernel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_bounds import equivalent_points, with_reference
-from softsurv.exact.ibs_table import Packed, Rows
+from softsurv.exact.ibs.bounds import equivalent_points, with_reference
+from softsurv.exact.ibs.table import Packed, Rows
 from softsurv.exact.tasks.ibs import IbsScore
 
 KEY_SEED = 20240218

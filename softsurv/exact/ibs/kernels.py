@@ -19,7 +19,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from softsurv.exact.jit import array_kernel, fused_inlined, fused_kernel, intrinsic
+from softsurv.exact.ibs.jit import array_kernel, fused_inlined, fused_kernel
+from softsurv.exact.jit import intrinsic
 
 LANES = 16
 """Splits per pass: enough for the compiler to fill vector registers, few enough for the state to stay in cache."""

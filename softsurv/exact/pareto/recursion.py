@@ -1,6 +1,6 @@
 """Template: the recursion of the Pareto search, costs first, then every tree below an upper bound.
 
-Executed once per task by `pareto_compile.specialise`, which sets ``price_two`` and ``list_two``.
+Executed once per task by `compile.specialise`, which sets ``price_two`` and ``list_two``.
 
 `optimum` is branch and bound on one scalarisation. `front` lists the trees of a subset with a reduced cost below an
 upper bound, as points of the objectives: a split is opened only where the optima of its two sides add up to less, and
@@ -16,12 +16,12 @@ import numpy as np
 
 from softsurv.exact.cache import find, insert
 from softsurv.exact.jit import entry, kernel
-from softsurv.exact.pareto_arrays import EPOCH, STOP
-from softsurv.exact.pareto_kernels import add_floors, key_of, remember, similar_bound
-from softsurv.exact.pareto_lists import file_front, push
+from softsurv.exact.pareto.arrays import EPOCH, STOP
+from softsurv.exact.pareto.kernels import add_floors, key_of, remember, similar_bound
+from softsurv.exact.pareto.lists import file_front, push
 
 if TYPE_CHECKING:
-    from softsurv.exact.pareto_injected import list_two, price_two
+    from softsurv.exact.pareto.injected import list_two, price_two
 
 
 @kernel

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.clock import Clock
-from softsurv.exact.ibs_bounds import IbsBounds, floor_with_split
-from softsurv.exact.ibs_kernels import IPCW, KM_ROWS
-from softsurv.exact.ibs_nodes import Entry, Plan, leaf_count
-from softsurv.exact.ibs_path import SizePath
-from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
-from softsurv.exact.ibs_search import Progress, Search
-from softsurv.exact.ibs_table import Rules
-from softsurv.exact.ibs_warm_up import ready
-from softsurv.exact.ibs_watch import Limits
+from softsurv.exact.ibs.bounds import IbsBounds, floor_with_split
+from softsurv.exact.ibs.kernels import IPCW, KM_ROWS
+from softsurv.exact.ibs.nodes import Entry, Plan, leaf_count
+from softsurv.exact.ibs.path import SizePath
+from softsurv.exact.ibs.prepare import has_equal_rows, prepare_rows
+from softsurv.exact.ibs.search import Progress, Search
+from softsurv.exact.ibs.table import Rules
+from softsurv.exact.ibs.warm_up import ready
+from softsurv.exact.ibs.watch import Limits
 from softsurv.exact.tasks.ibs import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.exact.ibs_kernels import IPCW, KM_BINS, KM_ROWS
-from softsurv.exact.ibs_prepare import prepare_rows
+from softsurv.exact.ibs.kernels import IPCW, KM_BINS, KM_ROWS
+from softsurv.exact.ibs.prepare import prepare_rows
 from softsurv.exact.tasks.ibs import IbsScore
 
 

@@ -27,7 +27,7 @@ from scipy.optimize import linprog
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_search import ParetoSearch, SplitTree
+from softsurv.exact.pareto.search import ParetoSearch, SplitTree
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softsurv.exact.ibs_kernels import IPCW, KM_BINS, KM_ROWS, LANES
-from softsurv.exact.jit import array_entry, array_kernel
+from softsurv.exact.ibs.jit import array_entry, array_kernel
+from softsurv.exact.ibs.kernels import IPCW, KM_BINS, KM_ROWS, LANES
 
 BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 """Measured cost per pair of splits of a word of bits, of a bin of time, of a row: they choose the kernel only."""
@@ -52,7 +52,7 @@ class Rules(NamedTuple):
     min_rows: float  # least rows per leaf
     complexity: float  # cost per leaf
     least_leaves: float  # of a node that is split: 2, or 1 without the look-ahead
-    splitting: bool  # the switch of `ibs_bounds.useful_depth`
+    splitting: bool  # the switch of `bounds.useful_depth`
     stop: np.ndarray  # (1,) int64, 1 when the clock has run out
 
 

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact import ibs_table
-from softsurv.exact.ibs_bounds import IbsBounds
-from softsurv.exact.ibs_nodes import leaf_count
-from softsurv.exact.ibs_solve import assign_leaves, solve_ibs
+from softsurv.exact.ibs import table
+from softsurv.exact.ibs.bounds import IbsBounds
+from softsurv.exact.ibs.nodes import leaf_count
+from softsurv.exact.ibs.solve import assign_leaves, solve_ibs
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.results import Status
 
@@ -172,7 +172,7 @@ def test_packed_features_are_brute_force(seed, n, p, depth):
     """Masked words of packed features instead of gathered rows, forced on small sets."""
     x, time, event, _ = instance(seed, n, p, 6, copies=seed % 2 == 0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("softsurv.exact.ibs_prepare.PACK_FACTOR", 0)
+        patch.setattr("softsurv.exact.ibs.prepare.PACK_FACTOR", 0)
         packed = solve_ibs(x, time, event, complexity=0.004, max_depth=depth, min_samples_leaf=2)
     brute = BruteForce(x, IbsScore.from_columns(time, event), 2, "km")
     assert packed.report.objective == pytest.approx(brute.objective(depth, 0.004), abs=1e-9)
@@ -249,9 +249,9 @@ def test_interrupt_keeps_the_incumbent(monkeypatch):
     def interrupted(*args):
         if next(calls) == 20:
             signal.raise_signal(signal.SIGINT)
-        return ibs_table.split_rows(*args)
+        return table.split_rows(*args)
 
-    monkeypatch.setattr("softsurv.exact.ibs_search.split_rows", interrupted)
+    monkeypatch.setattr("softsurv.exact.ibs.search.split_rows", interrupted)
     stopped = solve_ibs(x, time, event, complexity=0.0001, max_depth=6)
     assert stopped.report.status is Status.INTERRUPTED
     check_tree(stopped, x, time, event, None, 0.0001, 1, 6)
@@ -299,10 +299,10 @@ def test_nothing_is_left_to_compile_after_the_warm_up():
     """In a process of its own: every kernel is there with the types that later searches use."""
     code = """
         import numpy as np
-        from softsurv.exact import ibs_bounds, ibs_depth_two, ibs_table, ibs_warm_up
-        from softsurv.exact.ibs_solve import solve_ibs
-        kernels = [ibs_depth_two.expand, ibs_depth_two.solve_shallow, ibs_table.split_rows, ibs_bounds._group_bounds]
-        ibs_warm_up.ready()
+        from softsurv.exact.ibs import bounds, depth_two, table, warm_up
+        from softsurv.exact.ibs.solve import solve_ibs
+        kernels = [depth_two.expand, depth_two.solve_shallow, table.split_rows, bounds._group_bounds]
+        warm_up.ready()
         print([len(kernel.signatures) for kernel in kernels])
         rng = np.random.default_rng(0)
         x, time, event = rng.integers(0, 2, (90, 5)), rng.integers(1, 9, 90), rng.random(90) < 0.7

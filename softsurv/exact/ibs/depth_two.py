@@ -1,6 +1,6 @@
 """Base case of the integrated-Brier-score search: the best trees of depth one and two on a set of rows.
 
-Every pair of splits of the local table is costed, LANES pairs at a time, by `ibs_kernels.py`; the four leaves of a
+Every pair of splits of the local table is costed, LANES pairs at a time, by `kernels.py`; the four leaves of a
 pair serve both orders of the two splits.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact import ibs_bounds
-from softsurv.exact.ibs_kernels import (
+from softsurv.exact.ibs import bounds
+from softsurv.exact.ibs.jit import array_entry, array_kernel, fused_kernel
+from softsurv.exact.ibs.kernels import (
     IPCW,
     KM_BINS,
     LANES,
@@ -18,20 +19,19 @@ from softsurv.exact.ibs_kernels import (
     popcount,
     row_costs,
 )
-from softsurv.exact.ibs_packed import gather_packed, mask_words, packed_sums
-from softsurv.exact.ibs_table import (
+from softsurv.exact.ibs.packed import gather_packed, mask_words, packed_sums
+from softsurv.exact.ibs.table import (
     column_sums,
     enough_rows,
     feasible_splits,
     gather,
     permuted,
 )
-from softsurv.exact.jit import array_entry, array_kernel, fused_kernel
 
 IMPROVEMENT = 1e-12
 """Objectives closer than this are equal: far above rounding (1e-15), far below any printed digit."""
 
-floor_with_split, useful_depth = array_kernel(ibs_bounds.floor_with_split), array_kernel(ibs_bounds.useful_depth)
+floor_with_split, useful_depth = array_kernel(bounds.floor_with_split), array_kernel(bounds.useful_depth)
 
 
 @fused_kernel

@@ -4,8 +4,8 @@ A *Pareto task* gives every tree a vector of D objectives, the sum over its leav
 each leaf; a label's objectives are a function of the leaf's summed statistics (paper `streed`, Definition 4.1, with
 addition as the combining operator). So order is preserved (Definition 4.4) and, a threshold on a sum being checked on
 the whole tree alone, anti-monotonicity is not needed. What is best among the trees is decided afterwards: a constraint
-``constraint @ v <= limit`` and a first objective to minimise (`pareto_dual`), a measure of two error counts
-(`pareto_measures`), or nothing, where the front itself is wanted.
+``constraint @ v <= limit`` and a first objective to minimise (`dual`), a measure of two error counts
+(`measures`), or nothing, where the front itself is wanted.
 
 Declaring one
 -------------

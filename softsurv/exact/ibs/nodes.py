@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_depth_two import IMPROVEMENT
+from softsurv.exact.ibs.depth_two import IMPROVEMENT
 
 Key = tuple[int, int]
 

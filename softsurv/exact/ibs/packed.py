@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.ibs_kernels import KM_BINS, LANES, popcount
-from softsurv.exact.ibs_table import Local, by_lane, take
-from softsurv.exact.jit import array_kernel
+from softsurv.exact.ibs.jit import array_kernel
+from softsurv.exact.ibs.kernels import KM_BINS, LANES, popcount
+from softsurv.exact.ibs.table import Local, by_lane, take
 
 
 @array_kernel

@@ -40,10 +40,10 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.clock import Clock
 from softsurv.exact.jit import INNER
-from softsurv.exact.pareto_dual import SLACK, Constrained, constrained_optimum
-from softsurv.exact.pareto_fairness import count_leaves
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import ParetoTask
+from softsurv.exact.pareto.dual import SLACK, Constrained, constrained_optimum
+from softsurv.exact.pareto.fairness import count_leaves
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import ParetoTask
 from softsurv.exact.tasks import relative_risk
 from softsurv.results import Status
 

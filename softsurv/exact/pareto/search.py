@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact import pareto_arrays as arrays
 from softsurv.exact.cache import new_cache
 from softsurv.exact.clock import Clock, run_watched
-from softsurv.exact.pareto_arrays import CALLS, EPOCH, FULL, STOP, WORD
-from softsurv.exact.pareto_compile import specialise
-from softsurv.exact.pareto_task import ParetoTask
-from softsurv.exact.pareto_tree import SplitTree, distinct_columns, equal_rows
+from softsurv.exact.pareto import arrays
+from softsurv.exact.pareto.arrays import CALLS, EPOCH, FULL, STOP, WORD
+from softsurv.exact.pareto.compile import specialise
+from softsurv.exact.pareto.task import ParetoTask
+from softsurv.exact.pareto.tree import SplitTree, distinct_columns, equal_rows
 from softsurv.exact.problem import round_to_grid, sum_by_group
 from softsurv.results import Status
 
@@ -273,7 +273,7 @@ class ParetoSearch:
         return SplitTree(int(self.used[split]), 0, *sides)
 
     def _coded(self, code: int) -> SplitTree:
-        """The tree that a code of `pareto_two` stands for."""
+        """The tree that a code of `two` stands for."""
         labels = self.task.n_labels
         if code >= -labels:
             return SplitTree(label=-1 - code)

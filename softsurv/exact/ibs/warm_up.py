@@ -8,11 +8,11 @@ from functools import cache
 
 import numpy as np
 
-from softsurv.exact.ibs_depth_two import solve_shallow
-from softsurv.exact.ibs_kernels import KM_ROWS
-from softsurv.exact.ibs_prepare import has_equal_rows, prepare_rows
-from softsurv.exact.ibs_search import Search
-from softsurv.exact.ibs_table import Rules
+from softsurv.exact.ibs.depth_two import solve_shallow
+from softsurv.exact.ibs.kernels import KM_ROWS
+from softsurv.exact.ibs.prepare import has_equal_rows, prepare_rows
+from softsurv.exact.ibs.search import Search
+from softsurv.exact.ibs.table import Rules
 from softsurv.exact.jit import is_on_disk
 from softsurv.exact.tasks.ibs import IbsScore
 

@@ -1,7 +1,7 @@
 """Branch and bound over sets of rows for the integrated Brier score (OSST).
 
 Dynamic programming over subproblems (set of rows, depth) with a cache, as paper `osst`, Algorithm 1, but depth first
-with budgets, and with all trees of depth two below a set of rows solved at once (`ibs_depth_two.py`).
+with budgets, and with all trees of depth two below a set of rows solved at once (`depth_two.py`).
 
 Why the integrated Brier score has its own driver: the additive engine keys everything on a few sums per row and
 prices leaves from them; here a leaf's price needs its rows in time order, the base case costs leaves by passes over
@@ -23,11 +23,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.ibs_bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
-from softsurv.exact.ibs_depth_two import IMPROVEMENT, expand, solve_shallow
-from softsurv.exact.ibs_nodes import Agenda, Entry, Key, Node, Option, Plan, shallow_plan
-from softsurv.exact.ibs_table import Rows, Rules, split_rows
-from softsurv.exact.ibs_watch import Limits
+from softsurv.exact.ibs.bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
+from softsurv.exact.ibs.depth_two import IMPROVEMENT, expand, solve_shallow
+from softsurv.exact.ibs.nodes import Agenda, Entry, Key, Node, Option, Plan, shallow_plan
+from softsurv.exact.ibs.table import Rows, Rules, split_rows
+from softsurv.exact.ibs.watch import Limits
 
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done at the present depth, lower bound, incumbent)."""
@@ -208,7 +208,7 @@ class Search:
         return self._floor_unvisited(node, min(depth, node.useful))
 
     def _floor_unvisited(self, node: Node, depth: int) -> float:
-        """Lower bound of a node's objective from the bounds of `ibs_bounds.py` and from other depths."""
+        """Lower bound of a node's objective from the bounds of `bounds.py` and from other depths."""
         rules = self.rules
         if depth == 0:
             return node.leaf + rules.complexity

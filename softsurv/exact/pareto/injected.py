@@ -1,4 +1,4 @@
-"""Names that the templates of the Pareto search read and `pareto_compile.specialise` sets: declarations only."""
+"""Names that the templates of the Pareto search read and `compile.specialise` sets: declarations only."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.jit import array_entry, array_kernel
+from softsurv.exact.ibs.jit import array_entry, array_kernel
 
 BLOCKS = 32
 """Blocks of time between two rows of a group; within a block G is replaced by its largest value, still a bound."""
@@ -97,12 +97,12 @@ def equivalent_points(
     """Equivalent-points bound (Lemma 2.5, Theorem 2.6), as a share of each row that adds up over groups.
 
     Rows that agree in every feature end in one leaf and share one curve; whatever it is, they lose at least what
-    they lose under their own best step function S* = B / (B + D) (`ibs_kernels.ipcw_costs`).
+    they lose under their own best step function S* = B / (B + D) (`kernels.ipcw_costs`).
 
     Parameters
     ----------
     group : (N,) group of equal rows
-    time_id, weight, v : (N,) as in `ibs_table.Rows`
+    time_id, weight, v : (N,) as in `table.Rows`
     g, t : (T,) G and scaled time at the distinct times
 
     Returns
