@@ -13,7 +13,7 @@ from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
-from softsurv.exact.ibs_solve import assign_leaves, solve_ibs
+from softsurv.exact.ibs.solve import assign_leaves, solve_ibs
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.nonparametric import nelson_aalen
 

@@ -34,9 +34,9 @@ import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
 
-from softsurv.exact.ibs_bounds import IbsBounds
-from softsurv.exact.ibs_solve import IbsSolution, solve_ibs
-from softsurv.exact.ibs_warm_up import ready
+from softsurv.exact.ibs.bounds import IbsBounds
+from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
+from softsurv.exact.ibs.warm_up import ready
 from softsurv.results import Status
 
 MIN_ROWS = 7

@@ -28,12 +28,12 @@ from _machine import as_markdown, machine_line
 
 from softsurv.exact.auc import AucSearch
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto_dual import constrained_optimum
-from softsurv.exact.pareto_fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto_measures import Candidate, SearchOracle, f1, maximise
-from softsurv.exact.pareto_search import ParetoSearch
-from softsurv.exact.pareto_task import linear_task
-from softsurv.exact.pareto_tree import SplitTree
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
+from softsurv.exact.pareto.measures import Candidate, SearchOracle, f1, maximise
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import SplitTree
 
 DATA = Path(os.environ.get("SOFTSURV_DATA", "../shared/data"))
 TOLERANCE = 0.01

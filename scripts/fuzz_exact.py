@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.ibs_bounds import IbsBounds
-from softsurv.exact.ibs_solve import solve_ibs
+from softsurv.exact.ibs.bounds import IbsBounds
+from softsurv.exact.ibs.solve import solve_ibs
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs, relative_risk, squared_error
 from softsurv.exact.tolls import SplitCosts
