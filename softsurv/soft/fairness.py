@@ -17,7 +17,7 @@ from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.soft.problem import Problem
+from softsurv.soft.problem import Problem, groups_of
 from softsurv.trees.routing import (
     harden,
     linear,
@@ -80,7 +80,7 @@ class GroupFairness:
         """The penalty of some trees; trees of several groups must come as whole groups."""
         if self.in_group.shape[0] == 1:
             return replace(self, rho=self.rho[trees])
-        groups = torch.unique(trees // (self.rho.shape[0] // self.in_group.shape[0]))
+        groups = groups_of(trees, self.rho.shape[0] // self.in_group.shape[0])
         return replace(
             self,
             rho=self.rho[trees],

@@ -27,8 +27,8 @@ SUFFICIENT_DECREASE = 1e-4
 MAX_BACKTRACKS = 25
 """A step 1e-7 of the first trial: rounding, not the model, is what it meets there."""
 
-SYNC_EVERY = 4
-"""Rounds between looks at which trees have stopped: on a GPU each look waits for the device."""
+LOOK_EVERY = 4
+"""Rounds between looks at which trees have stopped."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,40 @@ class _State:
     y: Tensor  # (memory, m, D)
     rho: Tensor  # (memory, m), 0 where a pair is empty
 
-    def take(self, keep: Tensor) -> _State:
-        rows = {k: v[keep] for k, v in vars(self).items() if k not in ("s", "y", "rho")}
-        return _State(**rows, s=self.s[:, keep], y=self.y[:, keep], rho=self.rho[:, keep])
+    def take(self, rows: Tensor) -> _State:
+        """The trees (r,) of the stack."""
+        taken = {k: v[rows] for k, v in vars(self).items() if k not in ("s", "y", "rho")}
+        return _State(**taken, s=self.s[:, rows], y=self.y[:, rows], rho=self.rho[:, rows])
+
+
+class _Watch:
+    """Tells the host which trees are moving.
+
+    A device is not waited for: each look starts a copy and reads the one before it, which is long complete. So the
+    answer is a look old; trees that stopped since then stay for another one, which changes nothing but time.
+    """
+
+    def __init__(self, late: bool) -> None:
+        self.late = late
+        self.copy: Tensor | None = None
+        self.copied: torch.cuda.Event | None = None
+
+    def __call__(self, mask: Tensor) -> Tensor | None:
+        """The mask (m,) on the host, or None before there is an answer."""
+        if not self.late:
+            return mask.cpu()
+        before, copied = self.copy, self.copied
+        self.copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
+        if mask.is_cuda:
+            self.copied = torch.cuda.Event()
+            self.copied.record()
+        if copied is not None:
+            copied.synchronize()
+        return before
+
+    def narrow(self) -> None:
+        """Forget the copy under way: the stack has changed."""
+        self.copy = self.copied = None
 
 
 def minimise(
@@ -96,9 +127,10 @@ def minimise(
     state = _begin(function, start, settings, metric)
     best_f = state.f.clone()
     rows: Tensor | None = None
+    watch = _Watch(late=start.is_cuda)
     for round_number in range(1, 4 * settings.max_iterations + 1):
         _advance(function, state, rows, settings, metric)
-        if round_number % SYNC_EVERY and round_number < 4 * settings.max_iterations:
+        if round_number % LOOK_EVERY and round_number < 4 * settings.max_iterations:
             continue
         where = slice(None) if rows is None else rows
         best_x[where], best_f[where] = state.x, state.f
@@ -106,12 +138,18 @@ def minimise(
             cut_off[where] = state.taken >= settings.max_iterations
         if on_round is not None:
             on_round(best_x, best_f)
-        if not bool(state.moving.any()) or (budget is not None and budget.exhausted):
+        if budget is not None and budget.exhausted:
             break
-        keep = _still_moving(state.moving, rows, len(start), widen)
-        if 4 * int(keep.sum()) <= 3 * len(keep):  # narrowing copies the data: only when it pays
-            rows = torch.nonzero(keep)[:, 0] if rows is None else rows[keep]
-            state = state.take(keep)
+        keep = watch(_still_moving(state.moving, rows, len(start), widen))
+        if keep is None:
+            continue
+        left = torch.nonzero(keep)[:, 0]
+        if len(left) == 0:
+            break
+        if 4 * len(left) <= 3 * len(keep):  # narrowing copies the data: only when it pays
+            left = left.to(start.device, non_blocking=True)
+            rows, state = left if rows is None else rows[left], state.take(left)
+            watch.narrow()
     return best_x, best_f
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from softsurv.soft.problem import Problem
+from softsurv.soft.problem import Problem, groups_of
 from softsurv.trees.routing import linear
 
 RIDGE = 1e-3
@@ -71,7 +71,7 @@ class GramMetric:
             self.rows = rows
             self.of_rows = self.inverse
             if rows is not None and len(self.inverse) > 1:
-                self.of_rows = self.inverse[torch.unique(rows // self.per_group)]
+                self.of_rows = self.inverse[groups_of(rows, self.per_group)]
         m, q = len(gradient), self.columns
         parts = [linear(gradient[:, : self.size].reshape(m, -1, q), self.of_rows).flatten(1)]
         if self.leaves:

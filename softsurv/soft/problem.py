@@ -67,7 +67,7 @@ class Problem:
         """The problem of some trees: any of them in one group; whole groups, in order, otherwise."""
         if self.n_groups == 1:
             return replace(self, weight=self.weight[trees])
-        groups = torch.unique(trees // (self.n_trees // self.n_groups))
+        groups = groups_of(trees, self.n_trees // self.n_groups)
         chosen = {name: getattr(self, name)[groups] for name in _GROUPED if getattr(self, name) is not None}
         return replace(self, weight=self.weight[trees], **chosen)
 
@@ -82,6 +82,11 @@ class Problem:
 _GROUPED = (
     "design", "event", "features", "clock", "entry_features", "truncated", "upper_features", "interval", "started",
 )  # fmt: skip
+
+
+def groups_of(trees: Tensor, size: int) -> Tensor:
+    """Groups of ``size`` trees (g,) that the trees (g * size,), whole groups in order, make up."""
+    return trees.view(-1, size)[:, 0] // size
 
 
 def floor_times(time: Tensor) -> Tensor:

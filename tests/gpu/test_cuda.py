@@ -79,7 +79,7 @@ def test_rounds_do_not_wait_for_the_device(data):
     optimise._advance(function, state, None, settings, metric)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for _ in range(optimise.SYNC_EVERY):
+        for _ in range(optimise.LOOK_EVERY):
             optimise._advance(function, state, None, settings, metric)
     finally:
         torch.cuda.set_sync_debug_mode("default")

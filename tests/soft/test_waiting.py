@@ -1,0 +1,87 @@
+"""Training as on a GPU, on the CPU: the host does not ask the device for a value inside a sweep.
+
+The operators that make a host wait are known by name, so a look at every operator shows them without a device;
+`tests/gpu` asks the device itself.
+"""
+
+import functools
+import traceback
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from softsurv.hazards import get_family
+from softsurv.soft import optimise
+from softsurv.soft.decomposition import NodecSettings, nodec
+from softsurv.soft.initialise import initial_leaves, random_routing
+from softsurv.soft.objective import Objective
+from softsurv.soft.problem import groups_of, join_problems, make_problem
+from softsurv.soft.train import fit_single_leaf
+
+WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
+"""Operators whose result or its size the host needs at once."""
+
+ON_THE_HOST = {("nonzero", "minimise")}
+"""What reads a copy that is on the host already."""
+
+BETWEEN_SWEEPS = {("_local_scalar_dense", "nodec")}
+
+
+class Waits(TorchDispatchMode):
+    """Records (operator, function of ours) for every operator that would wait for a device."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = set()
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        name = operator._schema.name.removeprefix("aten::")
+        by_mask = name in ("index", "index_put_") and any(
+            isinstance(at, torch.Tensor) and at.dtype == torch.bool for at in args[1]
+        )
+        if name in WAITING or by_mask:
+            ours = [frame.name for frame in traceback.extract_stack() if "softsurv/" in frame.filename]
+            self.seen.add((name, ours[-1]))
+        return operator(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def as_on_a_device(monkeypatch):
+    monkeypatch.setattr("softsurv.soft.blocks.some", lambda mask: True)
+    watch = optimise._Watch
+    monkeypatch.setattr(optimise, "_Watch", lambda late: watch(late=True))
+
+
+def stack(tools, family, groups=1, fair=False):
+    """Objective and start of three trees per group."""
+    seeds, sets = (0, 1, 2), [tools.simulate(90 + 5 * k, seed=k) for k in range(groups)]
+    problems = [make_problem(data, get_family(family), n_trees=3) for data in sets]
+    problem = join_problems(problems) if groups > 1 else problems[0]
+    routing = torch.cat([random_routing(data.x.numpy(), 2, seeds) for data in sets])
+    leaves = torch.cat([initial_leaves(fit_single_leaf(p), 2, seeds) for p in problems])
+    return Objective(problem, 2, tools.penalties_for(problem)), routing, leaves
+
+
+@pytest.mark.parametrize("family", ["weibull", "spline_ph"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_sweep_does_not_wait(tools, family, groups, as_on_a_device):
+    objective, routing, leaves = stack(tools, family, groups)
+    with Waits() as waits:
+        nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+    assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS, waits.seen
+    assert ("nonzero", "minimise") in waits.seen  # the recorder works
+
+
+def test_a_late_look_changes_only_the_time(tools, monkeypatch):
+    objective, routing, leaves = stack(tools, "weibull", 2)
+    in_time = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+    monkeypatch.setattr(optimise, "_Watch", functools.partial(lambda watch, late: watch(True), optimise._Watch))
+    late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+    torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
+
+
+def test_groups_of_trees():
+    assert groups_of(torch.tensor([0, 1, 4, 5, 6, 7]), 2).tolist() == [0, 2, 3]
+    with pytest.raises(RuntimeError):
+        groups_of(torch.tensor([0, 1, 4]), 2)
