@@ -157,6 +157,15 @@ const explorer = (model) => {
   document.addEventListener("input", (event) => {
     if (event.target.dataset.move !== undefined) move(Number(event.target.dataset.move), event.target.value);
   });
+  /* A wheel at the end of the page goes on in the notebook: VS Code listens in its own page, where ours never arrive. */
+  document.addEventListener("wheel", (event) => {
+    if (!window.frameElement || event.ctrlKey) return;
+    for (let box = event.target; box; box = box.parentElement) {
+      const room = event.deltaY < 0 ? box.scrollTop : box.scrollHeight - box.clientHeight - box.scrollTop;
+      if (room > 1 && (box === document.documentElement || box.matches(".scroll, .sliders"))) return;
+    }
+    window.frameElement.dispatchEvent(new WheelEvent("wheel", event));
+  }, {passive: true});
   window.addEventListener("resize", drawCurves);
   const picker = byId("pick");
   picker.innerHTML = model.labels.map((label, k) => `<option value="${k}">${escape(label)}</option>`).join("");

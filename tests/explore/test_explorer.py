@@ -146,3 +146,26 @@ def test_a_single_leaf_and_a_saved_page(stump, browser, tmp_path):
     document, console = browser(path.read_text(encoding="utf-8"))
     assert console == []
     assert "leaf 0" in document
+
+
+def test_a_wheel_goes_on_in_the_notebook_only_at_the_end_of_the_page(mixed, browser):
+    script = """
+      window.addEventListener("load", () => {
+        const inner = document.querySelector("iframe").contentWindow, page = inner.document.documentElement;
+        let arrived = 0;
+        document.addEventListener("wheel", () => { arrived += 1; });
+        const turn = (where, deltaY) => {
+          const before = arrived, wheel = new inner.WheelEvent("wheel", {deltaY, bubbles: true});
+          inner.document.querySelector(where).dispatchEvent(wheel);
+          return arrived - before;
+        };
+        const atTop = [turn("h1", -100), turn("h1", 100)];
+        page.scrollTop = page.scrollHeight;
+        const atEnd = [turn("h1", -100), turn("h1", 100), turn("#leaf > :last-child td", 100)];
+        document.body.textContent = JSON.stringify([atTop, atEnd]);
+      });
+    """
+    shown = explorer(mixed.tree, mixed.data)._repr_html_()
+    document, console = browser(f"<!DOCTYPE html><body>{shown}<script>{script}</script></body>")
+    assert console == []
+    assert "[[1,0],[0,1,0]]" in document
