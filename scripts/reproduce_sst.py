@@ -7,16 +7,18 @@
 Methods: ``default`` (SoftSurvivalTree() as it is), ``cox``, ``forest`` (scikit-survival's random survival forest, 100
 trees), ``tree5`` (its survival tree of depth 5), ``km``, and ``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published
 settings, 20 starts; measures are means over the starts, as printed). Every finished fold is a line of the result
-file; the same command goes on where it stopped. ``--jobs`` or joblib.parallel_config spreads the folds.
+file; the same command goes on where it stopped. ``--jobs`` folds run at a time, by ``--backend`` loky on this machine,
+or dask or ray on a cluster (packages of their own; dask's scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +218,24 @@ def report(frame: pd.DataFrame) -> str:
     return "\n".join(parts) + "\n"
 
 
+def spread(todo: list[tuple], jobs: int, backend: str) -> Iterator[dict]:
+    """Results of the folds as they end, from the processes or hosts of a joblib backend."""
+    if backend == "dask":
+        from distributed import Client
+
+        Client(os.environ.get("DASK_SCHEDULER_ADDRESS"))
+    elif backend == "ray":
+        from ray.util.joblib import register_ray
+
+        register_ray()
+    # ray hands back whole lists only: short ones lose little to an interruption
+    size, kind = (4 * jobs, "list") if backend == "ray" else (max(len(todo), 1), "generator_unordered")
+    with joblib.parallel_config(backend=backend):
+        for begin in range(0, len(todo), size):
+            part = todo[begin : begin + size]
+            yield from joblib.Parallel(n_jobs=jobs, return_as=kind)(joblib.delayed(run_fold)(*job) for job in part)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=SETS)
@@ -224,6 +244,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(BENCHMARKS))
     parser.add_argument("--variant", default=None, help='"paper": data as in the paper, leaks included')
     parser.add_argument("--jobs", type=int, default=1, help="folds at a time")
+    parser.add_argument("--backend", choices=("loky", "dask", "ray"), default="loky", help="joblib's")
     parser.add_argument("--out", type=Path, default=Path("results/sst.jsonl"))
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
@@ -238,9 +259,8 @@ def main() -> None:
         for fold in args.folds
         if (name, args.variant or "default", seed, fold, method) not in known
     ]
-    jobs = joblib.Parallel(n_jobs=args.jobs, return_as="generator_unordered")
     with args.out.open("a") as file:
-        for line in tqdm(jobs(joblib.delayed(run_fold)(*job) for job in todo), total=len(todo), unit="fold"):
+        for line in tqdm(spread(todo, args.jobs, args.backend), total=len(todo), unit="fold"):
             file.write(json.dumps(line) + "\n")
             file.flush()
     text = report(finished(args.out))
