@@ -1,0 +1,10 @@
+"""Properties are tried on the same cases each time, so that a commit's suite has one answer.
+
+New cases: ``scripts/test --hypothesis-profile=random``, and ``scripts/fuzz_exact.py`` for as long as one likes.
+"""
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("random")
+settings.load_profile("repeatable")
