@@ -79,10 +79,13 @@ def numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
 def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     """A category column (N,) as text, None where missing; 1, 1.0 and "1" are one label."""
     values = column.astype(object)
-    if any(isinstance(v, (date, timedelta, complex)) for v in values):
-        raise InvalidSurvivalDataError(
-            f"column {name!r} must hold numbers or categories, got {column.dtype}; convert it first"
-        )
+    neither = (date, timedelta, complex, pd.Period)
+    for value in values:
+        if isinstance(value, neither) or not pd.api.types.is_scalar(value):
+            kind = type(value).__name__ if column.dtype == object else column.dtype
+            raise InvalidSurvivalDataError(
+                f"column {name!r} must hold numbers or categories, got {kind}; convert it first"
+            )
     return np.array([None if gone else _label(v) for v, gone in zip(values, column.isna(), strict=True)], object)
 
 

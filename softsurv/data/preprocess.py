@@ -222,7 +222,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         values = numbers(column, name)
         values = values[~np.isnan(values)]
         low, high = float(values.min()), float(values.max())
-        with np.errstate(over="ignore"):  # an overflow shows as infinity and is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow shows as infinity or NaN, refused below
             mean, span = float(values.mean()), high - low
         if not np.isfinite(mean) or not np.isfinite(span):
             raise InvalidSurvivalDataError(

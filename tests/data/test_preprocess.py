@@ -186,6 +186,12 @@ def test_wrong_tables_at_transform_get_one_sentence(table, match):
     [
         (TRAIN.assign(day=pd.Timestamp("2020-01-01")), "column 'day' must hold numbers or categories, got datetime64"),
         (TRAIN.assign(gap=pd.Timedelta("2D")), "column 'gap' must hold numbers or categories"),
+        (
+            TRAIN.assign(day=pd.period_range("2020", periods=4)),
+            "column 'day' must hold numbers or categories, got period",
+        ),
+        (TRAIN.assign(cell=[[1]] * 4), "column 'cell' must hold numbers or categories, got list"),
+        (TRAIN.assign(big=[1.7e308, -1.7e308, 0, 0]), "column 'big' must have a finite range"),
         (TRAIN.assign(z=1j), "column 'z' must hold numbers or categories, got complex128"),
         (TRAIN.assign(big=[1e308, -1e308, 0, 0]), "column 'big' must have a finite range"),
         (TRAIN.assign(big=1.7e308), "column 'big' must have a finite range"),
