@@ -1,0 +1,77 @@
+"""A second device on any machine: torch's lazy tensors, which refuse tensors of the CPU as CUDA does.
+
+What fits there asks nothing of a device but torch's operators. It is slow: small problems.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv import SoftSurvivalTree, load_model
+from softsurv.data.readers import survival_data
+from softsurv.hazards import family_names, get_family
+from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.problem import make_problem
+
+backend = pytest.importorskip("torch._lazy.ts_backend", reason="this torch has no lazy tensors")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    try:
+        backend.init()
+    except RuntimeError as error:
+        pytest.skip(f"lazy tensors cannot be started here: {error}")
+    patch = pytest.MonkeyPatch()
+    # lazy tensors lose what was computed so far in `unbind`
+    patch.setattr(torch.Tensor, "unbind", lambda t, dim=0: tuple(t.select(dim, k) for k in range(t.shape[dim])))
+    yield "lazy"
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.random((60, 3))
+    time = rng.exponential(np.exp(-2 * x[:, 0])) + 0.01
+    return survival_data(pd.DataFrame(x), time=time, event=rng.random(60) < 0.7)
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_value_and_gradient(data, family, device):
+    results = []
+    for where in ("cpu", device):
+        problem = make_problem(data, get_family(family), n_trees=2, device=where)
+        size = problem.design.shape[-1] + problem.family.n_shape
+        rng = np.random.default_rng(1)
+        routing = torch.tensor(rng.standard_normal((2, 3, problem.design.shape[-1])), device=where)
+        leaves = torch.tensor(0.3 * rng.standard_normal((2, 4, size)), device=where)
+        one = torch.ones(2, dtype=torch.float64, device=where)
+        objective = Objective(problem, 2, Penalties(one, one, one, torch.zeros_like(leaves[:, :1]), one))
+        results.append([v.cpu() for v in objective.value_and_gradient(routing, leaves)])
+    for theirs, ours in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
+def test_a_fitted_tree_is_saved_there_and_read_elsewhere(data, solver, device, tmp_path):
+    settings = {
+        "depth": 1,
+        "leaf": "weibull",
+        "l2": 1.0,
+        "shrinkage": 30.0,
+        "routing_l2": 1.0,
+        "n_restarts": 1,
+        "max_iter": 1 if solver == "nodec" else 8,
+    }
+    here, there = (SoftSurvivalTree(device=d, solver=solver, **settings).fit(data) for d in ("cpu", device))
+    assert there.tree_.leaves.device.type == device
+    assert there.report_.objective == pytest.approx(here.report_.objective, rel=1e-9)
+    np.testing.assert_allclose(there.predict(data.X), here.predict(data.X), rtol=1e-6)
+    there.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.tree_.leaves.device.type == "cpu"
+    np.testing.assert_allclose(again.predict(data.X), there.predict(data.X), rtol=1e-9)
