@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
+import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,23 @@ MIN_ROWS = 7
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Binary features (N, P), times (N,), events (N,)."""
+
+
+class Results:
+    """Finished cases, one JSON object per line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.done = {line["case"]: line for line in map(json.loads, lines)}
+
+    def get(self, case: str, work: Callable[[], dict]) -> dict:
+        """The case's numbers, computed if they are not there yet."""
+        if case not in self.done:
+            self.done[case] = {"case": case, **work()}
+            with self.path.open("a") as file:
+                file.write(json.dumps(self.done[case]) + "\n")
+        return self.done[case]
 
 
 def load(folder: Path, name: str) -> Data:

@@ -9,21 +9,20 @@ data (last two columns: event, time) given by --data or by $SOFTSURV_DATA/osst:
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py ablation    # each bound off
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py jobs        # two threads
 
-`osst` counts a single leaf as depth 1, so its depth_budget is our depth + 1. It runs in a process of its own for
-every fit, because a second fit in one process aborts; its import is not timed. Two times of it are shown: the call
-of ``fit`` (as ours: data in, tree out) and the seconds it reports for the search alone. Times of fits are CPU seconds
-of the process, so that other work on the machine counts little; the least of interleaved runs.
+`osst` counts a single leaf as depth 1, so its depth_budget is our depth + 1. It runs in a process that forks for every
+fit, because a second fit in one process aborts; its import is not timed. Two times of it are shown: the call of
+``fit`` (as ours: data in, tree out) and the seconds it reports for the search alone. Times of fits are CPU seconds of
+the process, so that other work on the machine counts little; the least of interleaved runs. 'agreement' writes every
+case to --out as soon as it ends and skips it in a later run.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import os
 import resource
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -33,14 +32,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
+from _osst_models import MIN_ROWS, Results, load
+from _osst_reference import Reference
 
 from softsurv.exact.ibs.bounds import IbsBounds
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
 from softsurv.exact.ibs.warm_up import ready
-from softsurv.results import Status
 
-MIN_ROWS = 7
 SPEED_SETS = ("veterans", "gbsg2", "maintenance", "aids", "churn", "credit")
+AGREED = 1e-5
+"""Objectives closer than this agree: the reference computes in single precision."""
+
 AGREEMENT_SETS = (
     "aids",
     "aids_death",
@@ -57,54 +59,6 @@ AGREEMENT_SETS = (
     "sync",
 )
 
-OSST_WORKER = """
-import json, sys, time
-import numpy as np, pandas as pd
-from osst.model.osst import OSST
-job = json.loads(sys.argv[1])
-table = pd.read_csv(job["file"])
-table = table[[c for c in table.columns if not c.startswith("Unnamed")]]
-event, y = (pd.DataFrame(table.iloc[:, k].to_numpy()) for k in (-2, -1))
-model = OSST({"regularization": job["complexity"], "depth_budget": job["depth"] + 1 if job["depth"] else 0,
-              "minimum_captured_points": job["min_rows"], "look_ahead": True, "model_limit": 1,
-              "time_limit": job["time_limit"]})
-start = time.process_time()
-model.fit(table.iloc[:, :-2], event.astype(int), y)
-cpu = time.process_time() - start
-print(json.dumps({"cpu": cpu, "search": model.time, "loss": model.reported_loss, "lower": model.lb,
-                  "upper": model.ub, "leaves": model.leaves(), "timeout": model.timeout}))
-"""
-
-
-def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Binary features, times and events of one of the paper's files; an unnamed index column is dropped."""
-    table = pd.read_csv(folder / f"{name}.csv")
-    table = table[[column for column in table.columns if not column.startswith("Unnamed")]]
-    return table.iloc[:, :-2].to_numpy(), table.iloc[:, -1].to_numpy(float), table.iloc[:, -2].to_numpy(bool)
-
-
-def run_osst(folder: Path, name: str, depth: int, complexity: float, time_limit: float) -> dict | None:
-    """One fit of the reference in a process of its own; None if it ran out of time or failed."""
-    job = {
-        "file": str(folder / f"{name}.csv"),
-        "depth": depth,
-        "complexity": complexity,
-        "min_rows": MIN_ROWS,
-        "time_limit": int(time_limit),
-    }
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", OSST_WORKER, json.dumps(job)],
-            capture_output=True,
-            text=True,
-            timeout=time_limit + 60,
-            check=True,
-        )
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-        return None
-    answer = json.loads(done.stdout.strip().splitlines()[-1])
-    return None if answer["timeout"] else answer
-
 
 def run_ours(data: tuple, depth: int | None, complexity: float, **options) -> tuple[IbsSolution, float]:
     """One fit of ours and its CPU seconds."""
@@ -114,15 +68,15 @@ def run_ours(data: tuple, depth: int | None, complexity: float, **options) -> tu
     return solution, time.process_time() - start
 
 
-def speed(folder: Path, repeats: int) -> None:
+def speed(folder: Path, options: argparse.Namespace) -> None:
     """The speed target: depths 3 and 4, complexity 0.01 and 0.0025; the least of some runs, interleaved."""
-    table, faster = [], []
+    table, faster, reference = [], [], Reference(folder)
     for name, depth, complexity in itertools.product(SPEED_SETS, (3, 4), (0.01, 0.0025)):
         data, ours, answers = load(folder, name), [], []
-        for _ in range(repeats):
-            answers.append(run_osst(folder, name, depth, complexity, 600))
+        for _ in range(options.repeats):
+            answers.append(reference.fit(name, depth, complexity, options.time_limit))
             ours += [run_ours(data, depth, complexity) for _ in range(3)]
-        answers = [answer for answer in answers if answer is not None]
+        answers = [answer for answer in answers if answer is not None and not answer["timeout"]]
         row = {"set": name, "depth": depth, "lambda": complexity}
         if not answers:
             table.append(row | {"ours (s)": "the reference failed"})
@@ -144,28 +98,63 @@ def speed(folder: Path, repeats: int) -> None:
     print(f"worst case slower by {1e3 * max(slower):.1f} ms (negative: faster everywhere)")
 
 
-def agreement(folder: Path, names: list[str], time_limit: float, complexities: list[float], depths: list[int]) -> None:
-    """Objectives of both, where the reference ends in time."""
-    table, differences = [], []
-    for name, depth, complexity in itertools.product(names, depths, complexities):
-        answer = run_osst(folder, name, depth, complexity, time_limit)
-        solution, seconds = run_ours(load(folder, name), depth, complexity, time_limit=time_limit)
-        report = solution.report
-        row = {"set": name, "depth": depth, "lambda": complexity, "ours": f"{report.objective:.8f}"}
-        row |= {"status": report.status.value, "leaves": report.details["n_leaves"], "ours (s)": f"{seconds:.2f}"}
-        if answer is None:
-            row |= {"osst": "did not end", "difference": "", "osst (s)": ""}
-        else:
-            difference = report.objective - answer["upper"]
-            if report.status is Status.OPTIMAL:
-                differences.append(difference)
-            row |= {"osst": f"{answer['upper']:.8f}", "difference": f"{difference:+.1e}"}
-            row |= {"osst (s)": f"{answer['cpu']:.2f}"}
-        table.append(row)
-        print(row, file=sys.stderr, flush=True)
-    print(as_markdown(pd.DataFrame(table)))
-    worst = max(map(abs, differences), default=0.0)
-    print(f"\n{len(differences)} cases ended in both, largest difference {worst:.1e}")
+def agreement(folder: Path, options: argparse.Namespace) -> None:
+    """Objectives, losses and bounds of both, case by case; the reference is not tried where an easier case beat it."""
+    results, reference, limit = Results(options.out), Reference(folder), options.time_limit
+    cases = []
+    for name in options.sets:
+        data, beaten = load(folder, name), []
+        for depth, complexity in itertools.product(options.depths, options.complexity):
+            hopeless = any(depth >= d and complexity <= c for d, c in beaten)
+
+            def work(name=name, data=data, depth=depth, complexity=complexity, hopeless=hopeless) -> dict:
+                theirs = None if hopeless else reference.fit(name, depth, complexity, limit)
+                solution, seconds = run_ours(data, depth, complexity, time_limit=limit)
+                report = solution.report
+                ours = {"status": report.status.value, "upper": report.objective, "lower": report.lower_bound}
+                ours |= {"leaves": report.details["n_leaves"], "cpu": seconds}
+                return {"set": name, "depth": depth, "lambda": complexity, "ours": ours, "osst": theirs}
+
+            case = results.get(f"agreement {name} {depth} {complexity:g} {limit:g}", work)
+            print(case, file=sys.stderr, flush=True)
+            if not _ended(case):
+                beaten.append((depth, complexity))
+            cases.append(case)
+    _print_agreement(cases)
+
+
+def _ended(case: dict) -> bool:
+    return case["osst"] is not None and not case["osst"]["timeout"]
+
+
+def _print_agreement(cases: list[dict]) -> None:
+    """Differences where both ended, bounds where one did not."""
+    table: dict[tuple, dict] = {}
+    open_cases, objective, loss, bounds, better = [], [], [], [], 0
+    for case in cases:
+        ours, theirs, c = case["ours"], case["osst"], case["lambda"]
+        row = table.setdefault((case["set"], case["depth"]), {"set": case["set"], "depth": case["depth"]})
+        row[f"{c:g}"] = "open"
+        if _ended(case) and ours["status"] == "optimal":
+            objective.append(ours["upper"] - theirs["upper"])
+            bounds.append(theirs["upper"] - theirs["lower"])
+            if round((theirs["upper"] - theirs["loss"]) / c) == ours["leaves"]:
+                loss.append(ours["upper"] - c * ours["leaves"] - theirs["loss"])
+            row[f"{c:g}"] = f"{objective[-1]:+.0e}"
+            better += objective[-1] < -AGREED
+            continue
+        line = {"set": case["set"], "depth": case["depth"], "lambda": c, "ours": f"{ours['upper']:.6f}"}
+        line |= {"bound": f"{ours['lower']:.6f}", "status": ours["status"], "CPU (s)": f"{ours['cpu']:.1f}"}
+        ends = [f"{theirs[k]:.6f}" for k in ("upper", "lower")] if theirs else ["not tried or aborted", ""]
+        open_cases.append(line | {"osst": ends[0], "its bound": ends[1]})
+    print(as_markdown(pd.DataFrame(list(table.values()))))
+    print(f"\n{len(objective)} of {len(cases)} cases ended in both. Largest difference of objectives ", end="")
+    print(
+        f"{max(map(abs, objective)):.1e}, of losses {max(map(abs, loss)):.1e} ({len(loss)} cases with as many leaves),"
+    )
+    print(f"of the reference's bounds {max(map(abs, bounds)):.1e}; {better} better than the reference by {AGREED:g}.\n")
+    if open_cases:
+        print(as_markdown(pd.DataFrame(open_cases)))
 
 
 ABLATION = (("gbsg2", 5, 0.0025), ("aids", 4, 0.0025), ("credit", 4, 0.01), ("churn", 4, 0.0025))
@@ -256,9 +245,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["speed", "agreement", "scale", "ablation", "jobs"])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SOFTSURV_DATA", "data")) / "osst")
+    parser.add_argument("--out", type=Path, default=Path("osst-results.jsonl"), help="finished cases, for resuming")
     parser.add_argument("--repeats", type=int, default=2, help="runs of the reference per case")
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per fit in 'agreement'")
-    parser.add_argument("--complexity", type=float, nargs="+", default=[0.1, 0.01, 0.001])
+    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds per fit of the reference")
+    parser.add_argument("--complexity", type=float, nargs="+", default=[0.1, 0.05, 0.01, 0.0025, 0.001])
     parser.add_argument("--sets", nargs="+", default=list(AGREEMENT_SETS), help="data sets of 'agreement'")
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4, 5])
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
@@ -266,9 +256,9 @@ def main() -> None:
     print(machine_line() + "\n", flush=True)
     ready()
     if options.what == "speed":
-        speed(options.data, options.repeats)
+        speed(options.data, options)
     elif options.what == "agreement":
-        agreement(options.data, options.sets, options.time_limit, options.complexity, options.depths)
+        agreement(options.data, options)
     elif options.what == "scale":
         scale(options.rows)
     elif options.what == "ablation":

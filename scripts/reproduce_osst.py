@@ -23,7 +23,6 @@ the synthetic files is dropped.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +32,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
-from _osst_models import MIN_ROWS, Data, curves, greedy_tree, load, our_tree, peer, rows, sksurv_tree
+from _osst_models import MIN_ROWS, Data, Results, curves, greedy_tree, load, our_tree, peer, rows, sksurv_tree
 from _osst_printed import GUESSED, PRINTED_MODELS, PRINTED_TIMES, SETTINGS
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sksurv.ensemble import RandomSurvivalForest
@@ -46,23 +45,6 @@ COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 
 FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")
 
 PEER_TREES = ("scikit-survival", "greedy (RPART's rule)")
-
-
-class Results:
-    """Finished cases, one JSON object per line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.done = {line["case"]: line for line in map(json.loads, lines)}
-
-    def get(self, case: str, work: Callable[[], dict]) -> dict:
-        """The case's numbers, computed if they are not there yet."""
-        if case not in self.done:
-            self.done[case] = {"case": case, **work()}
-            with self.path.open("a") as file:
-                file.write(json.dumps(self.done[case]) + "\n")
-        return self.done[case]
 
 
 def times(options, results: Results) -> list[dict]:

@@ -36,6 +36,8 @@ class IbsBounds:
         Theorems 2.2 and B.6: a child is searched only within what the incumbent leaves of the budget.
     base_case : bool
         Solve trees of depth two from all pairs of splits at once rather than split by split.
+    coarse_time : bool
+        Bound those trees by coarse bins of time first, where there are many rows (`coarse.py`).
     """
 
     equivalent_points: bool = True
@@ -43,6 +45,7 @@ class IbsBounds:
     splitting: bool = True
     hierarchical: bool = True
     base_case: bool = True
+    coarse_time: bool = True
 
     @property
     def base_depth(self) -> int:
@@ -60,7 +63,7 @@ def floor_with_split(leaf: float, bound: float, complexity: float, least_leaves:
 
 
 def deeper_floor(value: float, bound: float, complexity: float, depth: int) -> float:
-    """Lower bound at any greater depth of a node whose optimum at ``depth`` is ``value``.
+    """Lower bound at any greater depth of a node whose optimum at ``depth`` is ``value`` or more.
 
     A tree deeper than d has at least d + 2 leaves, so it costs at least bound + (d + 2) * complexity: Theorem 2.3's
     look-ahead, with all the leaves that the solved depth rules out instead of one.

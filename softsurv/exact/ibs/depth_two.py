@@ -9,17 +9,19 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.ibs import bounds
+from softsurv.exact.ibs.coarse import least_costs
 from softsurv.exact.ibs.jit import array_entry, array_kernel, fused_kernel
 from softsurv.exact.ibs.kernels import (
     IPCW,
     KM_BINS,
     LANES,
+    LEAST,
     bin_costs,
     ipcw_costs,
     popcount,
     row_costs,
 )
-from softsurv.exact.ibs.packed import gather_packed, mask_words, packed_sums
+from softsurv.exact.ibs.packed import bound_sums, gather_packed, mask_words, packed_counts
 from softsurv.exact.ibs.table import (
     column_sums,
     enough_rows,
@@ -75,6 +77,11 @@ def tile(local, f, lo, work, cost, count):
         lanes = local.lanes[lo // LANES]
         grid = (local.inverse_g, local.dh, local.dy)
         bin_costs(local.bits, f, lo, local.first, local.total, lanes, *grid, work, cost, count)
+        return
+    if local.mode == LEAST:
+        lanes = local.lanes[lo // LANES]
+        steps = (local.inverse_g, local.dy)
+        least_costs(local.bits, f, lo, local.first, local.total, lanes, *steps, work, cost, count)
         return
     rows, side = local.rows, local.x[:, f].copy()
     start = count
@@ -196,16 +203,34 @@ def _table(rows, index, rules):
     n_packed, min_rows = rows.packed.bits.shape[0], rules.min_rows
     if rules.mode != IPCW and 2 * index.shape[0] > n_packed > 0:
         words, mask = mask_words(rows.packed, index)
-        count, bound = packed_sums(rows, index, words, mask)
-        feature = enough_rows(count, min_rows)
-        return feature, bound, gather_packed(rows, words, mask, feature)
+        feature = enough_rows(packed_counts(rows.packed, words, mask), min_rows)
+        return feature, bound_sums(rows, index), gather_packed(rows, rows.packed, words, mask, feature, KM_BINS)
     count, bound, key = column_sums(rows, index)
     feature = feasible_splits(count, key, min_rows)
     return feature, bound, gather(rows, index, feature, rules)
 
 
 @array_entry
-def solve_shallow(rows, index, rules, depth, budget):
+def coarse_floor(rows, index, rules):
+    """Lower bound (P,) of the objective of trees of depth one and two by first split, from coarse bins of time.
+
+    Infinite for splits that leave too few rows on a side. Worth nothing once ``rules.stop`` is set.
+    """
+    words, mask = mask_words(rows.coarse, index)
+    feature = enough_rows(packed_counts(rows.coarse, words, mask), rules.min_rows)
+    local = gather_packed(rows, rows.coarse, words, mask, feature, LEAST)
+    costs, _ = one_split(local)
+    best, _ = best_pairs(local, feature.shape[0], rules)
+    floor = np.full(rows.x.shape[1], np.inf)
+    for k in range(feature.shape[0]):
+        floor[feature[k]] = 0.0
+        for side in range(2):
+            floor[feature[k]] += min(costs[side, k] + rules.complexity, best[side, k] + 2.0 * rules.complexity)
+    return floor
+
+
+@array_entry
+def solve_shallow(rows, index, rules, depth, budget, floor):
     """Least loss of trees with 2, 3 and 4 leaves on the rows of an index, and the splits that reach it.
 
     Parameters
@@ -215,6 +240,7 @@ def solve_shallow(rows, index, rules, depth, budget):
     rules : Rules
     depth : 1 or 2
     budget : only trees with loss + complexity * leaves < budget are wanted; (0, inf) wants them all
+    floor : (P,) lower bound of the objective by first split, 0 where nothing is known
 
     Returns
     -------
@@ -235,7 +261,8 @@ def solve_shallow(rows, index, rules, depth, budget):
     if depth == 1:
         return loss, plan
     ceiling = min(budget, loss[2] + 2 * rules.complexity - IMPROVEMENT)
-    order, needed = _needed_first(_least_objectives(feature, costs, counts, bound, rules), ceiling)
+    least = np.maximum(_least_objectives(feature, costs, counts, bound, rules), floor[feature])
+    order, needed = _needed_first(least, ceiling)
     if 0 < needed < p:
         local, costs = permuted(local, order), in_order(costs, order)
         feature = local.feature

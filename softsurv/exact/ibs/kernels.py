@@ -28,8 +28,9 @@ LANES = 16
 TINY = 1e-300
 """Stands in for an empty at-risk set: its leaf has no row left, so the quotient is multiplied by 0."""
 
-KM_ROWS, KM_BINS, IPCW = 0, 1, 2
-"""Ways to cost a leaf: Kaplan-Meier row by row, Kaplan-Meier by bins of time (bit counts), pointwise minimiser."""
+KM_ROWS, KM_BINS, IPCW, LEAST = 0, 1, 2, 3
+"""Ways to cost a leaf: Kaplan-Meier row by row, Kaplan-Meier by bins of time (bit counts), pointwise minimiser, and
+a bound of all of them by coarse bins of time."""
 
 
 @intrinsic
@@ -145,11 +146,11 @@ def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, c
     out, counts : (4 * LANES,) costs and rows of the leaves
     """
     n_bins, everyone = dh.shape[0], bits.shape[1] - 1
-    both = _both(bits, f, lo, first)
+    both = count_both(bits, f, lo, first)
     lane_only = np.empty_like(both)
     for k in range(both.shape[0]):
         lane_only[k] = lanes[k] - both[k]
-    _start(both, total[2 * n_bins], f, lo, counts, state)
+    start_leaves(both, total[2 * n_bins], f, lo, counts, state)
     without = state[8 * LANES :]
     for b in range(n_bins):
         died, left = total[2 * b], total[2 * b + 1]
@@ -167,7 +168,7 @@ def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, c
 
 
 @array_kernel
-def _both(bits, f, lo, first):
+def count_both(bits, f, lo, first):
     """Rows with split f and with each of LANES others, per segment: (segments * LANES,) float."""
     segments = first.shape[0] - 1
     found = np.zeros(segments * LANES, dtype=np.int64)
@@ -185,7 +186,7 @@ def _both(bits, f, lo, first):
 
 
 @array_kernel
-def _start(both, total, f, lo, counts, state):
+def start_leaves(both, total, f, lo, counts, state):
     """Rows of every leaf; all curves at 1."""
     counts[:LANES] = 0.0
     for at in range(0, both.shape[0], LANES):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.ibs.jit import array_kernel
-from softsurv.exact.ibs.kernels import KM_BINS, LANES, popcount
+from softsurv.exact.ibs.kernels import LANES, popcount
 from softsurv.exact.ibs.table import Local, by_lane, take
 
 
@@ -29,9 +29,9 @@ def mask_words(packed, index):
 
 
 @array_kernel
-def gather_packed(rows, words, mask, feature):
+def gather_packed(rows, packed, words, mask, feature, mode):
     """The local table of a subproblem with many rows, by masking the packed features; no row is touched."""
-    packed, p, n_words = rows.packed, feature.shape[0], words.shape[0]
+    p, n_words = feature.shape[0], words.shape[0]
     width = LANES * (p // LANES + 1) + 1
     bits = np.zeros((n_words, width), dtype=np.uint64)
     time, first = np.empty(n_words, dtype=np.int64), np.zeros(2 * n_words + 1, dtype=np.int64)
@@ -64,23 +64,30 @@ def gather_packed(rows, words, mask, feature):
     nobody = words[:0]
     x = np.zeros((0, width), dtype=np.uint8)
     return Local(
-        feature, x, take(rows, nobody), bits, first, total, by_lane(total), inverse_g, dh, dy, nobody, KM_BINS, True
+        feature, x, take(rows, nobody), bits, first, total, by_lane(total), inverse_g, dh, dy, nobody, mode, True
     )
 
 
 @array_kernel
-def packed_sums(rows, index, words, mask):
-    """Rows and bound per split, (p + 1,) each with the total last, of a set of rows known by its words."""
-    bits = rows.packed.bits
-    p = bits.shape[1]
-    count, bound = np.zeros(p + 1), np.zeros(p + 1)
+def packed_counts(packed, words, mask):
+    """Rows per split, (p + 1,) with the total last, of a set of rows known by its words."""
+    p = packed.bits.shape[1]
+    count = np.zeros(p + 1)
     for k in range(words.shape[0]):
         for f in range(p):
-            count[f] += popcount(bits[words[k], f] & mask[k])
+            count[f] += popcount(packed.bits[words[k], f] & mask[k])
         count[p] += popcount(mask[k])
+    return count
+
+
+@array_kernel
+def bound_sums(rows, index):
+    """Bound per split, (p + 1,) with the total last."""
+    p = rows.x.shape[1]
+    bound = np.zeros(p + 1)
     for i in index:
         if rows.bound[i] > 0.0:
             bound[p] += rows.bound[i]
             for f in range(p):
                 bound[f] += rows.x[i, f] * rows.bound[i]
-    return count, bound
+    return bound

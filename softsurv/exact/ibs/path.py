@@ -62,7 +62,9 @@ class SizePath:
     def _shallow(self, node: Node, index: NDArray[np.int64], depth: int, leaves: int) -> Sizes:
         """Depth one or two: every pair of splits at once."""
         search = self.search
-        loss, plan = solve_shallow(search.rows, index, search.rules._replace(complexity=0.0), depth, math.inf)
+        loss, plan = solve_shallow(
+            search.rows, index, search.rules._replace(complexity=0.0), depth, math.inf, search.no_floor
+        )
         search.limits.check()  # stopped inside, it has not seen every pair
         sizes: Sizes = [(node.leaf, None)]
         for k in range(2, leaves + 1):

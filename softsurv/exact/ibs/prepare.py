@@ -19,6 +19,9 @@ MERGE_FACTOR = 8
 PACK_FACTOR = 4
 """Rows per word of packed features from which masking words beats gathering rows."""
 
+COARSE_BINS, COARSE_ROWS = 256, 1024
+"""Least coarse bins of time, and most rows in one: more bins give closer bounds, fewer give faster ones."""
+
 
 def row_groups(x: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Group (N,) of every row: equal rows have equal numbers, from 0 on."""
@@ -39,6 +42,7 @@ def prepare_rows(
     score: IbsScore,
     reference: NDArray[np.float64] | None = None,
     equivalent: bool = True,
+    coarse: bool = True,
 ) -> Rows:
     """Sort, scale and, where it pays, merge the rows.
 
@@ -52,6 +56,8 @@ def prepare_rows(
         Loss of a reference model on every row, in units of the objective.
     equivalent : bool
         Use the equivalent-points bound; 0 else.
+    coarse : bool
+        Use bounds from coarse bins of time.
     """
     grid = score.grid()
     positive = np.where(grid.g > 0.0, grid.g, 1.0)
@@ -75,25 +81,38 @@ def prepare_rows(
     key = np.random.default_rng(KEY_SEED).integers(0, 2**64, size=(weight.size, 2), dtype=np.uint64)
     equal = bool((count == 1.0).all() and (weight == 1.0).all())
     packed = pack_features(x, time_id, v, equal)
-    return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, packed)
+    bins = pack_features(x, coarse_times(time_id), v, equal and coarse)
+    return Rows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, packed, bins)
+
+
+def coarse_times(time_id: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Time index at which each row's coarse bin starts, for rows in time order; rows of one time share a bin."""
+    size = max(min(time_id.size // COARSE_BINS, COARSE_ROWS), 1)
+    starts = np.unique(time_id[::size])
+    return np.asarray(starts[np.searchsorted(starts, time_id, side="right") - 1])
 
 
 def pack_features(x: NDArray[np.uint8], time_id: NDArray[np.int64], v: NDArray[np.float64], equal: bool) -> Packed:
-    """Features as bits, where rows weigh the same and are many more than the segments of time."""
+    """Features as bits, where rows weigh the same and are many more than the segments of time.
+
+    ``time_id`` numbers the time at which a row's bin starts.
+    """
     segment_of_row = 2 * time_id + (v == 0.0)
     segments, size = np.unique(segment_of_row, return_counts=True)
     words = -(-size // 64)  # per segment
     if not equal or words.sum() * PACK_FACTOR > x.shape[0]:
         empty = np.zeros(0, dtype=np.int64)
-        return Packed(np.zeros((0, x.shape[1]), dtype=np.uint64), empty, empty)
+        return Packed(np.zeros((0, x.shape[1]), dtype=np.uint64), empty, empty, 0)
     first = np.concatenate([[0], np.cumsum(words)])
     within = np.arange(x.shape[0]) - np.repeat(np.cumsum(size) - size, size)
-    position = 64 * np.repeat(first[:-1], size) + within
+    position = np.empty_like(segment_of_row)
+    position[np.argsort(segment_of_row, kind="stable")] = 64 * np.repeat(first[:-1], size) + within
     bits = np.zeros((64 * first[-1], x.shape[1]), dtype=np.uint8)
     bits[position] = x
     by_word = np.packbits(bits.reshape(first[-1], 64, -1), axis=1, bitorder="little")  # (words, 8, P)
     packed = np.ascontiguousarray(by_word.transpose(0, 2, 1)).view("<u8")[:, :, 0]
-    return Packed(np.ascontiguousarray(packed, dtype=np.uint64), position, np.repeat(segments, words))
+    bins = np.unique(segments // 2).size
+    return Packed(np.ascontiguousarray(packed, dtype=np.uint64), position, np.repeat(segments, words), bins)
 
 
 def has_equal_rows(rows: Rows) -> bool:

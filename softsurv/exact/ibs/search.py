@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.ibs.bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
-from softsurv.exact.ibs.depth_two import IMPROVEMENT, expand, solve_shallow
+from softsurv.exact.ibs.coarse import are_worth_it
+from softsurv.exact.ibs.depth_two import IMPROVEMENT, coarse_floor, expand, solve_shallow
 from softsurv.exact.ibs.nodes import Agenda, Entry, Key, Node, Option, Plan, shallow_plan
 from softsurv.exact.ibs.table import Rows, Rules, split_rows
 from softsurv.exact.ibs.watch import Limits
@@ -36,8 +37,8 @@ DEEPENING = 8
 """Up to this depth the whole training set is solved depth by depth, so that a limit finds good trees; below the first
 split, and deeper, jumps cost less."""
 
-NOTHING = (0, math.inf)
-"""Depth and optimum of a set of rows that is not solved at any depth yet."""
+NOTHING = (0, 0.0)
+"""Depth and lower bound of a set of rows that was not looked into yet."""
 
 
 @dataclass
@@ -51,8 +52,8 @@ class Search:
     progress: Progress | None = None
     n_jobs: int = 1
     cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
-    solved: dict[Key, tuple[int, float]] = field(default_factory=dict)
-    """Greatest depth at which a set of rows is solved, and its optimum there."""
+    learnt: dict[Key, tuple[int, float]] = field(default_factory=dict)
+    """Greatest depth at which a set of rows was looked into, and a lower bound of its objective there."""
     trace: list[float] = field(default_factory=list)
     """Objective of every incumbent of the whole training set."""
 
@@ -71,6 +72,11 @@ class Search:
     def entries_of(self, node: Node) -> list[Entry]:
         """What is known of a node at any depth."""
         return [entry for (key, _), entry in self.cache.items() if key == node.key]
+
+    @cached_property
+    def no_floor(self) -> NDArray[np.float64]:
+        """Nothing known of any first split, (P,)."""
+        return np.zeros(self.rows.x.shape[1])
 
     @cached_property
     def root(self) -> Node:
@@ -99,21 +105,33 @@ class Search:
         if entry.lower >= budget:
             return entry.lower, False
         if depth <= self.bounds.base_depth:
-            self._solve_shallow(entry, index, depth)
+            self._solve_shallow(entry, node, index, depth, budget)
         else:
             self._solve_deep(entry, node, index, depth, budget)
         if not entry.solved:
             return entry.lower, False
-        if depth > self.solved.get(node.key, NOTHING)[0]:
-            self.solved[node.key] = (depth, entry.value)
+        self._learn(node, depth, entry.value)
         return entry.value, True
 
-    def _solve_shallow(self, entry: Entry, index: NDArray[np.int64], depth: int) -> None:
+    def _learn(self, node: Node, depth: int, lower: float) -> None:
+        """Keep a lower bound of a node's objective up to a depth, if no other reaches as deep or this one is better."""
+        self.learnt[node.key] = max(self.learnt.get(node.key, NOTHING), (depth, lower))
+
+    def _solve_shallow(self, entry: Entry, node: Node, index: NDArray[np.int64], depth: int, budget: float) -> None:
         """Depth one or two: every pair of splits at once.
 
-        Solved whatever the budget: coming back with a larger one costs more than the budget would save.
+        Solved whatever the budget: coming back with a larger one costs more than the budget would save. But many rows
+        are left alone if coarse bins of time show that no tree stays within it.
         """
-        loss, plan = solve_shallow(self.rows, index, self.rules, depth, entry.value)
+        floor = self.no_floor
+        if are_worth_it(self.rows, self.rules, index.size):
+            floor = coarse_floor(self.rows, index, self.rules)
+            self.limits.check()  # stopped inside, it has not seen every pair
+            entry.raise_lower(min(entry.value, float(floor.min())))
+            self._learn(node, depth, entry.lower)
+            if entry.solved or entry.lower >= budget:
+                return
+        loss, plan = solve_shallow(self.rows, index, self.rules, depth, entry.value, floor)
         for leaves in (2, 3, 4):
             value = float(loss[leaves] + self.rules.complexity * leaves)
             if value < entry.value:
@@ -213,11 +231,11 @@ class Search:
         if depth == 0:
             return node.leaf + rules.complexity
         floor = floor_with_split(node.leaf, node.bound, rules.complexity, rules.least_leaves)
-        solved_depth, value = self.solved.get(node.key, NOTHING)
-        if solved_depth >= depth:
-            return max(floor, value)
-        if solved_depth > 0 and self.bounds.look_ahead:
-            return max(floor, deeper_floor(value, node.bound, rules.complexity, solved_depth))
+        known_depth, lower = self.learnt.get(node.key, NOTHING)
+        if known_depth >= depth:
+            return max(floor, lower)
+        if known_depth > 0 and self.bounds.look_ahead:
+            return max(floor, deeper_floor(lower, node.bound, rules.complexity, known_depth))
         return floor
 
     def children(self, index: NDArray[np.int64], ceiling: float = math.inf) -> tuple[list[Option], float]:

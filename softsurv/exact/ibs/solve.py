@@ -136,7 +136,7 @@ def solve_ibs(
     _check(complexity, max_depth, max_leaves, min_samples_leaf, leaf)
     losses = None if reference is None else score.row_losses(_curves(reference, score))
     bounds = bounds or IbsBounds()
-    rows = prepare_rows(x, score, losses, bounds.equivalent_points)
+    rows = prepare_rows(x, score, losses, bounds.equivalent_points, bounds.coarse_time)
     limits = Limits(clock, math.inf if memory_limit is None else memory_limit / ENTRY_BYTES)
     rules = Rules(
         IPCW if leaf == "ipcw" else KM_ROWS,

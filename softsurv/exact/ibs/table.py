@@ -19,11 +19,12 @@ BIN_WORD_NS, BIN_STEP_NS, ROW_NS = 1.0, 5.5, 0.85
 
 
 class Packed(NamedTuple):
-    """All features as bits, a word boundary before the events and before the censorings of each time."""
+    """All features as bits, a word boundary before the events and before the censorings of each bin of time."""
 
     bits: np.ndarray  # (words, P) uint64, no words if it does not pay
     position: np.ndarray  # (N,) bit of each row
-    segment: np.ndarray  # (words,) 2 * time index, + 1 for censorings
+    segment: np.ndarray  # (words,) 2 * index of the bin's first time, + 1 for censorings
+    bins: int  # of time
 
 
 class Rows(NamedTuple):
@@ -42,6 +43,7 @@ class Rows(NamedTuple):
     t: np.ndarray  # (T,) distinct times since the first, in the unit of y
     th: np.ndarray  # (T,) integral of 1 / G up to each
     packed: Packed  # the features as bits, where there are many more rows than times
+    coarse: Packed  # the same in coarse bins of time, for lower bounds
 
 
 class Rules(NamedTuple):
@@ -85,7 +87,8 @@ def take(rows, index):
         weight[k], multiplicity[k], h[k], y[k] = rows.weight[i], rows.multiplicity[i], rows.h[i], rows.y[i]
         v[k], bound[k], time_id[k] = rows.v[i], rows.bound[i], rows.time_id[i]
     x, key = rows.x[:0], rows.key[:0]
-    return Rows(x, weight, multiplicity, h, y, v, bound, key, time_id, rows.g, rows.t, rows.th, rows.packed)
+    grid = rows.g, rows.t, rows.th
+    return Rows(x, weight, multiplicity, h, y, v, bound, key, time_id, *grid, rows.packed, rows.coarse)
 
 
 @array_kernel

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from softsurv.exact.ibs.depth_two import solve_shallow
+from softsurv.exact.ibs.depth_two import coarse_floor, solve_shallow
 from softsurv.exact.ibs.kernels import KM_ROWS
 from softsurv.exact.ibs.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.ibs.search import Search
@@ -29,3 +29,4 @@ def ready() -> None:
     rows = prepare_rows(x, IbsScore.from_columns(rng.integers(1, 9, 32).astype(float), np.arange(32) % 4 > 0))
     search = Search(rows, Rules(KM_ROWS, has_equal_rows(rows), 1.0, 0.0, 2.0, True, np.zeros(1, np.int64)))
     search.solve(search.root, search.everyone, 3, math.inf)
+    coarse_floor(rows, search.everyone[:0], search.rules)

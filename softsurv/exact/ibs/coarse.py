@@ -1,0 +1,67 @@
+"""Lower bounds of the integrated-Brier-score search from coarse bins of time, for many rows with many distinct times.
+
+A leaf loses, whatever its curve, at least the integral of n D / (n + D G) (`kernels.ipcw_costs`): n rows are still at
+risk, D sums 1 / G over the events so far. That grows with n and D and falls with G. So within a bin, n at its end,
+D before it and G at its start give a bound, from counts of bits alone: a few operations per word of 64 rows where
+the exact cost takes some per row. It comes close when there are many rows, which is when the exact cost is slow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softsurv.exact.ibs.jit import fused_kernel
+from softsurv.exact.ibs.kernels import IPCW, LANES, TINY, count_both, start_leaves
+from softsurv.exact.ibs.table import BIN_STEP_NS, BIN_WORD_NS, ROW_NS, Rows, Rules
+
+LEAST_SAVING = 4.0
+"""How many times less than the exact costs the bounds have to take, so that they pay even if they seldom decide."""
+
+
+def are_worth_it(rows: Rows, rules: Rules, size: int) -> bool:
+    """Whether bounds from the coarse bins are much faster than exact costs of that many rows."""
+    words = rows.coarse.segment.size
+    exact_is_fast = rules.mode != IPCW and rows.packed.segment.size > 0
+    if words == 0 or rules.complexity <= 0.0 or exact_is_fast:
+        return False
+    return LEAST_SAVING * (words * BIN_WORD_NS + rows.coarse.bins * BIN_STEP_NS) < size * ROW_NS
+
+
+@fused_kernel
+def least_costs(bits, f, lo, first, total, lanes, inverse_g, dy, state, out, counts):
+    """Lower bound of the cost of 4 leaves x LANES splits, whatever the leaves' curves; arguments as `bin_costs`."""
+    n_bins, everyone = dy.shape[0], bits.shape[1] - 1
+    both = count_both(bits, f, lo, first)
+    lane_only = np.empty_like(both)
+    for k in range(both.shape[0]):
+        lane_only[k] = lanes[k] - both[k]
+    start_leaves(both, total[2 * n_bins], f, lo, counts, state)
+    without = state[8 * LANES :]
+    for b in range(n_bins):
+        died, left = total[2 * b], total[2 * b + 1]
+        rest, other = died[everyone] - died[f], left[everyone] - left[f]
+        segment = slice(2 * b * LANES, 2 * (b + 1) * LANES)
+        _bin(state, both[segment], died[f], left[f], inverse_g[b], dy[b])
+        _bin(without, lane_only[segment], rest, other, inverse_g[b], dy[b])
+    for leaf in range(4):
+        for j in range(LANES):
+            out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
+
+
+@fused_kernel
+def _bin(state, pair, events, censored, inverse_g, y):
+    """One bin of two leaves per lane, each with its sum of 1 / G, rows at risk and cost (the first place is unused)."""
+    g = 1.0 / max(inverse_g, TINY)  # where G is 0 no time is left
+    for j in range(LANES):
+        d, c = pair[j], pair[LANES + j]
+        dead = state[LANES + j]
+        n = state[2 * LANES + j] - d - c
+        state[LANES + j] = dead + d * inverse_g
+        state[2 * LANES + j] = n
+        state[3 * LANES + j] = state[3 * LANES + j] + n * dead / max(n + dead * g, TINY) * y
+        d, c = events - d, censored - c
+        dead = state[5 * LANES + j]
+        n = state[6 * LANES + j] - d - c
+        state[5 * LANES + j] = dead + d * inverse_g
+        state[6 * LANES + j] = n
+        state[7 * LANES + j] = state[7 * LANES + j] + n * dead / max(n + dead * g, TINY) * y
