@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from softsurv.exact.jit import source_digest
 from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
+DIGEST = source_digest(("auc_kernels.py", "pareto/arrays.py", "pareto/kernels.py"))
+"""Part of the names on disk: changes with any file whose code or types end up inside these kernels."""
 
-@njit(**OPTIONS)
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    function.__qualname__ = f"{function.__name__}_{DIGEST}"
+    return njit(**OPTIONS)(function)
+
+
+@_compiled
 def directional(problem, scratch, level, directions, pairs):
     """Least weighted misclassification of the subset of a level and of both sides of each split, per direction.
 
@@ -64,7 +74,7 @@ def directional(problem, scratch, level, directions, pairs):
     return leaf, stump, whole
 
 
-@njit(**OPTIONS)
+@_compiled
 def least_area(directions, cost, share, positives, negatives):
     """Least area under miss rate against false-positive rate, up to ``share``, of a tree with at least these costs.
 
@@ -95,7 +105,7 @@ def least_area(directions, cost, share, positives, negatives):
     return area
 
 
-@njit(**OPTIONS)
+@_compiled
 def _hidden(slope, height, n, s, h):
     """Whether the last line of an envelope, steep to flat, is nowhere the largest once a flatter one is added."""
     if slope[n - 1] <= s:
@@ -109,7 +119,7 @@ def _hidden(slope, height, n, s, h):
     return here <= before
 
 
-@njit(**OPTIONS)
+@_compiled
 def curve_area(leaf, share, positives, negatives):
     """Area under miss rate against false-positive rate, up to ``share``, of leaves (L, 2) of (negatives, positives)."""
     n_leaves = leaf.shape[0]
@@ -132,7 +142,7 @@ def curve_area(leaf, share, positives, negatives):
     return area
 
 
-@njit(**OPTIONS)
+@_compiled
 def best_last_split(scratch, closed, n_closed, share, positives, negatives, allowed):
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
     leaf = np.empty((n_closed + 2, 2))

@@ -206,6 +206,16 @@ def announce(shared, value, choice, rank, tolerance):
 
 
 @shared_kernel
+def show_bounds(shared, bound, local):
+    """Share the bounds (2, G) of the root's splits, good for any division of the leaves."""
+    for turn in range(shared.bound.shape[0]):
+        for s in range(local.size[2]):
+            g = local.split_code[s]
+            shared.bound[turn, 0, g] = bound[0, g]
+            shared.bound[turn, 1, g] = bound[1, g]
+
+
+@shared_kernel
 def best_division(two, split, leaves):
     """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
     best, chosen = np.inf, 0

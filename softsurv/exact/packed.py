@@ -89,7 +89,7 @@ def aligned_words(size: int) -> np.ndarray:
 def pack_units(
     columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any
 ) -> Units | None:
-    """The distinct rows (U, P) as units, or None where there are too many kinds.
+    """The distinct rows (U, P) as units, or None where that would be slower than sums.
 
     Parameters
     ----------
@@ -105,27 +105,23 @@ def pack_units(
     worst : callable
         Most that a row with given statistics (C, W) can cost under any label, (C,).
     """
-    kinds, kind = np.unique(columns, axis=0, return_inverse=True)
-    kind = kind.reshape(-1)
-    if len(kinds) > MAX_KINDS:
+    found = kinds_of(columns)
+    if found is None:
         return None
+    kinds, kind = found
     count = np.bincount(group * len(kinds) + kind, minlength=len(codes) * len(kinds)).reshape(-1, len(kinds))
     count = count.astype(np.int64)
     if cancel and len(kinds) > 1 and np.ptp(kinds.sum(axis=0)) == 0:
         count -= count.min(axis=1, keepdims=True)
-    feature, code, follows = [], [], []
-    for f in range(codes.shape[1]):
-        n = int(code_start[f + 1] - code_start[f])
-        last = n if nominal[f] and n > 2 else n - 1
-        feature += [f] * last
-        code += list(range(last))
-        follows += [not nominal[f] and k > 0 for k in range(last)]
-    feature_of, code_of = np.array(feature, np.int64), np.array(code, np.int64)
+    sizes = np.diff(code_start)
+    splits = np.where(nominal & (sizes > 2), sizes, sizes - 1)
+    if not bits_pay(count, int(splits.sum()), codes.shape[1], columns.shape[1]):
+        return None
+    feature_of = np.repeat(np.arange(len(splits)), splits)
+    code_of = np.arange(len(feature_of)) - np.repeat(np.cumsum(splits) - splits, splits)
     value = codes[:, feature_of]
-    left = np.where(nominal[feature_of], value == code_of, value <= code_of)
-    words = max(1, -(-left.shape[1] // WORD))
-    full = np.zeros((len(codes), words * WORD), np.uint8)
-    full[:, : left.shape[1]] = left
+    full = np.zeros((len(codes), max(1, -(-len(feature_of) // WORD)) * WORD), np.bool_)
+    full[:, : len(feature_of)] = np.where(nominal[feature_of], value == code_of, value <= code_of)
     bits = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
     return Units(
         kinds,
@@ -133,8 +129,32 @@ def pack_units(
         np.ascontiguousarray(worst(kinds)),
         np.ascontiguousarray(bits),
         (code_of + code_start[feature_of]).astype(np.int32),
-        np.array(follows, np.int8),
+        (~nominal[feature_of] & (code_of > 0)).astype(np.int8),
     )
+
+
+def kinds_of(columns: Any) -> tuple[Any, Any] | None:
+    """Different rows (C, W) of the statistics (N, W), in order, and which of them each row is; None where too many."""
+    if len({row.tobytes() for row in columns[:WORD]}) > MAX_KINDS:
+        return None
+    kind, left, found = np.empty(len(columns), np.int64), np.arange(len(columns)), []
+    while len(left):
+        if len(found) == MAX_KINDS:
+            return None
+        same = (columns[left] == columns[left[0]]).all(axis=1)
+        kind[left[same]] = len(found)
+        found.append(columns[left[0]])
+        left = left[~same]
+    kinds = np.array(found).reshape(-1, columns.shape[1])
+    order = np.lexsort(kinds.T[::-1])
+    return np.ascontiguousarray(kinds[order]), np.argsort(order)[kind]
+
+
+def bits_pay(kind_count: Any, n_splits: int, n_features: int, width: int) -> bool:
+    """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
+    bits = float(kind_count.sum()) * n_splits**2 * 3 / 1024
+    histogram = len(kind_count) * n_features**2 * width / 8
+    return bits < histogram
 
 
 @shared_kernel

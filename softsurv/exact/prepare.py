@@ -75,48 +75,36 @@ def prepare(
     features = arrays.distinct_features(codes, nominal, test_of)
     codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
     first, group = arrays.merge_equal_rows(codes)
+    codes = codes[first]
     start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
     width = statistics.shape[1]
     paying = [] if split_costs is None else [split_costs.weight]
-    sized = [] if size is None else [size]
-    columns = np.column_stack([statistics, *paying, *sized])
+    columns = np.column_stack([statistics, *paying, *([] if size is None else [size])])
     whole = arrays.sum_by_group(columns, group, len(first))
     cancels = task.linear and size is None and split_costs is None and bounds.cancel
     if cancels:
         columns = columns - columns.min(axis=1, keepdims=True)
     columns = arrays.round_to_grid(columns)
-    stats = arrays.sum_by_group(columns, group, len(first))
     units = None
     if bounds.bits and bounds.base_case and task.base_case == Task.base_case:
-        units = pack_units(columns, group, codes[first], start, nominal, cancels, task.worst)
-        units = units if units is not None and _bits_pay(units, codes.shape[1]) else None
-    if units is not None:
-        stats = units.kind_count @ units.kind_stats
-    elif cancels:
-        stats = arrays.round_to_grid(stats - stats.min(axis=1, keepdims=True))
-    own = task.costs(stats[:, :width])
-    points = bounds.equivalent_points and task.superadditive
-    floor = own if points else -np.bincount(group, weights=offset, minlength=len(first))
-    total = abs(float(task.costs(whole[:, :width].sum(axis=0, keepdims=True))[0]))
-    keys = np.random.default_rng(0).integers(0, 2**64, (len(first), 2), dtype=np.uint64)
-    # a row that adds nothing to any sum is the same for all trees
-    live = np.flatnonzero(stats.any(axis=1)) if cancels and stats.any() else np.arange(len(first))
-    keys[np.setdiff1d(np.arange(len(first)), live)] = 0
+        units = pack_units(columns, group, codes, start, nominal, cancels, task.worst)
+    stats = _merged(columns, group, units, cancels, len(first))
+    live = _live(stats, cancels)
     problem = arrays.Problem(
-        gcode=np.ascontiguousarray(codes[first] + start[:-1], dtype=np.int32),
+        gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
         code_start=start,
         nominal=nominal.copy(),
         feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
         stats=stats,
         units=no_units(columns.shape[1]) if units is None else units,
         tolls=no_tolls(len(features)) if split_costs is None else split_costs.tolls(features, width),
-        floor=floor,
-        keys=keys,
+        floor=_floor(task, bounds, stats[:, :width], offset, group),
+        keys=_keys(live),
         complexity=float(complexity),
         min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
         n_statistics=width,
         use_size=size is not None,
-        tolerance=RELATIVE_TOLERANCE * max(1.0, total, abs(math.fsum(offset))),
+        tolerance=_tolerance(task, whole[:, :width], offset),
         use_interval=bounds.interval and interval_applies(task.superadditive, size is not None),
         use_similar=bool(
             bounds.similar
@@ -131,22 +119,50 @@ def prepare(
     return Prepared(
         _with_base_case(task, bounds, units),
         problem,
-        live.astype(np.int32),
-        arrays.sum_by_group(np.column_stack([statistics, *paying]), group, len(first)),
+        np.flatnonzero(live).astype(np.int32),
+        np.ascontiguousarray(whole[:, : width + len(paying)]),
         math.fsum((whole - stats)[:, 0]) if cancels else 0.0,
         features,
     )
+
+
+def _merged(
+    columns: FloatArray, group: NDArray[np.intp], units: Units | None, cancels: bool, n_groups: int
+) -> FloatArray:
+    """Statistics of the distinct rows (U, W), less what costs the same under every label where that cancels."""
+    if units is not None:
+        return units.kind_count @ units.kind_stats
+    stats = arrays.sum_by_group(columns, group, n_groups)
+    return arrays.round_to_grid(stats - stats.min(axis=1, keepdims=True)) if cancels else stats
+
+
+def _live(stats: FloatArray, cancels: bool) -> NDArray[np.bool_]:
+    """Distinct rows (U,) to look at: one that adds nothing to any sum is the same for all trees."""
+    live = np.asarray(stats.any(axis=1))
+    return live if cancels and live.any() else np.ones(len(stats), np.bool_)
+
+
+def _keys(live: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Random words of the rows (U, 2): two subsets that differ in what is not live are one."""
+    keys = np.random.default_rng(0).integers(0, 2**64, (len(live), 2), dtype=np.uint64)
+    keys[~live] = 0
+    return keys
+
+
+def _floor(task: Task, bounds: Bounds, stats: FloatArray, offset: FloatArray, group: NDArray[np.intp]) -> FloatArray:
+    """Least that each distinct row costs in any tree, (U,): the equivalent-points bound."""
+    if bounds.equivalent_points and task.superadditive:
+        return task.costs(stats)
+    return arrays.sum_by_group(-offset[:, None], group, len(stats))[:, 0]
+
+
+def _tolerance(task: Task, whole: FloatArray, offset: FloatArray) -> float:
+    """Objectives closer than this are the same."""
+    total = abs(float(task.costs(whole.sum(axis=0, keepdims=True))[0]))
+    return RELATIVE_TOLERANCE * max(1.0, total, abs(math.fsum(offset)))
 
 
 def _with_base_case(task: Task, bounds: Bounds, units: Units | None) -> Task:
     if not bounds.base_case:
         return replace(task, base_case="softsurv.exact.depth_two_plain")
     return task if units is None else replace(task, base_case="softsurv.exact.depth_two_bits")
-
-
-def _bits_pay(units: Units, n_features: int) -> bool:
-    """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
-    n_splits, n_units = len(units.split_code), float(units.kind_count.sum())
-    bits = n_units * n_splits**2 * 3 / 1024
-    histogram = len(units.kind_count) * n_features**2 * units.kind_stats.shape[1] / 8
-    return bits < histogram

@@ -98,32 +98,40 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
 
     They are equal, or have two codes and are swapped.
     """
-    seen: set[tuple[int, bool, bytes]] = set()
-    kept = []
-    for f in range(codes.shape[1]):
-        column = codes[:, f]
-        two = len(column) > 0 and column.max() <= 1
-        name = (
-            int(test_of[f]),
-            bool(nominal[f]) and not two,
-            (column != column[0] if two else column).astype(np.int32).tobytes(),
-        )
-        if name not in seen:
-            seen.add(name)
-            kept.append(f)
-    return np.array(kept, np.int64)
+    column = np.ascontiguousarray(codes.T, dtype=np.int32)
+    two = np.asarray((column <= 1).all(axis=1))
+    column[two] ^= column[two, :1]  # of swapped columns both begin with 0
+    seen: dict[tuple[int, bool, bytes], int] = {}
+    for f in range(len(column)):
+        seen.setdefault((int(test_of[f]), bool(nominal[f] and not two[f]), column[f].tobytes()), f)
+    return np.array(list(seen.values()), np.int64)
 
 
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First occurrence of every distinct row of codes (U,), and the group of every row (N,)."""
     if codes.shape[1] == 0:
         return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
-    order = np.lexsort(codes.T[::-1])
-    changed = np.any(np.diff(codes[order], axis=0) != 0, axis=1)
+    words = as_words(codes)
+    order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words[::-1])
+    changed = np.any(np.diff(words[:, order], axis=1) != 0, axis=0)
     group_sorted = np.concatenate([[0], np.cumsum(changed)])
     group = np.empty(len(codes), np.intp)
     group[order] = group_sorted
     return order[np.concatenate([[0], np.flatnonzero(changed) + 1])], group
+
+
+def as_words(codes: np.ndarray) -> np.ndarray:
+    """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
+    words, room = [np.zeros(len(codes), np.uint64)], 64
+    for column in np.ascontiguousarray(codes.T).astype(np.uint64):
+        bits = max(1, int(column.max()).bit_length())
+        if bits > room:
+            words.append(np.zeros(len(codes), np.uint64))
+            room = 64
+        words[-1] <<= np.uint64(bits)
+        words[-1] |= column
+        room -= bits
+    return np.stack(words)
 
 
 def sum_by_group(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
@@ -185,8 +193,10 @@ def aligned(size: int) -> np.ndarray:
 
 
 def new_lanes(problem: Problem) -> Lanes:
-    """Scratch for the base case over eight splits."""
+    """Scratch for the base case over eight splits; empty where it is not used."""
     n, g, w = len(problem.gcode), len(problem.feature_of), problem.stats.shape[1]
+    if not problem.use_lanes:
+        n = g = 0
     sums = aligned(w * 4 * g * LANES).reshape(w, -1)
     return Lanes(
         member=aligned(n * LANES),

@@ -37,6 +37,8 @@ class TreeReader:
     scratch : (Nodes, Local, Lanes)
     idle : Shared
         State for calls below the root, which share nothing.
+    rows : (U,) int32
+        All rows.
     """
 
     module: ModuleType
@@ -46,11 +48,12 @@ class TreeReader:
     features: NDArray[np.int64]
     scratch: tuple[Any, Any, Any]
     idle: Shared
+    rows: Rows
 
-    def read(self, rows: Rows, depth: int, leaves: int, choice: float | None = None) -> CodeTree:
-        """The optimal tree of a subset within limits; ``choice`` is its first split where that is known already."""
+    def read(self, depth: int, leaves: int, choice: float | None = None) -> CodeTree:
+        """The optimal tree within limits; ``choice`` is its first split where that is known already."""
         builder = TreeBuilder()
-        self._grow(builder, rows, depth, leaves, choice, self.problem.tolls.full)
+        self._grow(builder, self.rows, depth, leaves, choice, self.problem.tolls.full)
         return builder.tree()
 
     def _grow(
@@ -86,6 +89,8 @@ class TreeReader:
 
     def _choose(self, rows: Rows, depth: int, leaves: int, due: FloatArray) -> float:
         """First split of the optimal subtree, packed with its left leaves, or `LEAF`."""
+        if leaves == 1:
+            return LEAF
         if depth >= 3:
             nodes, local, lanes = self.scratch
             nodes.due[1] = due
@@ -107,7 +112,7 @@ class TreeReader:
         show_prices(self.problem.tolls, due, local)
         solve = self.module.solve_one if leaves <= 2 else self.module.solve_two
         solve(self.problem, rows, len(rows), local)
-        if leaves < 2 or local.root[leaves] < 0:
+        if local.root[leaves] < 0:
             return -1, float(local.value[1]), float(local.value[1])
         return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])
 

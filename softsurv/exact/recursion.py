@@ -7,7 +7,7 @@ n = l - 1). `solve` returns its optimum where that lies below the upper bound it
 that does not. `solve_three` does so for depth three, where the children are base cases solved many at a time.
 
 Threads share the root: each takes the next split of `Shared.order`, and they share the incumbent, the bounds and the
-cache. Everything below the root belongs to one thread.
+cache. Everything below the root belongs to one thread, and so does a root of depth three that goes into the lanes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from softsurv.exact.nodes import (
     rank_splits,
     reset_bounds,
     scan,
+    show_bounds,
     store_two,
 )
 from softsurv.exact.simd import LANES
@@ -139,7 +140,7 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
                     )  # fmt: skip
                     filled = np.int64(0)
                     if shared.control[STOP] != 0:
-                        return best, UNKNOWN
+                        return best, choice
         stride //= 2
     return best, choice
 
@@ -169,11 +170,16 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         if shared.control[STOP] == 0:
             store_two(problem, own_low, own_high, local, cache)
         return local.value[leaves]
-    if has_lanes and depth == 3 and level > 0 and problem.use_lanes:
+    if has_lanes and depth == 3 and problem.use_lanes:
+        if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
+            return upper  # another thread does it all
         best, choice = solve_three(
             problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared
         )
-        if shared.control[STOP] == 0:
+        if level == 0:
+            announce(shared, best, choice, np.int64(0), tolerance)
+            show_bounds(shared, nodes.bound[0], local)
+        elif shared.control[STOP] == 0:
             keep(problem, low, high, depth, leaves, best, choice, cache)
         nodes.choice[level] = choice
         return best

@@ -11,10 +11,9 @@ The cache stays with the search and serves every later call, whatever its limits
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,14 @@ from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.cache import new_cache, with_heads
-from softsurv.exact.clock import POLL_SECONDS, Clock, run_watched
+from softsurv.exact.cache import MAX_LEAVES, new_cache, with_heads
+from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
-from softsurv.exact.nodes import LEAF, UNKNOWN
+from softsurv.exact.nodes import LEAF
 from softsurv.exact.prepare import prepare
 from softsurv.exact.reading import TreeReader
+from softsurv.exact.running import DepthRun, new_shared, root_bounds
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, paid, show_prices
 from softsurv.exact.tree import CodeTree
@@ -58,13 +58,13 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class _Run:
-    """Outcome of one run of the recursion at a fixed limit on depth."""
+class _Found:
+    """Best tree within limits: its first split, as `nodes` packs it, where known, and the search's objective of it."""
 
-    value: float
-    choice: float
-    lower_bound: float
-    status: Status
+    depth: int
+    leaves: int
+    choice: float | None = None
+    value: float = math.inf
 
 
 class Search:
@@ -161,6 +161,7 @@ class Search:
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
+        self.run: DepthRun | None = None  # the latest, for the progress bar
 
     def _new_scratch(self) -> tuple[Any, Any, Any]:
         return (
@@ -201,59 +202,100 @@ class Search:
         """
         module = ready(self.task)
         clock = clock or Clock(time_limit)
-        with Budget() as budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            clock.budget = budget
-            return self._solve(module, depth, leaves, n_jobs, progress, clock)
-
-    def _solve(
-        self, module: Any, depth: int, leaves: int | None, n_jobs: int, progress: Progress | None, clock: Clock
-    ) -> Solution:
-        begin = clock.seconds
-        self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
-        reader = TreeReader(
-            module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], self._idle()
-        )
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        flag = self.control[STOP:]
+        watch = Watch(clock, self.control[STOP:])
+        self.run = None
+
+        def tell() -> None:
+            run = self.run
+            if progress is not None and run is not None and clock.status == Status.OPTIMAL:
+                progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
+
+        with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
+            return watch.run(lambda: self._solve(module, depth, leaves, n_jobs, watch), tell)
+
+    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
+        begin = watch.clock.seconds
+        self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
-        read = partial(reader.read, everything)
-        tree = run_watched(lambda: read(min(depth, 2), min(leaves, 4)), clock, flag, GRACE_SECONDS)
-        value, trace = self._search_value(tree), [self.objective(tree)]
-        run = _Run(value, LEAF, value, Status.OPTIMAL)
-        if flag[0]:
-            run = _Run(value, LEAF, min(value, float(self.problem.floor.sum()) + self.complexity), clock.status)
-        if depth > 2 and not len(self.order):
-            self.order = run_watched(lambda: self._first_order(module), clock, flag)
-        for limit in range(3, depth + 1):
-            shared = self._new_shared(min(leaves, 1 << limit), value, self._root_bounds())
-            floor = -math.inf
-            if limit < depth:  # what is proven for shallower trees says nothing of deeper ones
-                floor = self._lower_bound(self._new_shared(leaves, value, self._root_bounds()), depth)
-            run = self._run(module, shared, limit, min(leaves, 1 << limit), clock, n_jobs, progress, floor)
-            promise = self._promise(shared, limit)
-            if run.choice >= 0:
-                full = partial(read, limit, min(leaves, 1 << limit), run.choice)
-                better = run_watched(full, clock, flag, GRACE_SECONDS)
-                value = run.value
-                if flag[0]:  # read in part only: proven is the value, not this tree
-                    run = replace(run, lower_bound=min(run.lower_bound, value), status=clock.status)
-                tree = min(tree, better, key=self.objective)
-                trace.append(self.objective(tree))
-            if run.status != Status.OPTIMAL:
+        idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
+        reader = TreeReader(
+            module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], idle, everything
+        )
+        watch.stage(GRACE_SECONDS)
+        found = [_Found(depth, leaves)] if depth <= 2 else [self._shallow(module)]
+        bound = float(self.problem.floor.sum()) + self.complexity
+        if depth > 2:
+            bound = self._deepen(module, found, depth, leaves, n_jobs, watch)
+        stopped = depth > 2 and bool(self.control[STOP])
+        trees = []
+        for best in reversed(found):
+            watch.stage(GRACE_SECONDS)
+            trees.append(reader.read(best.depth, best.leaves, best.choice))
+            if not self.control[STOP]:
                 break
-            self.order = self.order[np.argsort(promise[self.order], kind="stable")]
-        objective = self.objective(tree)
-        optimal = run.status == Status.OPTIMAL
-        bound = objective if optimal else min(run.lower_bound + self.constant, objective)
-        details = {
+            stopped, bound = True, min(bound, best.value)  # read in part only: proven is the value, not this tree
+        objectives = [self.objective(tree) for tree in trees]
+        objective = min(objectives)
+        report = FitReport(
+            watch.clock.status if stopped else Status.OPTIMAL,
+            objective,
+            min(bound + self.constant, objective) if stopped else objective,
+            watch.clock.seconds - begin,
+            (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
+            self._details(),
+        )
+        return Solution(trees[objectives.index(objective)], report)
+
+    def _shallow(self, module: Any) -> _Found:
+        """The best tree of depth two; orders the root's splits by the best such tree under each."""
+        p, local = self.problem, self.scratch[0][1]
+        show_prices(p.tolls, p.tolls.full, local)
+        module.solve_two(p, self.rows, len(self.rows), local)
+        value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
+        splits = local.split_code[: local.size[2]]
+        if not len(self.order):
+            promise = local.stump[:, : len(splits)].sum(axis=0)
+            if self.split_costs is not None:
+                promise += local.total[p.tolls.column] * p.tolls.full[p.tolls.test_of[p.feature_of[splits]]]
+            self.order = splits[np.argsort(promise, kind="stable")]
+        if root < 0 or value >= leaf - p.tolerance:
+            return _Found(2, 4, LEAF, leaf)
+        return _Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value)
+
+    def _deepen(self, module: Any, found: list[_Found], depth: int, leaves: int, n_jobs: int, watch: Watch) -> float:
+        """Run the recursion depth by depth, adding to what is ``found``; a lower bound."""
+        while len(self.scratch) < n_jobs:
+            self.scratch.append(self._new_scratch())
+        sides = self._sides
+        for limit in range(3, depth + 1):
+            most = min(leaves, 1 << limit)
+            shared = new_shared(self.control, self.order, most, found[-1].value, sides)
+            # what is proven for shallower trees says nothing of deeper ones
+            floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
+            self.run = run = DepthRun(shared, limit, most, floor)
+            if watch.stage():
+                run.go(module, self.problem, self.rows, self.key, self.cache, self.scratch[:n_jobs])
+            if shared.choice[0] >= 0:
+                found.append(_Found(limit, most, float(shared.choice[0]), run.incumbent))
+            if self.control[STOP]:
+                break
+            self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
+        return run.proven()
+
+    @cached_property
+    def _sides(self) -> NDArray[np.float64]:
+        return root_bounds(self.problem)
+
+    def _details(self) -> dict[str, Any]:
+        return {
             "base_cases": int(self.control[CALLS]),
             "lane_runs": int(self.control[BLOCKS]),
             "cache_entries": int(min(self.cache.used[0], len(self.cache.tags))),
             "cache_full": bool(self.cache.used[0] >= len(self.cache.tags) * 7 // 8),
             "distinct_rows": len(self.exact_sums),
         }
-        return Solution(tree, FitReport(run.status, objective, bound, clock.seconds - begin, tuple(trace), details))
 
     def path(
         self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any
@@ -270,109 +312,6 @@ class Search:
 
     def objective(self, tree: CodeTree) -> float:
         """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
-        return self._search_value(tree) + self.constant
-
-    def _search_value(self, tree: CodeTree) -> float:
+        costs = math.fsum(self.task.costs(tree.sums[tree.leaves, : self.problem.n_statistics])) - self.cancelled
         tolls = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
-        return self._leaf_value(tree) - self.cancelled + tolls + self.complexity * tree.n_leaves
-
-    def _leaf_value(self, tree: CodeTree) -> float:
-        return math.fsum(self.task.costs(tree.sums[tree.leaves, : self.problem.n_statistics]))
-
-    # -- one depth -----------------------------------------------------------------------------------------------
-    def _new_shared(self, leaves: int, value: float, sides: Any) -> arrays.Shared:
-        """State that threads share: an incumbent's objective and bounds of both sides of the root's splits, (2, G)."""
-        return arrays.Shared(
-            control=self.control,
-            next=np.zeros(leaves, np.int64),
-            order=self.order,
-            bound=np.repeat(sides[None], leaves, axis=0),
-            best=np.array([value]),
-            choice=np.array([UNKNOWN]),
-            rank=np.array([-1]),
-            lock=np.zeros(1, np.int64),
-        )
-
-    def _idle(self) -> arrays.Shared:
-        """State for calls below the root."""
-        return self._new_shared(1, math.inf, np.zeros((2, len(self.problem.feature_of))))
-
-    def _first_order(self, module: Any) -> NDArray[np.int32]:
-        """Splits of the root by the best tree of depth two under each."""
-        local = self.scratch[0][1]
-        show_prices(self.problem.tolls, self.problem.tolls.full, local)
-        module.solve_two(self.problem, self.rows, len(self.rows), local)
-        n = local.size[2]
-        return local.split_code[:n][np.argsort(local.stump[:, :n].sum(axis=0), kind="stable")].copy()
-
-    def _root_bounds(self) -> NDArray[np.float64]:
-        """Equivalent-points bound of both sides of the root's splits, (2, G)."""
-        p = self.problem
-        floor = np.bincount(p.gcode.ravel(), np.repeat(p.floor, p.gcode.shape[1]), len(p.feature_of))
-        for f in np.flatnonzero(~p.nominal):
-            here = slice(p.code_start[f], p.code_start[f + 1])
-            floor[here] = floor[here].cumsum()
-        leaf = p.complexity if p.use_look_ahead else 0.0
-        return np.stack([floor, p.floor.sum() - floor]) + leaf
-
-    def _run(
-        self,
-        module: Any,
-        shared: arrays.Shared,
-        depth: int,
-        leaves: int,
-        clock: Clock,
-        n_jobs: int,
-        progress: Progress | None,
-        floor: float,
-    ) -> _Run:
-        """Run the recursion in threads and look after the clock; ``floor`` bounds the depth that was asked for."""
-
-        def proven() -> float:
-            return self._lower_bound(shared, depth) if floor == -math.inf else min(floor, float(shared.best[0]))
-
-        while len(self.scratch) < n_jobs:
-            self.scratch.append(self._new_scratch())
-        if clock.status != Status.OPTIMAL:
-            return _Run(float(shared.best[0]), UNKNOWN, proven(), clock.status)
-        self.control[STOP] = 0
-        upper = float(shared.best[0])
-        threads = [
-            threading.Thread(target=self._work, args=(module, shared, depth, leaves, upper, scratch), daemon=True)
-            for scratch in self.scratch[:n_jobs]
-        ]
-        for thread in threads:
-            thread.start()
-        while any(thread.is_alive() for thread in threads):
-            for thread in threads:
-                thread.join(max(min(clock.left, POLL_SECONDS), 0.001))
-            if clock.status != Status.OPTIMAL:
-                if any(thread.is_alive() for thread in threads):
-                    self.control[STOP] = 1
-            elif progress is not None:
-                done = min(1.0, shared.next.max() / max(len(shared.order), 1))
-                progress(done, proven() + self.constant, float(shared.best[0]) + self.constant)
-        status = clock.status if self.control[STOP] else Status.OPTIMAL
-        value = float(shared.best[0])
-        bound = value if status == Status.OPTIMAL else proven()
-        return _Run(value, float(shared.choice[0]), bound, status)
-
-    def _work(self, module: Any, shared: Any, depth: int, leaves: int, upper: float, scratch: Any) -> None:
-        nodes, local, lanes = scratch
-        module.solve(
-            self.problem, self.rows, len(self.rows), *self.key, depth, leaves, upper, 0,
-            nodes, local, lanes, self.cache, shared,
-        )  # fmt: skip
-
-    def _promise(self, shared: arrays.Shared, depth: int) -> NDArray[np.float64]:
-        """Lower bound of the best tree with each of the root's splits first, (G,)."""
-        leaves = len(shared.bound)
-        child = 1 << (depth - 1)
-        turns = np.arange(leaves)
-        left = leaves // 2 + (turns + 1) // 2 * (1 - 2 * (turns & 1))  # as `recursion.solve` divides the leaves
-        used = (left >= 1) & (leaves - left >= 1) & (left <= child) & (leaves - left <= child)
-        return shared.bound[used].sum(axis=1).min(axis=0)
-
-    def _lower_bound(self, shared: arrays.Shared, depth: int) -> float:
-        """What the root's bounds prove: every tree is no better than the incumbent or has one of the splits first."""
-        return float(min(shared.best[0], self._promise(shared, depth)[self.order].min(initial=math.inf)))
+        return costs + tolls + self.complexity * tree.n_leaves + self.constant

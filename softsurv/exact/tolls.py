@@ -100,8 +100,9 @@ def paid(tree: CodeTree, costs: SplitCosts, weight: FloatArray) -> float:
 
 def prices_after(tolls: Tolls, due: FloatArray, test: int) -> FloatArray:
     """As `pay`, called from Python."""
-    after = due.copy()
-    pay.py_func(tolls, due, test, after)
+    same = (tolls.group == tolls.group[test]) & (tolls.group >= 0)
+    after = np.where(same, np.minimum(due, tolls.reduced), due)
+    after[test] = 0.0
     return after
 
 

@@ -82,6 +82,10 @@ def constrained_optimum(search: ParetoSearch, clock: Clock, *, unit: float = 0.0
     InvalidParameterError
         If no single leaf meets the constraint, so that there may be no such tree.
     """
+    return search.looked_after(lambda: _constrained_optimum(search, clock, unit), clock)
+
+
+def _constrained_optimum(search: ParetoSearch, clock: Clock, unit: float) -> Constrained:
     state = _start(search)
     maximise_dual(search, state, clock)
     _round_up(state, unit)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.cache import new_cache
-from softsurv.exact.clock import Clock, run_watched
+from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.pareto import arrays
 from softsurv.exact.pareto.arrays import CALLS, EPOCH, FULL, STOP, WORD
 from softsurv.exact.pareto.compile import specialise
@@ -21,6 +21,7 @@ from softsurv.exact.problem import round_to_grid, sum_by_group
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]
+Answer = TypeVar("Answer")
 
 RELATIVE_TOLERANCE = 1e-10
 """Costs closer than this times the root's cost are the same, as in `search`."""
@@ -109,6 +110,7 @@ class ParetoSearch:
         self._first = self.position[first]
         self._group_sums = sum_by_group(self.problem.stats[self.position], group, len(first))
         self._listed = -1
+        self._watch: Watch | None = None
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -204,15 +206,28 @@ class ParetoSearch:
         self.current = weights._replace(shift=shift - self.base)
         self.control[EPOCH] += 1
 
-    def _run(self, work: Callable[[], Any], clock: Clock) -> Status:
+    def looked_after(self, work: Callable[[], Answer], clock: Clock) -> Answer:
+        """Do work that runs the kernels several times: one thread for all of them takes less time than one for each."""
+        if self._watch is not None or self._is_short:
+            return work()
+        self._watch = Watch(clock, self.control)
+        try:
+            return self._watch.run(work)
+        finally:
+            self._watch = None
+
+    @property
+    def _is_short(self) -> bool:
+        return self.depth <= 2 and len(self.problem.bits) <= SHORT_RUN
+
+    def _run(self, work: Callable[[], None], clock: Clock) -> Status:
         """Run a kernel, within the clock's time where it may take long."""
         self.control[STOP] = self.control[FULL] = 0
         if clock.status != Status.OPTIMAL:
             return clock.status
-        if self.depth <= 2 and len(self.problem.bits) <= SHORT_RUN:
-            work()
-        else:
-            run_watched(work, clock, self.control)
+        if self._watch is not None:
+            self._watch.stage()
+        self.looked_after(work, clock)
         if self.control[FULL]:
             return Status.MEMORY_LIMIT
         return clock.status if self.control[STOP] else Status.OPTIMAL
