@@ -1,0 +1,424 @@
+"""Look for wrong optima of the Pareto, constraint and AUC searches: random problems against enumeration, until time
+is up; the sibling of `fuzz_exact`.
+
+    .venv/bin/python scripts/fuzz_pareto.py --seconds 300 --seed 1
+
+Small problems are compared with all their trees, enumerated here. Larger ones (`deep`, `deep_fair`) are compared with
+the additive search with every bound off, and with a listing without an upper bound, which prunes nothing. Each
+difference is printed with the seed that repeats it; the exit status is their number. The tests run a few of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from softsurv import OptimalClassificationTree
+from softsurv.exact.auc import AucSearch
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.clock import Clock
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import KINDS, count_leaves, fair_search
+from softsurv.exact.pareto.measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact.search import Search
+from softsurv.exact.tasks import label_costs
+from softsurv.results import Status
+
+FOREVER = 1e9
+ERRORS = linear_task(2, 2, 2, (False, False))
+ERROR_PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
+NO_BOUNDS = Bounds(**{field.name: False for field in dataclasses.fields(Bounds)})
+ROUNDING = 1e-7
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""What the search says and what is right: equal but for rounding."""
+
+
+# -- enumeration ---------------------------------------------------------------------------------------------------
+def all_trees(columns: np.ndarray, depth: int, leaf: Callable[[np.ndarray], np.ndarray], least: Callable) -> np.ndarray:
+    """A row for every tree: its leaves' rows of ``leaf`` (labels, D) added up; equal ones once.
+
+    ``least`` says whether rows (n,) may be a leaf.
+    """
+    known: dict[tuple[bytes, int], np.ndarray] = {}
+
+    def trees(inside: np.ndarray, depth: int) -> np.ndarray:
+        key = inside.tobytes(), depth
+        if key not in known:
+            whole = leaf(np.flatnonzero(inside))
+            found = [whole if least(np.flatnonzero(inside)) else whole[:0]]
+            for column in columns.T if depth else ():
+                left, right = inside & column, inside & ~column
+                if left.any() and right.any():
+                    both = trees(left, depth - 1)[:, None] + trees(right, depth - 1)[None]
+                    found.append(both.reshape(-1, whole.shape[1]))
+            known[key] = distinct(np.concatenate(found))
+        return known[key]
+
+    return trees(np.ones(len(columns), bool), depth)
+
+
+def distinct(points: np.ndarray) -> np.ndarray:
+    """Points (T, D) without those that equal another one but for rounding."""
+    scale = np.abs(points).max(axis=0, initial=0.0) + 1e-300
+    return points[np.unique((points / scale).round(11), axis=0, return_index=True)[1]]
+
+
+def points_of(search: ParetoSearch, allowed: Callable = lambda rows: True) -> np.ndarray:
+    """Objectives of every tree of a search's problem, with the number of leaves as the last column."""
+
+    def leaf(rows: np.ndarray) -> np.ndarray:
+        own = search.task.points(search.statistics[rows].sum(axis=0, keepdims=True), search.params)[0]
+        return np.column_stack([own, np.ones(len(own))])
+
+    return all_trees(search.columns, search.depth, leaf, allowed)
+
+
+def partitions(columns: np.ndarray, statistics: np.ndarray, depth: int, least: Callable) -> set[tuple]:
+    """Sums of the leaves of every tree, sorted."""
+    known: dict[tuple[bytes, int], set[tuple]] = {}
+
+    def trees(inside: np.ndarray, depth: int) -> set[tuple]:
+        key = inside.tobytes(), depth
+        if key not in known:
+            rows = np.flatnonzero(inside)
+            found = {(tuple(statistics[rows].sum(axis=0)),)} if least(rows) else set()
+            for column in columns.T if depth else ():
+                left, right = inside & column, inside & ~column
+                if left.any() and right.any():
+                    ends = trees(left, depth - 1), trees(right, depth - 1)
+                    found |= {tuple(sorted(a + b)) for a in ends[0] for b in ends[1]}
+            known[key] = found
+        return known[key]
+
+    return trees(np.ones(len(columns), bool), depth)
+
+
+def loss_of_curve(leaves: tuple, share: float) -> float:
+    """Area under the curve of the miss rate against the false-positive rate up to ``share``, over ``share``."""
+    sums = np.array(sorted(leaves, key=lambda one: -one[1] / (one[0] + one[1])))
+    false, miss = np.append(0.0, sums.cumsum(axis=0)[:, 0]), np.append(0.0, sums.cumsum(axis=0)[:, 1])
+    false, miss = false / false[-1], 1 - miss / miss[-1]
+    grid = np.unique(np.append(false[false < share], share))
+    total = 0.0
+    for a, b in pairwise(grid):
+        at = np.flatnonzero((false[:-1] <= a + 1e-12) & (false[1:] >= b - 1e-12))[0]
+        total += (b - a) * np.interp([a, b], false[at : at + 2], miss[at : at + 2]).mean()
+    return total / share
+
+
+# -- random problems -----------------------------------------------------------------------------------------------
+def table(rng: np.random.Generator, most_rows: int = 24, most_splits: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (N, B) with repeated and constant ones now and then, and two classes that depend on them (N,)."""
+    n, b = int(rng.integers(2, most_rows)), int(rng.integers(1, most_splits + 1))
+    columns = rng.random((n, b)) < rng.uniform(0.1, 0.9, b)
+    if rng.random() < 0.2:
+        columns = columns[rng.integers(0, max(1, n // 2), n)]  # rows that repeat
+    label = (columns @ rng.normal(size=b) + rng.choice([0.2, 1.0, 3.0]) * rng.normal(size=n) > 0).astype(int)
+    label[:2] = 0, 1
+    return columns, label
+
+
+def weights(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Ones, quarters, or numbers of any size (N,)."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.integers(1, 8, n) / 4
+    return rng.random(n) * rng.choice([1e-3, 1.0, 1e3]) + 1e-4 if kind == 1 else np.ones(n)
+
+
+def smallest(rng: np.random.Generator, n: int) -> tuple[int, Callable]:
+    """Least rows of a leaf, and its test."""
+    least = int(rng.integers(2, 5)) if rng.random() < 0.3 else 1
+    return min(least, n), lambda rows: len(rows) >= min(least, n)
+
+
+def errors_of(columns: np.ndarray, label: np.ndarray, weight: np.ndarray, depth: int, least: int) -> ParetoSearch:
+    """The search over (false negatives, false positives)."""
+    statistics = np.where(np.arange(2) == label[:, None], weight[:, None], 0.0)
+    return ParetoSearch(ERRORS, columns, statistics, ERROR_PARAMS, depth, min_leaf=least, memory_limit=3e7)
+
+
+def ends_of(label: np.ndarray, weight: np.ndarray) -> tuple[float, float, tuple[Candidate, Candidate]]:
+    """Weight of the classes, and the two trees without splits."""
+    negatives, positives = np.bincount(label, weight)
+    ends = np.array([0.0, negatives]), np.array([positives, 0.0])
+    return negatives, positives, (Candidate(ends[0], SplitTree(label=1)), Candidate(ends[1], SplitTree(label=0)))
+
+
+def nondominated(points: np.ndarray) -> np.ndarray:
+    """Points (T, D) of which no other is at least as good everywhere, in order."""
+    close = ROUNDING * (1 + np.abs(points).max())
+    no_worse = (points[None] <= points[:, None] + close).all(axis=2)
+    better = (points[None] < points[:, None] - close).any(axis=2)
+    return distinct(points[~(no_worse & better).any(axis=1)])
+
+
+def best_of(name: str, points: np.ndarray, positives: float, negatives: float) -> np.ndarray:
+    """A measure of each (false negatives, false positives, ...); counts that are 0 but for rounding are 0."""
+    total = np.array([positives, negatives])
+    near = 1e-9 * total
+    v = np.where(points[:, :2] < near, 0.0, np.where(points[:, :2] > total - near, total, points[:, :2]))
+    return np.array([MEASURES[name](one, positives, negatives) for one in v])
+
+
+def meets(search: ParetoSearch, points: np.ndarray) -> np.ndarray:
+    """Which points keep to the constraint but for rounding."""
+    size = np.abs(search.params).max(axis=(0, 2)) * np.abs(search.statistics).sum()  # of each objective, at most
+    return (points @ search.constraint.T <= search.limit + 1e-12 * (1 + np.abs(search.constraint) @ size)).all(axis=1)
+
+
+def checked(search: ParetoSearch, unit: float) -> np.ndarray:
+    """First objective of the best tree under the constraint, of that tree from its rows, and the bound."""
+    state = constrained_optimum(search, Clock(FOREVER), unit=unit)
+    if state.status != Status.OPTIMAL:
+        raise AssertionError(f"ended with {state.status}")
+    v = search.value(state.tree)
+    return np.array([state.value, v[0] if meets(search, v[None])[0] else np.inf, state.bound])
+
+
+# -- targets: each returns what was found and what is right --------------------------------------------------------
+def measure(rng: np.random.Generator) -> Pair:
+    """F1 and Matthews correlation, from the counts of the tree that was found."""
+    columns, label = table(rng)
+    weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
+    depth, name = int(rng.integers(0, 4)), str(rng.choice(sorted(MEASURES)))
+    search = errors_of(columns, label, weight, depth, least)
+    negatives, positives, ends = ends_of(label, weight)
+    best = maximise(name, SearchOracle(search, Clock(FOREVER)), positives, negatives, ends)
+    points = points_of(search, allowed)[:, :2]
+    again = best_of(name, search.value(best.candidate.tree)[None], positives, negatives)[0]
+    return np.array([best.value, again, best.bound]), np.full(3, best_of(name, points, positives, negatives).max())
+
+
+def front(rng: np.random.Generator) -> Pair:
+    """Every nondominated (false negatives, false positives)."""
+    columns, label = table(rng)
+    weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
+    search = errors_of(columns, label, weight, int(rng.integers(0, 4)), least)
+    found = pareto_front(search, ends_of(label, weight)[2], Clock(FOREVER))
+    right = nondominated(points_of(search, allowed)[:, :2])
+    mine = np.array([search.value(one.tree) for one in found.trees])
+    return nondominated(mine), right
+
+
+def fair(rng: np.random.Generator) -> Pair:
+    """Least weighted errors under demographic parity or equality of opportunity, with limits on leaves."""
+    columns, label = table(rng)
+    n_groups = int(rng.integers(2, 4))
+    group = rng.integers(0, n_groups, len(label))
+    group, label = np.append(group, np.tile(np.arange(n_groups), 2)), np.append(label, np.repeat([0, 1], n_groups))
+    columns = np.vstack([columns, rng.random((2 * n_groups, columns.shape[1])) < 0.5])
+    weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
+    leaves = int(rng.integers(1, 6)) if rng.random() < 0.4 else None
+    complexity = float(rng.choice([0.0, 0.0, 0.3])) * float(weight.mean())
+    search = fair_search(
+        columns, label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
+        int(rng.integers(0, 4 if n_groups == 2 else 3)), weight=weight, complexity=complexity, leaves=leaves,
+        min_leaf=least, memory_limit=3e7,
+    )  # fmt: skip
+    whole = complexity == 0 and bool((weight == np.round(weight)).all())
+    found = checked(search, 1.0 if whole else 0.0)
+    points = points_of(search, allowed)
+    good = meets(search, points[:, :-1]) & (points[:, -1] <= (leaves or 99))
+    return found, np.full(3, points[good, 0].min())
+
+
+def capacity(rng: np.random.Generator) -> Pair:
+    """Least loss of a policy under limits on the share of each treatment."""
+    columns, _ = table(rng)
+    n, k = len(columns), int(rng.integers(2, 5))
+    loss = rng.random((n, k)) if rng.random() < 0.5 else rng.integers(0, 4, (n, k)).astype(float)
+    weight = weights(rng, n)
+    weight /= weight.sum()
+    scarce = rng.choice(k - 1, int(rng.integers(1, k)), replace=False)
+    params = np.zeros((k, 1 + len(scarce), k + 2))
+    params[np.arange(k), 0, np.arange(k)] = 1.0
+    params[:, 0, -1] = float(rng.choice([0.0, 0.02]))
+    for d, treatment in enumerate(scarce):
+        params[treatment, 1 + d, k] = 1.0
+    constraint, limit = np.eye(1 + len(scarce))[1:], rng.choice([0.0, 0.1, 0.3, 0.7], len(scarce)) * (1 + 1e-9)
+    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
+    leaves = int(rng.integers(1, 5)) if rng.random() < 0.4 else 99
+    if leaves < 99:
+        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)
+    least, allowed = smallest(rng, n)
+    search = ParetoSearch(
+        linear_task(k, params.shape[1], k + 1, kept), columns, np.column_stack([loss * weight[:, None], weight]),
+        params, int(rng.integers(0, 3)), constraint=constraint, limit=limit, min_leaf=least, memory_limit=3e7,
+    )  # fmt: skip
+    found = checked(search, 0.0)
+    points = points_of(search, allowed)[:, :-1]
+    return found, np.full(3, points[meets(search, points), 0].min())
+
+
+def survival_problem(rng: np.random.Generator, count: bool) -> tuple[ParetoSearch, Callable, int | None]:
+    """Deviance with differences of predicted survival between groups; whether rows may be a leaf; most leaves."""
+    columns, _ = table(rng)
+    n, n_groups = len(columns) + 3, int(rng.integers(2, 4))
+    columns = np.vstack([columns, rng.random((3, columns.shape[1])) < 0.5])
+    group = rng.integers(0, n_groups, n)
+    group[-n_groups:] = np.arange(n_groups)
+    event = rng.random(n) < rng.choice([0.1, 0.6, 1.0])
+    event[0] = True
+    hazard = rng.integers(1, 9, n) * rng.choice([0.05, 0.3])
+    leaves = None if count or rng.random() < 0.6 else int(rng.integers(1, 5))
+    least, allowed = smallest(rng, n)
+    search = fair_survival_search(
+        columns, np.column_stack([event, hazard]), group, weights(rng, n),
+        np.array([0.7] if n_groups == 2 and rng.random() < 0.6 else [0.3, 1.5]),
+        float(rng.choice([0.0, 0.01, 0.05, 0.2])), int(rng.integers(0, 3 if count else 4)), leaves=leaves, count=count,
+        complexity=0.0 if count else float(rng.choice([0.0, 0.4])), min_leaf=least, memory_limit=3e7,
+    )  # fmt: skip
+    return search, allowed, leaves
+
+
+def survival(rng: np.random.Generator) -> Pair:
+    """Least deviance under limits on differences of predicted survival."""
+    search, allowed, leaves = survival_problem(rng, False)
+    found = checked(search, 0.0)
+    points = points_of(search, allowed)
+    good = meets(search, points[:, :-1]) & (points[:, -1] <= (leaves or 99))
+    return found, np.full(3, points[good, 0].min())
+
+
+def survival_front(rng: np.random.Generator) -> Pair:
+    """Every nondominated (deviance, leaves, difference)."""
+    search, allowed, _ = survival_problem(rng, True)
+    found, _ = fairness_front(search, Clock(FOREVER), leaves=1 << search.depth, resolution=1e-6)
+    points = points_of(search, allowed)
+    gap = np.abs(points[:, :-1] @ search.constraint[:-1].T).max(axis=1)
+    right = np.column_stack([points[:, 0], gap, points[:, -1]])
+    mine = np.array([[one.deviance, one.difference, one.leaves] for one in found])
+    # between two tolerances closer than the resolution nothing is claimed: every right point has one of ours beside it
+    apart = (mine[None] - right[:, None]).max(axis=2).min(axis=1)
+    beside = (mine[:, None] - right[None]).__abs__().max(axis=2).min(axis=1)
+    return np.array([np.maximum(apart - 2e-6, 0).max(), beside.max()]), np.zeros(2)
+
+
+def auc(rng: np.random.Generator) -> Pair:
+    """1 - AUC, whole or partial."""
+    columns, label = table(rng, 18, 4)
+    weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
+    depth, share = int(rng.integers(0, 4 if columns.shape[1] < 4 else 3)), float(rng.choice([1.0, 0.5, 0.2]))
+    complexity = float(rng.choice([0.0, 0.03]))
+    leaves = int(rng.integers(1, 6)) if rng.random() < 0.4 else 99
+    search = errors_of(columns, label, weight, depth, least)
+    result = AucSearch(search, share, complexity, leaves).solve(Clock(FOREVER))
+    trees = partitions(columns, search.statistics, depth, allowed)
+    right = min(loss_of_curve(one, share) + complexity * len(one) for one in trees if len(one) <= leaves)
+    leaf = result.tree.leaf_of(columns)
+    own = tuple(map(tuple, np.array([np.bincount(leaf, column) for column in search.statistics.T]).T))
+    again = loss_of_curve(own, share) + complexity * len(own)
+    return np.array([result.loss, again, result.bound]), np.full(3, right)
+
+
+def estimator(rng: np.random.Generator) -> Pair:
+    """The two-class objectives through the estimator, with leaves that cost something or are limited."""
+    columns, label = table(rng)
+    weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
+    name, depth = str(rng.choice(["f1", "mcc", "balanced_accuracy"])), int(rng.integers(1, 4))
+    leaves = int(rng.integers(1, 6)) if rng.random() < 0.5 else None
+    complexity = float(rng.choice([0.0, 0.03]))
+    tree = OptimalClassificationTree(
+        name, max_depth=depth, max_leaves=leaves, complexity=complexity, min_samples_leaf=least
+    ).fit(columns.astype(float), label, sample_weight=weight)
+    search = errors_of(columns, label, weight, depth, 1)
+    points = points_of(search, allowed)
+    negatives, positives, _ = ends_of(label, weight)
+    small = points[points[:, -1] <= (leaves or 99)]
+    if name == "balanced_accuracy":
+        loss = (small[:, 0] / positives + small[:, 1] / negatives) / 2
+    else:
+        loss = 1 - best_of(name, small, positives, negatives)
+    return np.array([tree.objective_, tree.lower_bound_]), np.full(2, (loss + complexity * small[:, -1]).min())
+
+
+def deep(rng: np.random.Generator) -> Pair:
+    """One scalarisation of deep trees, against the additive search without bounds."""
+    n, b, depth = int(rng.integers(20, 160)), int(rng.integers(4, 9)), int(rng.integers(3, 8))
+    columns = rng.random((n, b)) < rng.uniform(0.2, 0.8, b)
+    label, weight = rng.integers(0, 2, n), weights(rng, n)
+    least = int(rng.integers(2, 6)) if rng.random() < 0.2 else 1
+    search = errors_of(columns, label, weight, depth, least)
+    w = rng.random(2) + 0.05 if rng.random() < 0.7 else np.ones(2)
+    search.use(w)
+    found, _ = search.optimum(Clock(FOREVER))
+    costs = np.column_stack([search.statistics[:, 1] * w[0], search.statistics[:, 0] * w[1]])
+    codes, sides = columns.astype(np.int32), (np.full(b, 2), np.zeros(b, bool))
+    other = Search(label_costs.TASK, codes, *sides, costs, min_leaf=least, bounds=NO_BOUNDS, memory_limit=1e7)
+    return np.array([found]), np.array([other.solve(depth).report.objective])
+
+
+def deep_fair(rng: np.random.Generator) -> Pair:
+    """The constraint on deep trees, against a listing without an upper bound."""
+    n, b, depth = int(rng.integers(20, 60)), int(rng.integers(4, 8)), int(rng.integers(3, 7))
+    columns = rng.random((n, b)) < rng.uniform(0.2, 0.8, b)
+    label, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    label[:4], group[:4] = [0, 0, 1, 1], [0, 1, 0, 1]
+    search = fair_search(columns, label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.05, 0.2])), depth,
+                         memory_limit=3e8)  # fmt: skip
+    found = checked(search, 1.0)
+    search.use(np.array([1.0, 0.0]))
+    listed = search.points(Clock(FOREVER))
+    if listed.status != Status.OPTIMAL:
+        return found, found
+    return found, np.full(3, listed.v[meets(search, listed.v), 0].min())
+
+
+TARGETS: dict[str, Callable[[np.random.Generator], Pair]] = {
+    one.__name__: one
+    for one in (measure, front, fair, capacity, survival, survival_front, auc, estimator, deep, deep_fair)
+}
+
+
+def differ(found: np.ndarray, right: np.ndarray) -> bool:
+    """Whether two answers are not the same but for rounding."""
+    return found.shape != right.shape or not np.allclose(found, right, rtol=ROUNDING, atol=ROUNDING)
+
+
+def trial(target: str, seed: int) -> str:
+    """What is wrong with the answer to one random problem; empty where nothing is."""
+    try:
+        found, right = TARGETS[target](np.random.default_rng(seed))
+    except Exception as error:  # a search that fails is as wrong as one that errs
+        return repr(error)
+    return f"{found.tolist()}, right {right.tolist()}" if differ(found, right) else ""
+
+
+def main() -> int:
+    """Run until time is up; the number of differences."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of CPU time")
+    parser.add_argument("--seed", type=int, default=0, help="of the first problem; the next ones count up")
+    parser.add_argument("--targets", nargs="+", choices=list(TARGETS), default=list(TARGETS))
+    arguments = parser.parse_args()
+    seed, wrong = arguments.seed, 0
+    count, spent = dict.fromkeys(arguments.targets, 0), dict.fromkeys(arguments.targets, 0.0)
+    for target in arguments.targets:
+        trial(target, 0)  # compiles
+    while sum(spent.values()) < arguments.seconds:
+        target = min(arguments.targets, key=lambda name: spent[name])  # every target gets the same time
+        begin = time.process_time()
+        message = trial(target, seed + count[target])
+        spent[target] += time.process_time() - begin
+        if message:
+            wrong += 1
+            print(f"{target} --seed {seed + count[target]}: {message}", flush=True)
+        count[target] += 1
+    print(f"{wrong} differences in", ", ".join(f"{n} {target}" for target, n in count.items()))
+    return min(wrong, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
