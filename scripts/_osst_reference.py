@@ -10,7 +10,7 @@ from pathlib import Path
 from _osst_models import MIN_ROWS
 
 OSST_WORKER = """
-import json, os, signal, sys, time
+import json, os, resource, signal, sys, time
 import pandas as pd
 from osst.model.osst import OSST
 
@@ -20,21 +20,23 @@ def fit(job):
     event, y = (pd.DataFrame(table.iloc[:, k].to_numpy()) for k in (-2, -1))
     model = OSST({"regularization": job["complexity"], "depth_budget": job["depth"] + 1 if job["depth"] else 0,
                   "minimum_captured_points": job["min_rows"], "look_ahead": True, "model_limit": 1,
-                  "time_limit": job["time_limit"]})
+                  "time_limit": 10 * job["seconds"]})
     start = time.process_time()
     model.fit(table.iloc[:, :-2], event.astype(int), y)
     return {"cpu": time.process_time() - start, "search": model.time, "lower": model.lb, "upper": model.ub,
-            "timeout": model.timeout} | ({} if model.timeout else {"loss": model.reported_loss})
+            "end": "stopped" if model.timeout else "optimal", "loss": None if model.timeout else model.reported_loss}
 
 for line in sys.stdin:
     job = json.loads(line)
     child = os.fork()
     if child == 0:
-        signal.alarm(job["time_limit"] + 60)
+        resource.setrlimit(resource.RLIMIT_CPU, (job["seconds"], job["seconds"] + 1))
         os.write(1, ("\\nANSWER " + json.dumps(fit(job)) + "\\n").encode())
         os._exit(0)
-    if os.waitpid(child, 0)[1] != 0:
-        os.write(1, b"\\nANSWER null\\n")
+    status = os.waitpid(child, 0)[1]
+    if status != 0:
+        end = "stopped" if os.WTERMSIG(status) == signal.SIGXCPU else "aborted"
+        os.write(1, ("\\nANSWER " + json.dumps({"end": end}) + "\\n").encode())
 """
 
 
@@ -51,10 +53,10 @@ class Reference:
             text=True,
         )
 
-    def fit(self, name: str, depth: int, complexity: float, time_limit: float) -> dict | None:
-        """Loss, bounds and seconds of one fit; its bounds alone if its time ran out, None if it aborted."""
+    def fit(self, name: str, depth: int, complexity: float, seconds: float) -> dict:
+        """Loss, bounds and seconds of one fit; "end" says if it was stopped after so many CPU seconds, or aborted."""
         job = {"file": str(self.folder / f"{name}.csv"), "depth": depth, "complexity": complexity}
-        job |= {"min_rows": MIN_ROWS, "time_limit": int(time_limit)}
+        job |= {"min_rows": MIN_ROWS, "seconds": int(seconds)}
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(job) + "\n")

@@ -12,7 +12,7 @@ import numpy as np
 
 from softsurv.exact.ibs.jit import fused_kernel
 from softsurv.exact.ibs.kernels import IPCW, LANES, TINY, count_both, start_leaves
-from softsurv.exact.ibs.table import BIN_STEP_NS, BIN_WORD_NS, ROW_NS, Rows, Rules
+from softsurv.exact.ibs.table import BIN_STEP_NS, BIN_WORD_NS, ROW_NS, Packed, Rows, Rules
 
 LEAST_SAVING = 4.0
 """How many times less than the exact costs the bounds have to take, so that they pay even if they seldom decide."""
@@ -20,11 +20,17 @@ LEAST_SAVING = 4.0
 
 def are_worth_it(rows: Rows, rules: Rules, size: int) -> bool:
     """Whether bounds from the coarse bins are much faster than exact costs of that many rows."""
-    words = rows.coarse.segment.size
-    exact_is_fast = rules.mode != IPCW and rows.packed.segment.size > 0
-    if words == 0 or rules.complexity <= 0.0 or exact_is_fast:
+    if rows.coarse.bins == 0 or rules.complexity <= 0.0:
         return False
-    return LEAST_SAVING * (words * BIN_WORD_NS + rows.coarse.bins * BIN_STEP_NS) < size * ROW_NS
+    exact = size * ROW_NS
+    if rows.packed.bins > 0 and rules.mode != IPCW:
+        exact = min(exact, pass_ns(rows.packed))
+    return LEAST_SAVING * pass_ns(rows.coarse) < exact
+
+
+def pass_ns(packed: Packed) -> float:
+    """Cost of one pass over packed features, per pair of splits."""
+    return float(packed.segment.size * BIN_WORD_NS + packed.bins * BIN_STEP_NS)
 
 
 @fused_kernel
