@@ -338,10 +338,12 @@ WRONG = {
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
     "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
     "no record": (["fit", "--config", "trial.csv"], "'trial.csv' is no run record"),
-    "folder of the output": (
-        ["datasets", "veterans", "--out", "no/v.csv"],
-        "no",
+    "folder of the output": (["datasets", "veterans", "--out", "no/v.csv"], "--out must lie in an existing folder"),
+    "folder of predictions": (
+        ["predict", "m", "trial.csv", "--out", "no/p.csv"],
+        "--out must lie in an existing folder",
     ),
+    "folder as output": (["predict", "m", "trial.csv", "--out", "."], "--out must be a file, got the folder '.'"),
 }
 
 

@@ -6,9 +6,10 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import SoftsurvWarning
+from softsurv.errors import InvalidParameterError, SoftsurvWarning
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -25,6 +26,16 @@ def echo(*lines: str) -> None:
 def echo_json(value: Any) -> None:
     """Write a value of plain parts to stdout as JSON."""
     echo(json.dumps(value, indent=1))
+
+
+def output_file(path: str | Path) -> Path:
+    """The file that --out names, in a folder that exists: asked before the work is done."""
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise InvalidParameterError(f"--out must lie in an existing folder, got {str(path)!r}; make the folder first")
+    if file.is_dir():
+        raise InvalidParameterError(f"--out must be a file, got the folder {str(path)!r}; add a file name")
+    return file
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from softsurv.commands._output import data_line, echo, echo_json, table
+from softsurv.commands._output import data_line, echo, echo_json, output_file, table
 from softsurv.errors import InvalidParameterError
 
 _EPILOG = """\
@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
 def _one(args: argparse.Namespace) -> None:
     from softsurv.data.datasets import list_datasets, load_dataset
 
+    out = output_file(args.out) if args.out else None
     data = load_dataset(args.name, variant=args.variant)
     known = list_datasets()
     facts = known.loc[args.name].to_dict() if args.name in known.index else {}
@@ -76,8 +77,8 @@ def _one(args: argparse.Namespace) -> None:
             ),
         )
         echo(f"  features: {', '.join(data.feature_names)}")
-    if args.out:
-        _save(data, args.out)
+    if out:
+        _save(data, out)
         echo(f"saved {args.out}")
 
 

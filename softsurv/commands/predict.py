@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import add_table, check_column, read_table
-from softsurv.commands._output import echo
+from softsurv.commands._output import echo, output_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from softsurv.data.chunks import Table
     from softsurv.persistence import load_model
 
+    out = output_file(args.out) if args.out else sys.stdout
     model = load_model(args.model, device=args.device)
     if args.chunk_rows is None:
         parts = iter([read_table(args.data)])
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     count = 0
     for rows in parts:
         found = _predictions(model, rows, args)
-        found.to_csv(args.out or sys.stdout, index=False, header=count == 0, mode="a" if count else "w")
+        found.to_csv(out, index=False, header=count == 0, mode="a" if count else "w")
         count += len(rows)
     if args.out:
         echo(f"{count} predictions in {args.out}")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from softsurv.commands._input import add_outcome, add_table, read_data
-from softsurv.commands._output import echo
+from softsurv.commands._output import echo, output_file
 from softsurv.errors import InvalidParameterError
 
 _EPILOG = """\
@@ -47,9 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.sensitive is not None and args.group is None:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
-    out = Path(args.out)
-    if not out.parent.is_dir():
-        raise InvalidParameterError(f"--out must lie in an existing folder, got {args.out!r}; make the folder first")
+    out = output_file(args.out)
     model = load_model(args.model)
     written = write_report(
         model,

@@ -14,7 +14,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
 from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
-from softsurv.explore.view import TreeView, tree_view
+from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.nonparametric import StepFunction, kaplan_meier, restricted_mean
 
 FloatArray = NDArray[np.float64]
@@ -59,7 +59,7 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
 
     Even for smooth curves. Curves of steps get both sides of their steps, so that a line through the grid is upright.
     """
-    end = float(tree.unique_times_[-1]) if horizon is None else float(horizon)
+    end = float(survival_tree(tree).unique_times_[-1]) if horizon is None else float(horizon)
     if not 0 < end < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
     if not tree_view(tree).soft:
@@ -204,11 +204,11 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: NDArray[np.int64]) 
 
 def _table_of(tree: Any, data: Any) -> Any:
     if data is None:
-        return tree.leaf_table_
+        return survival_tree(tree).leaf_table_
     from softsurv.trees.leaf_table import leaf_table
 
     read = read_data(data)
-    return leaf_table(tree.apply(read.X), read.time.numpy(), read.event.numpy(), len(tree.leaf_table_.n))
+    return leaf_table(survival_tree(tree).apply(read.X), read.time.numpy(), read.event.numpy(), len(tree.leaf_table_.n))
 
 
 def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None = None) -> pd.DataFrame:
@@ -223,7 +223,7 @@ def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None =
     after : float, optional
         Survival given survival up to this time.
     """
-    grid = np.atleast_1d(np.asarray(times, dtype=float))
+    grid, tree = np.atleast_1d(np.asarray(times, dtype=float)), survival_tree(tree)
     if after is None:
         values = tree.predict_survival_function(X, times=grid)
     else:

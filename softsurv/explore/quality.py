@@ -12,6 +12,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore.curves import FloatArray
 from softsurv.explore.style import read_data
+from softsurv.explore.view import survival_tree
 from softsurv.metrics.brier import brier_score
 from softsurv.metrics.calibration import CalibrationCurve, DCalibration, calibration_curve, d_calibration
 from softsurv.metrics.fairness import curve_gap, leaf_gini
@@ -30,7 +31,7 @@ def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
     for start in range(0, data.n, CHUNK):
         rows = order[start : start + CHUNK]
         grid, column = np.unique(time[rows], return_inverse=True)
-        block = tree.predict_survival_function(data.X.iloc[rows], times=grid)
+        block = survival_tree(tree).predict_survival_function(data.X.iloc[rows], times=grid)
         values[rows] = block[np.arange(rows.size), column]
     return values
 
@@ -46,7 +47,7 @@ def calibration_curves(
 ) -> tuple[list[CalibrationCurve], DCalibration]:
     """Calibration at each horizon, and the test over all of time."""
     time, event = data.time.numpy(), data.event.numpy()
-    survival = tree.predict_survival_function(data.X, times=horizons)
+    survival = survival_tree(tree).predict_survival_function(data.X, times=horizons)
     curves = [calibration_curve(time, event, survival[:, k], float(h), n_bins) for k, h in enumerate(horizons)]
     return curves, d_calibration(time, event, own_survival(tree, data))
 
@@ -54,7 +55,7 @@ def calibration_curves(
 def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60) -> pd.DataFrame:
     """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows."""
     time, event = data.time.numpy(), data.event.numpy()
-    censoring = next(iter(trees.values())).censoring_
+    censoring = next(survival_tree(tree) for tree in trees.values()).censoring_
     grid = evaluation_range(time, event, censoring, None, n_times).times
     common = np.broadcast_to(kaplan_meier(time, event)(grid), (data.n, grid.size))
     frame = pd.DataFrame(index=pd.Index(grid, name="time"))

@@ -12,6 +12,7 @@ from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
 from softsurv.explore.report_tree import leaf_sections, tree_section
 from softsurv.explore.style import read_data
+from softsurv.explore.view import survival_tree
 
 
 def report_html(
@@ -46,7 +47,7 @@ def report_html(
     -------
     str
     """
-    read = read_data(data)
+    read, tree = read_data(data), survival_tree(tree)
     name = title or f"Survival tree on {read.name or 'data'}"
     sections = [
         ("data", "Data", data_section(read, time_unit)),

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
 from softsurv.data.rules import fill
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.soft_text import parting_node
@@ -167,11 +169,21 @@ class TreeView:
 
 
 def tree_view(tree: Any) -> TreeView:
-    """The view of a fitted soft or optimal tree, or of a bare `HardTree`."""
+    """The view of a fitted soft or optimal survival tree, or of a bare `HardTree`."""
     from softsurv.trees.soft_tree import SoftTree
 
-    inner = tree if isinstance(tree, HardTree) else tree.tree_
+    inner = tree if isinstance(tree, HardTree) else survival_tree(tree).tree_
     return _soft_view(tree) if isinstance(inner, SoftTree) else hard_view(inner)
+
+
+def survival_tree(tree: Any) -> Any:
+    """The tree itself, if it is fitted and predicts survival: pictures and reports are of curves."""
+    if not hasattr(tree, "predict_survival_function"):
+        raise InvalidParameterError(
+            f"tree must be a survival tree, got {type(tree).__name__}; export_text shows any tree"
+        )
+    check_is_fitted(tree, "tree_")
+    return tree
 
 
 EFFECTS = {

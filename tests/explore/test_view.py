@@ -5,7 +5,10 @@ import copy
 import numpy as np
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 
+from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import leaf_summary
 from softsurv.explore.style import leaf_style, shorten
 from softsurv.explore.tree_layout import wrapped
@@ -126,3 +129,14 @@ def test_encoded_features_of_an_optimal_tree_are_filled_and_in_their_own_units(u
     np.testing.assert_array_equal(encoded["age"], X["age"])
     np.testing.assert_array_equal(encoded["grade=II"], X["grade"] == "II")
     np.testing.assert_allclose(encoded["marker"][X["marker"].isna()], X["marker"].mean())
+
+
+@pytest.mark.parametrize(
+    "show", ["explorer", "report_html", "plot_tree", "plot_leaf_curves", "plot_calibration", "plot_brier", "explain"]
+)
+def test_trees_without_curves_or_fit_are_refused_by_name(show, stump):
+    data = stump.data.take(np.arange(1)) if show == "explain" else stump.data
+    with pytest.raises(InvalidParameterError, match="tree must be a survival tree, got OptimalRegressionTree"):
+        getattr(explore, show)(OptimalRegressionTree(), data)
+    with pytest.raises(NotFittedError):
+        getattr(explore, show)(OptimalSurvivalTree(), data)
