@@ -5,6 +5,7 @@ data (last two columns: event, time) given by --data or by $SOFTSURV_DATA/osst:
 
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py speed       # the 24 cases of the speed target
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py agreement   # 13 data sets, depths 2 to 5: same objective?
+    OMP_NUM_THREADS=1 python scripts/bench_ibs.py precision   # a single leaf: what the reference's floats are worth
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py scale       # 15 binary features, up to a million rows
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py ablation    # each bound off
     OMP_NUM_THREADS=1 python scripts/bench_ibs.py jobs        # two threads
@@ -37,6 +38,7 @@ from _osst_reference import Reference
 from softsurv.exact.ibs.bounds import IbsBounds
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
 from softsurv.exact.ibs.warm_up import ready
+from softsurv.exact.tasks.ibs import IbsScore
 
 SPEED_SETS = ("veterans", "gbsg2", "maintenance", "aids", "churn", "credit")
 AGREED = 1e-5
@@ -154,6 +156,20 @@ def _print_agreement(cases: list[dict]) -> None:
         print(as_markdown(pd.DataFrame(open_cases)))
 
 
+def precision(folder: Path, options: argparse.Namespace) -> None:
+    """Loss of a single leaf: ours, the reference's, and rows' losses added up one by one in single precision."""
+    table, reference = [], Reference(folder)
+    for name in options.sets:
+        _, y, event = load(folder, name)
+        score, rows = IbsScore.from_columns(y, event), np.arange(y.size)
+        losses = score.row_losses(np.tile(score.curve(rows), (y.size, 1)))
+        single = np.cumsum((losses * y.size).astype(np.float32), dtype=np.float32)[-1] / np.float32(y.size)
+        theirs, ours = reference.fit(name, 1, 0.5, options.time_limit)["loss"], score.leaf_loss(rows)
+        row = {"set": name, "rows": y.size, "ours": f"{ours:.8f}", "osst": f"{theirs:.8f}"}
+        table.append(row | {"osst - ours": f"{theirs - ours:+.0e}", "single - ours": f"{single - ours:+.0e}"})
+    print(as_markdown(pd.DataFrame(table)))
+
+
 ABLATION = (("gbsg2", 5, 0.0025), ("aids", 4, 0.0025), ("credit", 4, 0.01), ("churn", 4, 0.0025))
 ABLATION_ROWS = 100_000
 
@@ -240,7 +256,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["speed", "agreement", "scale", "ablation", "jobs"])
+    parser.add_argument("what", choices=["speed", "agreement", "precision", "scale", "ablation", "jobs"])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SOFTSURV_DATA", "data")) / "osst")
     parser.add_argument("--out", type=Path, default=Path("osst-results.jsonl"), help="finished cases, for resuming")
     parser.add_argument("--repeats", type=int, default=2, help="runs of the reference per case")
@@ -256,6 +272,8 @@ def main() -> None:
         speed(options.data, options)
     elif options.what == "agreement":
         agreement(options.data, options)
+    elif options.what == "precision":
+        precision(options.data, options)
     elif options.what == "scale":
         scale(options.rows)
     elif options.what == "ablation":
