@@ -5,13 +5,14 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py                    # every task, depths 2, 3 and 4
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py accuracy f1 --depths 4
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py normalised         # Table 3 of the paper: costs of test rows
+    python scripts/reproduce_streed.py --table                              # what is finished, without computing
 
 Both sides get the same 0/1 columns and one thread, and 120 s of wall clock for a fit; a minute later pystreed is
-stopped from outside. Both trees are scored by our rule: "better" means that pystreed's tree is worse, and that it did
-not end. Times are CPU seconds, compilation of ours apart, the least of up to three runs where a run is short. A case
-is written to ``--out`` as soon as it ends and skipped in a later run. The sets that scikit-learn brings are cut at
-their quartiles. Column "printed" holds the seconds of STreeD in the paper, where it has the set: another machine, and
-for the fairness sets and Warfarin averages over runs.
+stopped from outside. Both trees are scored by our rule: "better" means that pystreed's tree is worse. Times are CPU
+seconds, compilation of ours apart, the least of up to three runs where a run is short. A case is written to ``--out``
+as soon as it ends and skipped in a later run. The sets that scikit-learn brings are cut at their quartiles. Column
+"printed" holds the seconds of STreeD in the paper, where it has the set: another machine, and for the fairness sets
+and Warfarin averages over runs.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ from _results import Results
 from _streed_printed import PRINTED_COSTS, PRINTED_SECONDS
 
 TASKS = ("accuracy", "cost-complex", "f1", "cost-sensitive", "policy", "fairness", "regression")
+ORDER = (
+    "accuracy", "cost-complex 0.01", "F1", "cost-sensitive", "policy", "demographic parity", "equality of opportunity",
+    "regression",
+)  # fmt: skip
 LEVELS = ("low", "middle", "high")
 
 
@@ -102,9 +107,13 @@ def main() -> None:
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--limit", type=float, default=_tasks.LIMIT, help="seconds of wall clock for each side")
     parser.add_argument("--out", type=Path, default=Path("results/streed.jsonl"), help="finished cases, for resuming")
+    parser.add_argument("--table", action="store_true", help="print the finished cases of --out, compute nothing")
     options = parser.parse_args()
     results = Results(options.out)
     print(machine_line(), flush=True)
+    if options.table:
+        show(sorted(results.done.values(), key=lambda case: case["depth"]))
+        return
     if "normalised" in options.tasks:
         print(as_markdown(normalised()))
     raw = []
@@ -114,10 +123,18 @@ def main() -> None:
                 key = f"{case.task} {case.name} {case.depth}"
                 raw.append(results.get(key, lambda case=case: _tasks.compare(case, options.limit)))
                 print(*_tasks.row(raw[-1]).values(), sep=" | ", flush=True)
+    show(raw)
+
+
+def show(raw: list[dict[str, Any]]) -> None:
+    """A table of every task, then the summary."""
+    found = {case["task"] for case in raw}
+    tasks = [task for task in ORDER if task in found]
+    for task in tasks:
+        print(f"\n### {task}\n\n{as_markdown(pd.DataFrame([line(one) for one in raw if one['task'] == task]))}")
     if raw:
-        for task in dict.fromkeys(case["task"] for case in raw):
-            print(f"\n### {task}\n\n{as_markdown(pd.DataFrame([line(one) for one in raw if one['task'] == task]))}")
-        print(f"\n### all\n\n{as_markdown(summary(raw))}")
+        in_order = [case for task in tasks for case in raw if case["task"] == task]
+        print(f"\n### All tasks\n\n{as_markdown(summary(in_order))}")
 
 
 def line(case: dict[str, Any]) -> dict[str, Any]:
