@@ -45,10 +45,10 @@ def test_same_optimum():
     assert [row["verdict"] for row in rows] == ["equal"] * len(rows), rows
 
 
-@pytest.mark.parametrize("cost", [0.1, 0.05, 0.02])
-@pytest.mark.parametrize("name", ["hepatitis", "vote", "heart-train-1", "ricci-binarized"])
+@pytest.mark.parametrize("cost", [0.1, 0.05])
+@pytest.mark.parametrize("name", ["vote", "heart-train-1", "ricci-binarized"])
 def test_same_cost_of_leaves(name, cost):
-    case = reproduce_gosdt.compare(*_tasks.classification_sets()[name], 4, cost, 30)
+    case = reproduce_gosdt.compare(*_tasks.classification_sets()[name], 4, cost, 60)
     assert reproduce_gosdt.row(name, cost, case)["verdict"] == "equal", case
 
 

@@ -1,0 +1,83 @@
+"""Classification and policy trees of the estimators against all trees; the other tasks have their own beside them.
+
+Costs per row, paid tests and squared error: `test_tasks`. Capacity and survival policies: `test_survival_policy`. F1,
+Matthews correlation, AUC, fairness and fair survival: the folder `pareto`.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from softsurv import OptimalClassificationTree
+from softsurv.estimators.policy import OptimalPolicyTree
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+import fuzz_pareto
+
+few = settings(max_examples=25, deadline=None)
+SEEDS, LEAVES = st.integers(0, 10_000), st.sampled_from([None, 2, 3, 5])
+
+
+def least_cost(columns, costs, depth, leaves, least, complexity):
+    """Of all trees, where a leaf costs the least of its labels (N, L)."""
+
+    def leaf(rows):
+        return np.array([[costs[rows].sum(axis=0).min(), 1.0]])
+
+    trees = fuzz_pareto.all_trees(columns, depth, leaf, lambda rows: len(rows) >= least)
+    trees = trees[trees[:, 1] <= (leaves or 99)]
+    return (trees[:, 0] + complexity * trees[:, 1]).min()
+
+
+@few
+@given(SEEDS, st.sampled_from(["accuracy", "balanced_accuracy"]), st.integers(2, 4), st.integers(1, 3), LEAVES,
+       st.sampled_from([1, 3]), st.sampled_from([0.0, 0.02]), st.booleans())  # fmt: skip
+def test_classes(seed, objective, n_classes, depth, leaves, least, complexity, weighted):
+    rng = np.random.default_rng(seed)
+    columns, _ = fuzz_pareto.table(rng, 30, 4)
+    columns = np.vstack([columns, rng.random((n_classes, columns.shape[1])) < 0.5])
+    label = rng.integers(0, n_classes, len(columns))
+    label[-n_classes:] = np.arange(n_classes)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    tree = OptimalClassificationTree(
+        objective, max_depth=depth, max_leaves=leaves, min_samples_leaf=least, complexity=complexity
+    ).fit(columns.astype(float), label, sample_weight=weight)
+    share = weight / weight.sum()
+    if objective == "balanced_accuracy":
+        share = weight / np.bincount(label, weight)[label] / n_classes
+    costs = np.where(np.arange(n_classes) == label[:, None], 0.0, share[:, None])
+    expected = least_cost(columns, costs, depth, leaves, least, complexity)
+    assert tree.objective_ == pytest.approx(expected, abs=1e-9)
+    assert tree.lower_bound_ == pytest.approx(expected, abs=1e-9)
+
+
+@few
+@given(SEEDS, st.sampled_from(["direct", "ips", "doubly_robust"]), st.integers(2, 3), st.integers(1, 3), LEAVES,
+       st.sampled_from([1, 3]), st.booleans())  # fmt: skip
+def test_policies(seed, method, n_treatments, depth, leaves, least, weighted):
+    rng = np.random.default_rng(seed)
+    columns, _ = fuzz_pareto.table(rng, 30, 4)
+    columns = np.vstack([columns, rng.random((n_treatments, columns.shape[1])) < 0.5])
+    n = len(columns)
+    treatment, y = rng.integers(0, n_treatments, n), rng.normal(size=n)
+    treatment[-n_treatments:] = np.arange(n_treatments)
+    propensity, predicted = rng.uniform(0.1, 1.0, n), rng.normal(size=(n, n_treatments))
+    weight = rng.integers(1, 8, n) / 4 if weighted else np.ones(n)
+    tree = OptimalPolicyTree(method, max_depth=depth, max_leaves=leaves, min_samples_leaf=least).fit(
+        columns.astype(float), y, treatment=treatment, propensity=propensity, predicted=predicted, sample_weight=weight
+    )
+    taken = np.arange(n_treatments) == treatment[:, None]
+    scores = {
+        "direct": predicted,
+        "ips": taken * (y / propensity)[:, None],
+        "doubly_robust": predicted + taken * ((y - predicted[np.arange(n), treatment]) / propensity)[:, None],
+    }[method]
+    expected = least_cost(columns, -scores * weight[:, None] / weight.sum(), depth, leaves, least, 0.0)
+    assert tree.objective_ == pytest.approx(expected, abs=1e-9)
+    chosen = tree.predict(columns.astype(float))
+    reward = (weight * scores[np.arange(n), chosen.astype(int)]).sum() / weight.sum()
+    assert -reward == pytest.approx(expected, abs=1e-9)
