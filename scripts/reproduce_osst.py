@@ -44,6 +44,9 @@ from softsurv.exact.ibs.warm_up import ready
 COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 0.00005, 0.000025, 0.00001)
 FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")
 
+SAME = 1e-4
+"""Test ratios closer than this count as equal."""
+
 PEER_TREES = ("scikit-survival", "greedy (RPART's rule)")
 
 
@@ -208,7 +211,7 @@ def leaves(options, results: Results) -> list[dict]:
     for name in options.sets or (*FOLD_SETS, "gbsg2", "veterans"):
         data = load(options.data, name)
         for c in complexities(options)[1:]:
-            row = {"set": name, "depth": 3, "lambda": c}
+            row, tests = {"set": name, "depth": 3, "lambda": c}, []
             for leaf, label in (("km", "Kaplan-Meier"), ("ipcw", "minimiser")):
                 cases = [
                     results.get(
@@ -217,9 +220,12 @@ def leaves(options, results: Results) -> list[dict]:
                     )
                     for fold, (a, b) in enumerate(five_folds(data))
                 ]
+                tests.append(np.array([case["test"] for case in cases]))
                 row[f"{label}, leaves"] = round(float(np.median([case["leaves"] for case in cases])))
-                row[f"{label}, test"] = f"{np.median([case['test'] for case in cases]):.4f}"
-            table.append(row)
+                row[f"{label}, test"] = f"{np.median(tests[-1]):.4f}"
+            gain = tests[1] - tests[0]
+            row |= {"gain, mean": f"{gain.mean():+.4f}", "better": int((gain > SAME).sum())}
+            table.append(row | {"worse": int((gain < -SAME).sum())})
     return table
 
 
