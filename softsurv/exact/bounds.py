@@ -26,8 +26,9 @@ similar support (paper `gosdt`, section 4 and appendix; the similarity bound of 
     more for each row of S' outside S, and the rows of S outside S' that it no longer pays for cost at least 0, so
     opt(S, d, l) >= opt(S', d, l) - w(S' minus S). Each row's least cost has been taken out before (`cancel`): with it
     left in, w would have to be the most a row can cost, not the spread of its costs. Sides of splits of one node are
-    compared: what two splits share comes from the base case. Not under a limit on the size of leaves, which the tree
-    may break in S'.
+    compared: what two splits share comes from the base case. A left and a right side may have different limits on
+    leaves; as opt(S, d, l) falls in d and l, the one with more bounds the one with fewer, never the reverse. Not under
+    a limit on the size of leaves, which the tree may break in S'.
 cached bounds (paper `surtree`, section 4)
     A subset abandoned at an upper bound u has opt >= u under the same limits; whoever meets it again uses that.
 upper bounds

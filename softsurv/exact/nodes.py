@@ -90,7 +90,6 @@ def rank_splits(problem, level, nodes, local, weight):
         score[0], score[end] = score[end], score[0]
         order[0], order[end] = order[end], order[0]
         sift(score, order, 0, end)
-    return n_splits
 
 
 @shared_kernel
@@ -107,8 +106,13 @@ def keep_shared(level, nodes, local):
 
 
 @shared_kernel
-def raise_similar(problem, level, bound, split, left, right, n_splits, nodes):
-    """Similar support: a side costs at least what another does less the most that the other's own rows can cost."""
+def raise_similar(level, bound, split, left, right, left_most, right_most, n_splits, nodes):
+    """Similar support: a side costs at least what another does less the most that the other's own rows can cost.
+
+    The left sides may have ``left_most`` leaves, the right ones ``right_most``: a side proves nothing of one with more.
+    """
+    from_left = left if left_most >= right_most else -np.inf
+    from_right = right if right_most >= left_most else -np.inf
     worst, total = nodes.worst[level], nodes.total_worst[level]
     row = nodes.shared[level, nodes.place[level, split]]
     own_left, own_right = worst[split], total - worst[split]
@@ -117,8 +121,8 @@ def raise_similar(problem, level, bound, split, left, right, n_splits, nodes):
         both = row[nodes.place[level, g]]
         left_only, right_only = own_left - both, worst[g] - both  # of the split's left; of g's left
         neither = own_right - right_only
-        bound[0, g] = max(bound[0, g], max(left - left_only, right - neither))
-        bound[1, g] = max(bound[1, g], max(left - both, right - right_only))
+        bound[0, g] = max(bound[0, g], max(left - left_only, from_right - neither))
+        bound[1, g] = max(bound[1, g], max(from_left - both, right - right_only))
 
 
 @shared_kernel

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.packed import Units, no_units, pack_units
+from softsurv.exact.packed import Units
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, no_tolls
+from softsurv.exact.units import no_units, pack_units
 
 LANE_CODES = 256
 """With more bins than this (all features together) the children of a node of depth three are solved one by one: many

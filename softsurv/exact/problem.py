@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from softsurv.exact.kernels import Lanes, Local
-from softsurv.exact.packed import Units, new_packed
+from softsurv.exact.packed import Units
 from softsurv.exact.simd import LANES
 from softsurv.exact.tolls import Tolls
+from softsurv.exact.units import new_packed
 
 MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
@@ -123,8 +125,9 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def as_words(codes: np.ndarray) -> np.ndarray:
     """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
     words, room = [np.zeros(len(codes), np.uint64)], 64
-    for column in np.ascontiguousarray(codes.T).astype(np.uint64):
-        bits = max(1, int(column.max()).bit_length())
+    largest = codes.max(axis=0).tolist()
+    for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):
+        bits = max(1, most.bit_length())
         if bits > room:
             words.append(np.zeros(len(codes), np.uint64))
             room = 64
@@ -194,9 +197,18 @@ def aligned(size: int) -> np.ndarray:
 
 def new_lanes(problem: Problem) -> Lanes:
     """Scratch for the base case over eight splits; empty where it is not used."""
-    n, g, w = len(problem.gcode), len(problem.feature_of), problem.stats.shape[1]
-    if not problem.use_lanes:
-        n = g = 0
+    width = problem.stats.shape[1]
+    return lanes_for(len(problem.gcode), len(problem.feature_of), width) if problem.use_lanes else no_lanes(width)
+
+
+@cache
+def no_lanes(width: int) -> Lanes:
+    """The empty form, which nobody writes to."""
+    return lanes_for(0, 0, width)
+
+
+def lanes_for(n: int, g: int, w: int) -> Lanes:
+    """Scratch for N rows, G global codes and W statistics."""
     sums = aligned(w * 4 * g * LANES).reshape(w, -1)
     return Lanes(
         member=aligned(n * LANES),

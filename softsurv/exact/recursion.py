@@ -145,6 +145,27 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     return best, choice
 
 
+@inlined
+def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
+    """What a node above the base case starts from: its best trees of depth two, and its splits in order.
+
+    Fills ``local``, and the slice of ``nodes`` for the level but for ``bound``. The next bound between the splits of a
+    node finds its data here.
+    """
+    shared.control[CALLS] += 1
+    local.packed.wanted[0] = 1 if problem.use_similar else 0
+    solve_two(problem, rows, n, local)
+    local.packed.wanted[0] = 0
+    if shared.control[STOP] == 0:
+        store_two(problem, low, high, local, cache)
+        if branching:
+            open_contexts(problem.tolls, level, nodes)
+        rank_splits(problem, level, nodes, local, local.total[problem.tolls.column] if branching else 0.0)
+        if problem.use_similar:
+            keep_shared(level, nodes, local)
+        scan(problem, rows, n, level, nodes)
+
+
 @entry
 def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
     """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not.
@@ -183,26 +204,17 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             keep(problem, low, high, depth, leaves, best, choice, cache)
         nodes.choice[level] = choice
         return best
-    shared.control[CALLS] += 1
-    local.packed.wanted[0] = 1 if problem.use_similar else 0
-    solve_two(problem, rows, n, local)
-    local.packed.wanted[0] = 0
+    open_node(problem, rows, n, own_low, own_high, level, nodes, local, cache, shared)
     if shared.control[STOP] != 0:
         return upper
-    store_two(problem, own_low, own_high, local, cache)
+    n_splits = local.size[2]
+    weight = local.total[problem.tolls.column] if branching else 0.0
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
     if local.value[4] < best - tolerance:
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
-    if branching:
-        open_contexts(problem.tolls, level, nodes)
-    weight = local.total[problem.tolls.column] if branching else 0.0
-    n_splits = rank_splits(problem, level, nodes, local, weight)
-    if problem.use_similar:
-        keep_shared(level, nodes, local)
-    scan(problem, rows, n, level, nodes)
     key, floor, here = nodes.key[level], nodes.floor[level], nodes.rows[level]
     child = 1 << (depth - 1)
     for turn in range(leaves):
@@ -275,7 +287,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                             announce(shared, best, choice, rank, tolerance)
                         return best
                 if problem.use_similar:
-                    raise_similar(problem, level, bound, split, left, right, n_splits, nodes)
+                    raise_similar(level, bound, split, left, right, left_most, right_most, n_splits, nodes)
                 if nodes.choice[level + 1] == UNKNOWN:
                     # the side costs at least what was left for it; rounding must not make this look like less
                     raise_bounds(problem, bound, floor, split, left, right)

@@ -8,9 +8,9 @@ import numpy as np
 
 from softsurv.exact import problem as arrays
 from softsurv.exact.cache import new_cache, relink
-from softsurv.exact.packed import pack_units
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, no_tolls
+from softsurv.exact.units import pack_units
 
 
 def run_once(task: Task, module: ModuleType) -> None:

@@ -43,3 +43,9 @@ def test_similar_support_where_no_label_is_free():
         complexity=0.4, memory_limit=1e6,
     )  # fmt: skip
     assert search.solve(3, 6).report.objective == pytest.approx(17.0)
+
+
+def test_similar_support_between_sides_with_different_limits():
+    """Five leaves are shared as two and three: what two leaves cost at least says nothing of three."""
+    solve = fuzz_exact.TARGETS["labels"](np.random.default_rng(6711))
+    assert solve(Bounds()) == pytest.approx(15.0)

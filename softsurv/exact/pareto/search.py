@@ -101,7 +101,7 @@ class ParetoSearch:
         self.problem = self._problem()
         self.module = specialise(task)
         self.control = np.zeros(8, np.int64)
-        self.cache = new_cache(0.3 * memory_limit)
+        self.cache = new_cache(0.3 * memory_limit, expected=(2.0 * len(self.used)) ** max(depth - 1, 0))
         point_bytes = 8 * (task.n_objectives + 4)
         self.arena = arrays.new_arena(max(1024, int(0.5 * memory_limit / point_bytes)), task.n_objectives)
         self.scratch = arrays.new_scratch(self.problem, depth, LIST_POINTS)
