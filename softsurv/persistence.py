@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -203,9 +204,11 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON values: numpy scalars unpacked, infinities and nan as tagged text."""
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+    """JSON values: numpy scalars unpacked, infinities and nan as tagged text, mappings of numbers as tagged pairs."""
+    if isinstance(value, Mapping):
+        if any(not isinstance(k, str) for k in value):
+            return {"pairs": [[_plain(k), _plain(v)] for k, v in value.items()]}
+        return {k: _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, np.ndarray):
@@ -221,6 +224,8 @@ def _from_plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"float"} and isinstance(value["float"], str):
             return float(value["float"])
+        if set(value) == {"pairs"} and isinstance(value["pairs"], list):
+            return {_from_plain(k): _from_plain(v) for k, v in value["pairs"]}
         return {k: _from_plain(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_from_plain(v) for v in value]

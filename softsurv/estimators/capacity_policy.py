@@ -126,6 +126,8 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
             if str(name) not in place:
                 raise InvalidParameterError(f"capacity must name treatments, {self.treatments_.tolist()}, got {name!r}")
             number(f"capacity[{name!r}]", share, 0.0)
+            if share > 1:
+                raise InvalidParameterError(f"capacity[{name!r}] must be a share, at most 1, got {share:g}")
         return {place[str(name)]: float(share) for name, share in (self.capacity or {}).items() if share < 1}
 
 

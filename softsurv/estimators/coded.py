@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import as_frame
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.solvers import CodedRows
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch
@@ -24,9 +26,9 @@ FloatArray = NDArray[np.float64]
 def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> pd.DataFrame:
     """A table of features (n, P) as a frame, by scikit-learn's rules: names, number of columns, no infinity.
 
-    Frames may hold categories; missing values are filled as in training.
+    Frames, and mappings from name to column, may hold categories; missing values are filled as in training.
     """
-    if hasattr(X, "columns"):
+    if hasattr(X, "columns") or (isinstance(X, Mapping) and not issparse(X)):
         frame = as_frame(X)
         validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
@@ -44,14 +46,35 @@ def checked_weight(weight: Any, n: int) -> FloatArray:
     return checked
 
 
-def checked_target(y: Any, n: int) -> FloatArray:
-    """Numbers to predict, (N,), finite."""
+def checked_target(y: Any, n: int, name: str = "y") -> FloatArray:
+    """Numbers to predict, (N,), finite; ``name`` is that of the argument."""
     if y is None:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
-    values = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"), warn=True)
+    if np.asarray(y).dtype.kind in "OUS":
+        try:
+            y = np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidSurvivalDataError(f"{name} must be numbers; {error}") from None
+    values = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
+    if values.ndim > 1 and values.shape[1] != 1:
+        raise InvalidSurvivalDataError(f"{name} must have one number for each row, ({n},), got {values.shape}")
+    values = column_or_1d(values, warn=True)
     if len(values) != n:
-        raise InvalidSurvivalDataError(f"y must have one number for each of the {n} rows of X, got {len(values)}")
+        raise InvalidSurvivalDataError(f"{name} must have one number for each of the {n} rows of X, got {len(values)}")
     return np.asarray(values)
+
+
+def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
+    """The treatment given to each row, (N,), none missing."""
+    if treatment is None:
+        raise InvalidParameterError("treatment must say which treatment each row was given, got None")
+    given = np.asarray(treatment)
+    if given.shape != (n,):
+        raise InvalidSurvivalDataError(f"treatment must have one entry for each row of X, ({n},), got {given.shape}")
+    missing = np.flatnonzero(pd.isna(given))
+    if missing.size:
+        raise InvalidSurvivalDataError(f"treatment must be known, got none at row {missing[0]}; leave out such rows")
+    return given
 
 
 def coded_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> CodedRows:

@@ -201,6 +201,10 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         present, codes = np.unique(data.group.numpy(), return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
+        if self.min_samples_leaf > data.n:
+            raise InvalidParameterError(
+                f"min_samples_leaf must be at most the number of rows, {data.n}, got {self.min_samples_leaf}"
+            )
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(data.X)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=3)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
-from softsurv.estimators.coded import checked_target
+from softsurv.estimators.coded import checked_target, checked_treatment
 from softsurv.estimators.separable import SeparableTree, Training
 from softsurv.estimators.solvers import Limits, Solved, solve_task
 from softsurv.exact.tasks import label_costs
@@ -163,16 +163,10 @@ class OptimalPolicyTree(SeparableTree):
         )
 
     def _scores_of(self, training: Training, y: Any, treatment: Any, propensity: Any, predicted: Any) -> FloatArray:
-        if treatment is None:
-            raise InvalidParameterError("treatment must say which treatment each row was given, got None")
-        given = np.asarray(treatment)
-        if given.shape != (training.n_given,):
-            raise InvalidSurvivalDataError(
-                f"treatment must have one entry for each row of X, ({training.n_given},), got {given.shape}"
-            )
+        given = checked_treatment(treatment, training.n_given)
         self.treatments_, codes = np.unique(given, return_inverse=True)
         kept, k = training.kept, len(self.treatments_)
-        chance = None if propensity is None else checked_target(propensity, training.n_given)[kept]
+        chance = None if propensity is None else checked_target(propensity, training.n_given, "propensity")[kept]
         if chance is not None and not ((chance > 0) & (chance <= 1)).all():
             row = int(np.flatnonzero(~((chance > 0) & (chance <= 1)))[0])
             raise InvalidSurvivalDataError(

@@ -16,6 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
 from softsurv.estimators.checks import number, whole
+from softsurv.estimators.coded import checked_treatment
 from softsurv.estimators.separable import Training
 from softsurv.estimators.survival_policy_models import folds_of, propensities, survival_curves
 from softsurv.estimators.survival_policy_scores import restricted_mean_scores
@@ -150,7 +151,7 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         time, event = data.time.numpy(), data.event.numpy()
         codes = self._treatments(training, treatment)
         folds = folds_of(codes, event, int(self.n_folds), int(self.random_state))
-        weight, frame = training.rows.weight, pd.DataFrame(training.table)
+        weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
         curves = chance = None
         if self.method != "ips":
             curves = survival_curves(frame, time, event, codes, horizon, self.survival_model, folds)
@@ -162,13 +163,7 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         return scores
 
     def _treatments(self, training: Training, treatment: Any) -> NDArray[np.int64]:
-        if treatment is None:
-            raise InvalidParameterError("treatment must say which treatment each row was given, got None")
-        given = np.asarray(treatment)
-        if given.shape != (training.n_given,):
-            raise InvalidSurvivalDataError(
-                f"treatment must have one entry for each row of X, ({training.n_given},), got {given.shape}"
-            )
+        given = checked_treatment(treatment, training.n_given)
         self.treatments_, codes = np.unique(given[training.kept], return_inverse=True)
         if len(self.treatments_) < 2:
             raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")

@@ -88,4 +88,6 @@ def _predict(
 
 
 def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:
-    return np.asarray(encode.transform(frame), dtype=float)
+    """Features (N, P); one that says nothing where there are none, as the models ask for some."""
+    table = np.asarray(encode.transform(frame), dtype=float)
+    return table if table.shape[1] else np.zeros((len(frame), 1))

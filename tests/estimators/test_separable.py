@@ -115,6 +115,35 @@ def test_policy_by_hand():
         OptimalPolicyTree("ips").fit(X, outcome, treatment=treatment, propensity=np.zeros(len(y)))
 
 
+def test_what_a_policy_is_given_is_named():
+    X, _ = rows()
+    n, fit = len(X), OptimalPolicyTree("ips", max_depth=1).fit
+    given = np.repeat(np.array([0.0, 1.0]), [n // 2, n - n // 2])
+    with pytest.raises(InvalidSurvivalDataError, match="treatment must be known, got none at row 3"):
+        fit(X, np.ones(n), treatment=np.where(np.arange(n) == 3, np.nan, given), propensity=np.full(n, 0.5))
+    with pytest.raises(InvalidSurvivalDataError, match="propensity must have one number for each row"):
+        fit(X, np.ones(n), treatment=given, propensity=np.full((n, 2), 0.5))
+    with pytest.raises(InvalidSurvivalDataError, match="y must be numbers"):
+        OptimalRegressionTree().fit(X, np.full(n, "much"))
+
+
+def test_a_mapping_of_columns_is_a_table():
+    X, y = rows()
+    columns = {name: X[name].to_numpy() for name in X}
+    as_frame, as_mapping = (OptimalClassificationTree(max_depth=2).fit(table, y) for table in (X, columns))
+    assert as_mapping.export_text() == as_frame.export_text()
+    assert (as_mapping.predict(columns) == as_frame.predict(X)).all()
+
+
+def test_numbers_name_classes_after_loading_too(tmp_path):
+    X, y = rows()
+    label = (y == "well").astype(int)
+    OptimalClassificationTree(max_depth=1, class_weight={0: 1.0, 1: 5.0}).fit(X, label).save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.class_weight == {0: 1.0, 1: 5.0}
+    assert (clone(again).fit(X, label).predict(X) == again.predict(X)).all()
+
+
 def fitted():
     X, y = rows()
     costs = {"age": 0.01, "lab": {"cost": 0.02, "columns": ["dose", "arm"], "group": "g", "discounted": 0.01}}

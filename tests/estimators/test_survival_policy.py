@@ -171,6 +171,14 @@ def test_survival_policy_under_capacity():
     assert tree.predict(frame).mean() == pytest.approx(tree.share_[1])
 
 
+def test_without_features_all_rows_get_the_better_treatment():
+    frame, time, event, treatment, _, _ = trial(300, 2)
+    for none in (frame * 0, frame[[]]):
+        tree = OptimalSurvivalPolicyTree(HORIZON, max_depth=2).fit(none, (event, time), treatment=treatment)
+        assert tree.tree_.n_leaves == 1
+        assert tree.label_[0] == tree.scores_.mean(axis=0).argmax()
+
+
 def test_wrong_arguments_are_met_by_a_remedy():
     frame, time, event, treatment, _, _ = trial(100, 0)
     fit = OptimalSurvivalPolicyTree(HORIZON, max_depth=1).fit
@@ -188,6 +196,8 @@ def test_wrong_arguments_are_met_by_a_remedy():
         )
     with pytest.raises(InvalidParameterError, match="capacity must name"):
         OptimalCapacityPolicyTree({"x": 0.5}).fit(frame, scores=np.zeros((100, 2)))
+    with pytest.raises(InvalidParameterError, match="at most 1, got 2"):
+        OptimalCapacityPolicyTree({1: 2.0}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.raises(InvalidParameterError, match="at least one tree without splits"):
         OptimalCapacityPolicyTree({0: 0.5, 1: 0.5}).fit(frame, scores=np.zeros((100, 2)))
     with pytest.warns(DataWarning, match="propensity below"):
