@@ -158,7 +158,7 @@ def ends_of(label: np.ndarray, weight: np.ndarray) -> tuple[float, float, tuple[
 
 def nondominated(points: np.ndarray) -> np.ndarray:
     """Points (T, D) of which no other is at least as good everywhere, in order."""
-    close = ROUNDING * (1 + np.abs(points).max())
+    close = 1e-9 * np.abs(points).max()
     no_worse = (points[None] <= points[:, None] + close).all(axis=2)
     better = (points[None] < points[:, None] - close).any(axis=2)
     return distinct(points[~(no_worse & better).any(axis=1)])
