@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.coded import checked_target
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import solve_task
 from softsurv.exact.tasks import squared_error
 
 FloatArray = NDArray[np.float64]
+
+LARGEST = 1e140
+"""Distance of a target from the mean, at most: sums of squares must stay finite."""
 
 
 class OptimalRegressionTree(RegressorMixin, SeparableTree):
@@ -70,6 +74,11 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree):
         weight = training.rows.weight
         centre = float(np.average(values, weights=weight))
         centred = values - centre
+        farthest = values[np.abs(centred).argmax()]
+        if abs(farthest - centre) > LARGEST:
+            raise InvalidSurvivalDataError(
+                f"y must lie within {LARGEST:g} of its mean, got {farthest:g}: squares are summed; take another unit"
+            )
         limits = self._limits()
         solved = solve_task(
             squared_error.TASK,

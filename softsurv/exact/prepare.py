@@ -158,9 +158,9 @@ def _floor(task: Task, bounds: Bounds, stats: FloatArray, offset: FloatArray, gr
 
 
 def _tolerance(task: Task, whole: FloatArray, offset: FloatArray) -> float:
-    """Objectives closer than this are the same."""
+    """Objectives closer than this are the same; in the objective's own units, however small."""
     total = abs(float(task.costs(whole.sum(axis=0, keepdims=True))[0]))
-    return RELATIVE_TOLERANCE * max(1.0, total, abs(math.fsum(offset)))
+    return RELATIVE_TOLERANCE * (max(total, abs(math.fsum(offset))) or 1.0)
 
 
 def _with_base_case(task: Task, bounds: Bounds, units: Units | None) -> Task:
