@@ -100,7 +100,7 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
 
     They are equal, or have two codes and are swapped.
     """
-    column = np.ascontiguousarray(codes.T, dtype=np.int32)
+    column = np.array(codes.T, dtype=np.int32, order="C")  # a copy: the codes stay as they are
     two = np.asarray((column <= 1).all(axis=1))
     column[two] ^= column[two, :1]  # of swapped columns both begin with 0
     seen: dict[tuple[int, bool, bytes], int] = {}

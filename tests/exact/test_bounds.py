@@ -49,3 +49,19 @@ def test_similar_support_between_sides_with_different_limits():
     """Five leaves are shared as two and three: what two leaves cost at least says nothing of three."""
     solve = fuzz_exact.TARGETS["labels"](np.random.default_rng(6711))
     assert solve(Bounds()) == pytest.approx(15.0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_the_arguments_stay_as_they_are(order, n_features):
+    rng = np.random.default_rng(0)
+    codes = np.array(rng.integers(0, 2, (9, n_features)), np.int32, order=order)
+    codes[0] = 1  # features with two codes are compared with those that have them swapped
+    costs = np.array(rng.random((9, 2)), order=order)
+    given = codes.copy(), costs.copy()
+    search = Search(label_costs.TASK, codes, np.full(n_features, 2), np.zeros(n_features, bool), costs)
+    tree = search.solve(2).tree
+    assert (codes == given[0]).all()
+    assert (costs == given[1]).all()
+    if n_features == 1 and tree.n_leaves == 2:
+        np.testing.assert_allclose(tree.sums[tree.left[0]], costs[codes[:, 0] <= tree.code[0]].sum(axis=0))

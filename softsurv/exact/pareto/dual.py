@@ -144,6 +144,7 @@ def maximise_dual(search: ParetoSearch, state: Constrained, clock: Clock) -> Non
 def _best_multipliers(search: ParetoSearch, seen: FloatArray) -> tuple[FloatArray, float]:
     """Multipliers (C,) at which the least of the lines of the trees seen is highest, and that height."""
     slope = seen @ search.constraint.T - search.limit  # (T, C)
+    slope[(slope > 0) & (slope <= SLACK * (1 + np.abs(search.limit)))] = 0.0  # such a tree meets the constraint
     if _is_interval(search.constraint):
         return _interval_multipliers(slope, seen[:, 0])
     n = slope.shape[1]

@@ -111,7 +111,7 @@ def share_weights(n_groups: int, kind: Fairness, size: FloatArray) -> FloatArray
 def difference_constraint(n_groups: int, size: FloatArray, tolerance: float) -> tuple[FloatArray, FloatArray]:
     """Rows (C, 1 + kept objectives) and limits (C,): no two groups differ by more than the tolerance."""
     if n_groups == 2:
-        limit = tolerance * size[0] * size[1] * (1 + ROUNDING)
+        limit = (tolerance * (1 + ROUNDING) + 1e-12) * size[0] * size[1]
         return np.array([[0.0, 1.0], [0.0, -1.0]]), np.array([limit, limit])
     pairs = [(g, h) for g in range(n_groups) for h in range(n_groups) if g != h]
     rows = np.zeros((len(pairs), 1 + n_groups))

@@ -128,19 +128,22 @@ def optimum(problem, weights, scratch, cache, control, level, depth, low, high, 
         if left + right >= limit:
             continue
         if not left_exact:
-            left = optimum(
-                problem, weights, scratch, cache, control, level + 1, depth - 1, left_low, left_high, limit - right
-            )
+            asked = limit - right
+            left = optimum(problem, weights, scratch, cache, control, level + 1, depth - 1, left_low, left_high, asked)
             remember(scratch, level, scratch.mask[level + 1], left)
-        if left + right < limit and not right_exact:
+            left_exact = left < asked
+        if left_exact and not right_exact:
             descend(problem, scratch, level, split, 1)
+            asked = limit - left
             right = optimum(
-                problem, weights, scratch, cache, control, level + 1, depth - 1, right_low, right_high, limit - left
+                problem, weights, scratch, cache, control, level + 1, depth - 1, right_low, right_high, asked
             )
             remember(scratch, level, scratch.mask[level + 1], right)
+            right_exact = right < asked
         if control[STOP] != 0:
             return best
-        best = min(best, left + right)
+        if left_exact and right_exact:  # of an abandoned side only a bound is known
+            best = min(best, left + right)
     if best < upper:
         keep(cache, control, depth, low, high, best, True)
         return best
