@@ -213,7 +213,11 @@ class Search:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
         with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            return watch.run(lambda: self._solve(module, depth, leaves, n_jobs, watch), tell)
+            solution = watch.run(lambda: self._solve(module, depth, leaves, n_jobs, watch), tell)
+        report = solution.report
+        if progress is not None and report.status == Status.OPTIMAL:
+            progress(1.0, report.lower_bound, report.objective)
+        return solution
 
     def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
         begin = watch.clock.seconds

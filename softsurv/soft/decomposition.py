@@ -84,8 +84,9 @@ def nodec(
             best.status = Status.CONVERGED
             break
         if not bool(keep.all()):
-            trees, routing, leaves, waited = trees[keep], routing[keep], leaves[keep], waited[keep]
-            part = objective.take(trees)
+            moving = torch.nonzero(keep)[:, 0]
+            trees, routing, leaves, waited = trees[moving], routing[moving], leaves[moving], waited[moving]
+            part = part.take(moving)
         balance = balance.decayed(settings.decay)
     return best
 

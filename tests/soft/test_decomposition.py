@@ -167,3 +167,22 @@ def test_work_for_nobody_changes_nothing(tools, monkeypatch):
     blind = nodec(objective, routing, leaves, ONE_SWEEP)
     torch.testing.assert_close(blind.objective, looked.objective)
     torch.testing.assert_close(blind.routing, looked.routing)
+
+
+def test_the_last_group_may_lose_trees_one_by_one(tools):
+    """One group left of several is narrowed tree by tree, as a stack of one group is."""
+    family, seeds = get_family("weibull"), (0, 1, 2)
+    sets = [tools.simulate(n, seed=n) for n in (40, 75)]
+    parts = [make_problem(data, family, n_trees=3) for data in sets]
+    joined = join_problems(parts)
+    routing = torch.cat([random_routing(data.x.numpy(), 2, seeds) for data in sets])
+    leaves = torch.cat([initial_leaves(fit_single_leaf(part), 2, seeds) for part in parts])
+    objective = Objective(joined, 2, tools.penalties_for(joined))
+    sizes = []
+    narrowed = NodecSettings(max_sweeps=12, patience=1, tolerance=1e-3)
+    with pytest.MonkeyPatch.context() as patch:
+        take = Objective.take
+        patch.setattr(Objective, "take", lambda part, trees: sizes.append(len(trees)) or take(part, trees))
+        trained = nodec(objective, routing, leaves, narrowed)
+    torch.testing.assert_close(objective.value(trained.routing, trained.leaves), trained.objective)
+    assert min(sizes) < 3
