@@ -17,11 +17,10 @@ LEAF, UNKNOWN = -1.0, -2.0
 
 
 @shared_kernel
-def store_two(problem, low, high, local, cache):
+def store_two(use_cache, low, high, value, cache):
     """Keep the values that the base case has just found."""
-    if not problem.use_cache:
+    if not use_cache:
         return
-    value = local.value
     reserve = cache.tags.shape[0] >> 3  # places kept for subproblems above the base case, which hold the tree
     insert(cache, low, high, tag_of(2, 0), value[2], value[3], value[4], reserve)
 
@@ -158,9 +157,9 @@ def limits(depth, leaves):
 
 
 @shared_kernel
-def look_up(problem, cache, low, high, depth, leaves, upper):
+def look_up(use_cache, cache, low, high, depth, leaves, upper):
     """What the cache knows: (is it enough, value, choice). A value at or above ``upper`` is a bound and enough."""
-    if not problem.use_cache:
+    if not use_cache:
         return False, -np.inf, UNKNOWN
     if depth == 2:
         at = find(cache, low, high, tag_of(2, 0))
@@ -176,9 +175,9 @@ def look_up(problem, cache, low, high, depth, leaves, upper):
 
 
 @shared_kernel
-def keep(problem, low, high, depth, leaves, best, choice, cache):
+def keep(use_cache, low, high, depth, leaves, best, choice, cache):
     """Keep an optimum with its first split, or a lower bound where no solution was found below the upper bound."""
-    if not problem.use_cache:
+    if not use_cache:
         return
     tag = tag_of(depth, leaves)
     at = find(cache, low, high, tag)

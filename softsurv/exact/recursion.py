@@ -157,7 +157,7 @@ def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
     solve_two(problem, rows, n, local)
     local.packed.wanted[0] = 0
     if shared.control[STOP] == 0:
-        store_two(problem, low, high, local, cache)
+        store_two(problem.use_cache, low, high, local.value, cache)
         if branching:
             open_contexts(problem.tolls, level, nodes)
         rank_splits(problem, level, nodes, local, local.total[problem.tolls.column] if branching else 0.0)
@@ -180,7 +180,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         more_low, more_high = context_of(problem.tolls, nodes.due[level])
         own_low, own_high = low + more_low, high + more_high
         set_prices(problem.tolls, nodes.due[level], local)
-    found, value, choice = look_up(problem, cache, own_low, own_high, depth, leaves, upper)
+    found, value, choice = look_up(problem.use_cache, cache, own_low, own_high, depth, leaves, upper)
     if found and level > 0:
         nodes.choice[level] = choice
         return value
@@ -189,7 +189,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         shared.control[CALLS] += 1
         solve_two(problem, rows, n, local)
         if shared.control[STOP] == 0:
-            store_two(problem, own_low, own_high, local, cache)
+            store_two(problem.use_cache, own_low, own_high, local.value, cache)
         return local.value[leaves]
     if has_lanes and depth == 3 and problem.use_lanes:
         if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
@@ -201,7 +201,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             announce(shared, best, choice, np.int64(0), tolerance)
             show_bounds(shared, nodes.bound[0], local)
         elif shared.control[STOP] == 0:
-            keep(problem, low, high, depth, leaves, best, choice, cache)
+            keep(problem.use_cache, low, high, depth, leaves, best, choice, cache)
         nodes.choice[level] = choice
         return best
     open_node(problem, rows, n, own_low, own_high, level, nodes, local, cache, shared)
@@ -256,13 +256,14 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             if branching:
                 more_low, more_high = nodes.context[level, test, 0], nodes.context[level, test, 1]
             left_known, value, _ = look_up(
-                problem, cache, left_low + more_low, left_high + more_high, left_depth, left_most, np.inf
+                problem.use_cache, cache, left_low + more_low, left_high + more_high, left_depth, left_most, np.inf
             )
             left = max(left, value)
             right_known, value, _ = look_up(
-                problem, cache, right_low + more_low, right_high + more_high, right_depth, right_most, np.inf
+                problem.use_cache, cache, right_low + more_low, right_high + more_high, right_depth, right_most, np.inf
             )
             right = max(right, value)
+            abandoned = False
             if not (left_known and right_known) and left + right < limit:
                 n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
                 nodes.choice[level + 1] = LEAF
@@ -272,32 +273,38 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                     side = turned ^ nodes.harder[level, split]
                     if left + right >= limit or nodes.choice[level + 1] == UNKNOWN:
                         break
-                    if side == 0 and not left_known:
-                        left = solve(
-                            problem, here[:n_left], n_left, left_low, left_high, left_depth, left_most,
-                            limit - right, level + 1, nodes, local, lanes, cache, shared,
+                    if left_known if side == 0 else right_known:
+                        continue
+                    begin, end, part_low, part_high, part_depth, part_most, other = (
+                        np.int64(0), n_left, left_low, left_high, left_depth, left_most, right,
+                    )  # fmt: skip
+                    if side == 1:
+                        begin, end, part_low, part_high, part_depth, part_most, other = (
+                            n_left, n, right_low, right_high, right_depth, right_most, left,
                         )  # fmt: skip
-                    elif side == 1 and not right_known:
-                        right = solve(
-                            problem, here[n_left:n], n - n_left, right_low, right_high, right_depth, right_most,
-                            limit - left, level + 1, nodes, local, lanes, cache, shared,
-                        )  # fmt: skip
+                    # one call, not two: its hundreds of arguments are slow to compile
+                    value = solve(
+                        problem, here[begin:end], end - begin, part_low, part_high, part_depth, part_most,
+                        limit - other, level + 1, nodes, local, lanes, cache, shared,
+                    )  # fmt: skip
+                    if side == 0:
+                        left = value
+                    else:
+                        right = value
                     if shared.control[STOP] != 0:
                         if level == 0:
                             announce(shared, best, choice, rank, tolerance)
                         return best
                 if problem.use_similar:
                     raise_similar(level, bound, split, left, right, left_most, right_most, n_splits, nodes)
-                if nodes.choice[level + 1] == UNKNOWN:
-                    # the side costs at least what was left for it; rounding must not make this look like less
-                    raise_bounds(problem, bound, floor, split, left, right)
-                    continue
+                # an abandoned side costs at least what was left for it; rounding must not make this look like less
+                abandoned = nodes.choice[level + 1] == UNKNOWN
             raise_bounds(problem, bound, floor, split, left, right)
-            if left + right < limit:
+            if left + right < limit and not abandoned:
                 best = left + right + toll
                 choice = np.float64(split) * MAX_LEAVES + left_leaves
                 rank = turn * n_splits + i
     if level > 0:
-        keep(problem, own_low, own_high, depth, leaves, best, choice, cache)
+        keep(problem.use_cache, own_low, own_high, depth, leaves, best, choice, cache)
     nodes.choice[level] = choice
     return best
