@@ -13,6 +13,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from softsurv.exact.ibs.bounds import IbsBounds
 from softsurv.exact.ibs.solve import solve_ibs
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs, relative_risk, squared_error
+from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts
 
 Solve = Callable[[Bounds | IbsBounds], float]
@@ -54,21 +56,24 @@ def costs_of_labels(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(0, 5, (n, n_labels)).astype(float) if kind == 3 else rng.random((n, n_labels))
 
 
+def engine(task: Task, data: tuple, limits: tuple[int, int], **settings: Any) -> Solve:
+    """The general search over ``data``: codes, number of codes, kinds, statistics and perhaps an offset."""
+
+    def solve(bounds: Bounds | IbsBounds) -> float:
+        search = Search(task, *data, bounds=bounds, memory_limit=1e6, **settings)
+        return search.solve(*limits).report.objective
+
+    return solve
+
+
 def labels(rng: np.random.Generator) -> Solve:
     """Cost of one label per leaf, sometimes with a least size of a leaf."""
     codes, n_codes, nominal = table(rng)
     statistics, (depth, leaves) = costs_of_labels(rng, len(codes)), limits(rng)
     complexity = float(rng.choice([0.0, 0.4, 1.0]))
     least = int(rng.integers(1, 4)) if rng.random() < 0.3 else 1
-
-    def solve(bounds: Bounds) -> float:
-        search = Search(
-            label_costs.TASK, codes, n_codes, nominal, statistics,
-            complexity=complexity, min_leaf=min(least, len(codes)), bounds=bounds, memory_limit=1e6,
-        )  # fmt: skip
-        return search.solve(depth, leaves).report.objective
-
-    return solve
+    data = (codes, n_codes, nominal, statistics)
+    return engine(label_costs.TASK, data, (depth, leaves), complexity=complexity, min_leaf=min(least, len(codes)))
 
 
 def tests_paid(rng: np.random.Generator) -> Solve:
@@ -81,15 +86,8 @@ def tests_paid(rng: np.random.Generator) -> Solve:
     costs = SplitCosts(full, test_of, rng.integers(1, 3, len(codes)).astype(float), full * rng.random(p),
                        rng.integers(-1, 2, p))  # fmt: skip
     complexity = float(rng.choice([0.0, 0.3]))
-
-    def solve(bounds: Bounds) -> float:
-        search = Search(
-            label_costs.BRANCHING, codes, n_codes, nominal, statistics,
-            split_costs=costs, complexity=complexity, bounds=bounds, memory_limit=1e6,
-        )  # fmt: skip
-        return search.solve(min(depth, 4), leaves).report.objective
-
-    return solve
+    data = (codes, n_codes, nominal, statistics)
+    return engine(label_costs.BRANCHING, data, (depth, leaves), split_costs=costs, complexity=complexity)
 
 
 def regression(rng: np.random.Generator) -> Solve:
@@ -99,15 +97,8 @@ def regression(rng: np.random.Generator) -> Solve:
     y, weight = rng.integers(0, 5, n) * rng.choice([1.0, 0.37]), rng.integers(1, 3, n).astype(float)
     statistics, offset = squared_error.statistics(y, weight), squared_error.offset(y, weight)
     complexity = float(rng.choice([0.0, 0.5]))
-
-    def solve(bounds: Bounds) -> float:
-        search = Search(
-            squared_error.TASK, codes, n_codes, nominal, statistics, offset,
-            complexity=complexity, bounds=bounds, memory_limit=1e6,
-        )  # fmt: skip
-        return search.solve(depth, leaves).report.objective
-
-    return solve
+    data = (codes, n_codes, nominal, statistics, offset)
+    return engine(squared_error.TASK, data, (depth, leaves), complexity=complexity)
 
 
 def risk(rng: np.random.Generator) -> Solve:
@@ -118,15 +109,8 @@ def risk(rng: np.random.Generator) -> Solve:
     hazard = rng.integers(1, 6, n) * rng.choice([0.25, 0.31])
     statistics, offset = np.column_stack([event, hazard]), event * 10.0
     complexity = float(rng.choice([0.0, 0.2]))
-
-    def solve(bounds: Bounds) -> float:
-        search = Search(
-            relative_risk.TASK, codes, n_codes, nominal, statistics, offset,
-            complexity=complexity, bounds=bounds, memory_limit=1e6,
-        )  # fmt: skip
-        return search.solve(depth, leaves).report.objective
-
-    return solve
+    data = (codes, n_codes, nominal, statistics, offset)
+    return engine(relative_risk.TASK, data, (depth, leaves), complexity=complexity)
 
 
 def brier(rng: np.random.Generator) -> Solve:

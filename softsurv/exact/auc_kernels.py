@@ -13,7 +13,7 @@ from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-DIGEST = source_digest(("auc_kernels.py", "pareto/arrays.py", "pareto/kernels.py"))
+DIGEST = source_digest(("auc_kernels.py", "bits.py", "pareto/arrays.py", "pareto/kernels.py"))
 """Part of the names on disk: changes with any file whose code or types end up inside these kernels."""
 
 

@@ -14,6 +14,7 @@ from softsurv.exact.tasks.base import Task
 logger = logging.getLogger("softsurv")
 
 ENGINE = (
+    "bits.py",
     "cache.py",
     "compile.py",
     "depth_three.py",

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softsurv.exact.bits import popcount
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.simd import LANES, popcount, transpose
+from softsurv.exact.simd import LANES, transpose
 
 
 class Units(NamedTuple):

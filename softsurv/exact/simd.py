@@ -198,16 +198,6 @@ def as_numbers(typingctx: Any, number: Any) -> Any:
 
 
 @intrinsic
-def popcount(typingctx: Any, word: Any) -> Any:
-    """Bits set in a word."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
 def transpose(typingctx: Any, block: Any) -> Any:
     """Turn the 64 by 64 bits of block[:64] round: bit j of word i becomes bit i of word j.
 

@@ -160,6 +160,7 @@ def classify(
     taken = _Taken(objective, mass, labels.to(weights))
 
     def function(x: Tensor, trees: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Loss (M,) of the routing weights x (M, S * P) of these trees, and its gradient."""
         part, m, target = taken(trees)
         w = x.view(-1, *weights.shape[1:])
         v = linear(w, part.problem.design)

@@ -103,6 +103,7 @@ def fit_tree(
     leaves = anchor if depth == 0 else start_leaves(objective, routing, anchor, seeds)
 
     def improve(part: slice) -> Trained:
+        """Train the starts of one slab; with an l1 penalty, then thin them out and refit what is named."""
         rows = torch.arange(len(starts), device=machine.device)[part]
         mine = objective.take(rows)
         trained = train(mine, routing[rows], leaves[rows], recipe.training, machine.budget, progress)

@@ -176,6 +176,7 @@ def join_problems(problems: list[Problem]) -> Problem:
     longest = max(p.design.shape[1] for p in problems)
 
     def pad(value: Tensor, axis: int) -> Tensor:
+        """As many rows along the axis as the longest group has; the design gets zeros, others their last row."""
         missing = longest - value.shape[axis]
         if missing == 0:
             return value

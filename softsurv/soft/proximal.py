@@ -62,6 +62,7 @@ def sparse_fit(
         return (threshold * group_norms(r, b, groups)).sum(1)
 
     def shrink(r: Tensor, b: Tensor, step: Tensor) -> Pair:
+        """Proximal step of the penalty: every group's norm falls by step times its threshold, to 0 at least."""
         norms = group_norms(r, b, groups)
         keep = (1 - step[:, None] * threshold / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
         factor = keep[:, groups][:, None]  # (M, 1, P)

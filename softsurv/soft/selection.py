@@ -178,6 +178,7 @@ class _Bench:
         keys = list(product(range(folds), range(len(pairs)), range(len(grid.starts))))
 
         def attempt(part: slice) -> Tensor:
+            """Held-out loss of the candidates of one slab, each trained on its fold."""
             chosen = keys[part]
             fold = torch.tensor([k[0] for k in chosen])
             strength = torch.tensor([pairs[k[1]] for k in chosen]).to(size) / size[fold][:, None]

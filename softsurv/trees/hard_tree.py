@@ -102,6 +102,7 @@ class HardTree:
         right: list[int] = []
 
         def add(branch: Branch | None) -> int:
+            """Append a node and all below it, the left side first; its number."""
             node = len(rules)
             rules.append(None if branch is None else branch.rule)
             left.append(-1)

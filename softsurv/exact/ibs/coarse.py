@@ -8,10 +8,8 @@ the exact cost takes some per row. It comes close when there are many rows, whic
 
 from __future__ import annotations
 
-import numpy as np
-
 from softsurv.exact.ibs.jit import fused_kernel
-from softsurv.exact.ibs.kernels import IPCW, LANES, TINY, count_both, start_leaves
+from softsurv.exact.ibs.kernels import IPCW, LANES, TINY, keep_costs, start_leaves
 from softsurv.exact.ibs.table import BIN_STEP_NS, BIN_WORD_NS, ROW_NS, Packed, Rows, Rules
 
 LEAST_SAVING = 4.0
@@ -37,11 +35,7 @@ def pass_ns(packed: Packed) -> float:
 def least_costs(bits, f, lo, first, total, lanes, inverse_g, dy, state, out, counts):
     """Lower bound of the cost of 4 leaves x LANES splits, whatever the leaves' curves; arguments as `bin_costs`."""
     n_bins, everyone = dy.shape[0], bits.shape[1] - 1
-    both = count_both(bits, f, lo, first)
-    lane_only = np.empty_like(both)
-    for k in range(both.shape[0]):
-        lane_only[k] = lanes[k] - both[k]
-    start_leaves(both, total[2 * n_bins], f, lo, counts, state)
+    both, lane_only = start_leaves(bits, f, lo, first, total[2 * n_bins], lanes, counts, state)
     without = state[8 * LANES :]
     for b in range(n_bins):
         died, left = total[2 * b], total[2 * b + 1]
@@ -49,9 +43,7 @@ def least_costs(bits, f, lo, first, total, lanes, inverse_g, dy, state, out, cou
         segment = slice(2 * b * LANES, 2 * (b + 1) * LANES)
         _bin(state, both[segment], died[f], left[f], inverse_g[b], dy[b])
         _bin(without, lane_only[segment], rest, other, inverse_g[b], dy[b])
-    for leaf in range(4):
-        for j in range(LANES):
-            out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
+    keep_costs(state, out)
 
 
 @fused_kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softsurv.exact.bits import popcount
 from softsurv.exact.ibs import bounds
 from softsurv.exact.ibs.coarse import least_costs
 from softsurv.exact.ibs.jit import array_entry, array_kernel, fused_kernel
@@ -18,7 +19,6 @@ from softsurv.exact.ibs.kernels import (
     LEAST,
     bin_costs,
     ipcw_costs,
-    popcount,
     row_costs,
 )
 from softsurv.exact.ibs.packed import bound_sums, gather_packed, mask_words, packed_counts

@@ -10,7 +10,7 @@ from numba import njit
 from softsurv.exact.jit import NO_WRAPPERS, source_digest
 
 COMPILED = "bounds", "coarse", "depth_two", "jit", "kernels", "packed", "table"
-DIGEST = source_digest(f"ibs/{name}.py" for name in COMPILED)
+DIGEST = source_digest(["bits.py", *(f"ibs/{name}.py" for name in COMPILED)])
 """Changes with any file whose code ends up inside the compiled kernels."""
 
 ARRAYS: dict[str, Any] = {"error_model": "numpy", "nogil": True}

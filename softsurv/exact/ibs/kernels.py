@@ -16,11 +16,9 @@ events of the leaf S is constant, hence P(t) = offset + (1 - S)^2 H(t), and a ce
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
+from softsurv.exact.bits import popcount
 from softsurv.exact.ibs.jit import array_kernel, fused_inlined, fused_kernel
-from softsurv.exact.jit import intrinsic
 
 LANES = 16
 """Splits per pass: enough for the compiler to fill vector registers, few enough for the state to stay in cache."""
@@ -31,16 +29,6 @@ TINY = 1e-300
 KM_ROWS, KM_BINS, IPCW, LEAST = 0, 1, 2, 3
 """Ways to cost a leaf: Kaplan-Meier row by row, Kaplan-Meier by bins of time (bit counts), pointwise minimiser, and
 a bound of all of them by coarse bins of time."""
-
-
-@intrinsic
-def popcount(typingctx, word):
-    """Number of set bits of an unsigned 64-bit word."""
-
-    def codegen(context, builder, signature, args):
-        return builder.zext(builder.ctpop(args[0]), ir.IntType(64))
-
-    return types.int64(types.uint64), codegen
 
 
 @fused_kernel
@@ -146,11 +134,7 @@ def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, c
     out, counts : (4 * LANES,) costs and rows of the leaves
     """
     n_bins, everyone = dh.shape[0], bits.shape[1] - 1
-    both = count_both(bits, f, lo, first)
-    lane_only = np.empty_like(both)
-    for k in range(both.shape[0]):
-        lane_only[k] = lanes[k] - both[k]
-    start_leaves(both, total[2 * n_bins], f, lo, counts, state)
+    both, lane_only = start_leaves(bits, f, lo, first, total[2 * n_bins], lanes, counts, state)
     without = state[8 * LANES :]
     for b in range(n_bins):
         died, left = total[2 * b], total[2 * b + 1]
@@ -162,13 +146,11 @@ def bin_costs(bits, f, lo, first, total, lanes, inverse_g, dh, dy, state, out, c
         else:
             _wait(state, both[segment], left[f], dh[b], dy[b])
             _wait(without, lane_only[segment], other, dh[b], dy[b])
-    for leaf in range(4):
-        for j in range(LANES):
-            out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
+    keep_costs(state, out)
 
 
 @array_kernel
-def count_both(bits, f, lo, first):
+def _count_both(bits, f, lo, first):
     """Rows with split f and with each of LANES others, per segment: (segments * LANES,) float."""
     segments = first.shape[0] - 1
     found = np.zeros(segments * LANES, dtype=np.int64)
@@ -186,8 +168,12 @@ def count_both(bits, f, lo, first):
 
 
 @array_kernel
-def start_leaves(both, total, f, lo, counts, state):
-    """Rows of every leaf; all curves at 1."""
+def start_leaves(bits, f, lo, first, total, lanes, counts, state):
+    """Rows of every leaf, with all curves at 1; rows with both splits and with the lane's alone, per segment."""
+    both = _count_both(bits, f, lo, first)
+    lane_only = np.empty_like(both)
+    for k in range(both.shape[0]):
+        lane_only[k] = lanes[k] - both[k]
     counts[:LANES] = 0.0
     for at in range(0, both.shape[0], LANES):
         for j in range(LANES):
@@ -204,6 +190,15 @@ def start_leaves(both, total, f, lo, counts, state):
             state[(4 * leaf + 1) * LANES + j] = 0.0
             state[(4 * leaf + 2) * LANES + j] = counts[leaf * LANES + j]
             state[(4 * leaf + 3) * LANES + j] = 0.0
+    return both, lane_only
+
+
+@array_kernel
+def keep_costs(state, out):
+    """The costs of all leaves, out of the workspace."""
+    for leaf in range(4):
+        for j in range(LANES):
+            out[leaf * LANES + j] = state[(4 * leaf + 3) * LANES + j]
 
 
 @fused_kernel

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softsurv.exact.bits import popcount
 from softsurv.exact.ibs.jit import array_kernel
-from softsurv.exact.ibs.kernels import LANES, popcount
+from softsurv.exact.ibs.kernels import LANES
 from softsurv.exact.ibs.table import Local, by_lane, take
 
 

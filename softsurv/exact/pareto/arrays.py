@@ -54,7 +54,7 @@ class Scratch(NamedTuple):
     flipped: np.ndarray  # (B,) bool
     member: np.ndarray  # (B,) int64
     row: np.ndarray  # (64 W,) int64
-    tally: np.ndarray  # (B,) uint64
+    tally: np.ndarray  # (B,) int64
     pair: np.ndarray  # (K, B * B)
     single: np.ndarray  # (K, B)
     total: np.ndarray  # (K,)
@@ -132,7 +132,7 @@ def new_scratch(problem: Problem, depth: int, points: int) -> Scratch:
         flipped=np.zeros(wide, np.bool_),
         member=np.zeros(wide, integer),
         row=np.zeros(WORD * w, integer),
-        tally=np.zeros(wide, word),
+        tally=np.zeros(wide, np.int64),
         pair=np.zeros((k, wide * wide)),
         single=np.zeros((k, wide)),
         total=np.zeros(k),

@@ -14,6 +14,7 @@ from softsurv.exact.pareto.task import ParetoTask, general_leaf
 logger = logging.getLogger("softsurv")
 
 ENGINE = (
+    "bits.py",
     "cache.py",
     "jit.py",
     "pareto/arrays.py",

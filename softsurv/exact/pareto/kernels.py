@@ -2,32 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba.core import types
 
-from softsurv.exact.jit import intrinsic, shared_kernel
-
-
-@intrinsic
-def count_ones(typingctx: Any, word: Any) -> Any:
-    """Bits of a word that are 1."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def first_one(typingctx: Any, word: Any) -> Any:
-    """Place of the lowest bit that is 1, of a word that is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return types.uint64(types.uint64), generate
+from softsurv.exact.bits import first_one, popcount
+from softsurv.exact.jit import shared_kernel
 
 
 @shared_kernel
@@ -64,14 +42,14 @@ def load(problem, scratch, level):
         k += 1
     rows = np.int64(0)
     for x in range(n_words):
-        rows += np.int64(count_ones(mask[word[x]]))
+        rows += popcount(mask[word[x]])
     m = np.int64(0)
     for split in range(problem.bits.shape[0]):
         here = np.int64(0)
         for x in range(n_words):
             both = mask[word[x]] & problem.bits[split, word[x]]
             scratch.packed[x, m] = both
-            here += np.int64(count_ones(both))
+            here += popcount(both)
         if 0 < here < rows:
             scratch.active[m] = split
             scratch.flipped[m] = 2 * here > rows
@@ -86,12 +64,12 @@ def count_pairs(problem, scratch, level, pairs):
     m, packed, count = scratch.size[0], scratch.packed, scratch.tally
     for k in range(problem.stats.shape[1]):
         start, end = scratch.type_start[k], scratch.type_start[k + 1]
-        total = np.uint64(0)
+        total = np.int64(0)
         count[:m] = 0
         for x in range(start, end):
-            total += count_ones(scratch.mask[level, scratch.word[x]])
+            total += popcount(scratch.mask[level, scratch.word[x]])
             for a in range(m):
-                count[a] += count_ones(packed[x, a])
+                count[a] += popcount(packed[x, a])
         scratch.total[k] = total
         for a in range(m):
             scratch.single[k, a] = count[a]
@@ -103,7 +81,7 @@ def count_pairs(problem, scratch, level, pairs):
                 here = packed[x, a]
                 if here != 0:
                     for b in range(a + 1, m):
-                        count[b] += count_ones(here & packed[x, b])
+                        count[b] += popcount(here & packed[x, b])
             for b in range(a + 1, m):
                 scratch.pair[k, a * m + b] = count[b]
 
@@ -228,7 +206,7 @@ def similar_bound(problem, weights, scratch, level, mask, best):
             if rest == 0:
                 continue
             if problem.counted:
-                known -= weights.excess[w * 64] * count_ones(rest)
+                known -= weights.excess[w * 64] * popcount(rest)
             else:
                 while rest != 0:
                     known -= weights.excess[w * 64 + np.int64(first_one(rest))]

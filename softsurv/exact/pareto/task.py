@@ -102,6 +102,7 @@ def general_leaf(leaf_points: Callable[..., Any]) -> tuple[Callable[..., Any], C
 
     @njit(**options)
     def leaf_cost(sums, label, point, weights):
+        """Weighted cost of one label of a leaf whose points are known."""
         total = 0.0
         for d in range(weights.w.shape[0]):
             total += weights.w[d] * point[label, d]
@@ -109,6 +110,7 @@ def general_leaf(leaf_points: Callable[..., Any]) -> tuple[Callable[..., Any], C
 
     @njit(**options)
     def price(problem, weights, scratch, sums, n, work, out):
+        """Least weighted cost over the labels of each of n leaves, whose sums are the columns of `sums`."""
         column, point = scratch.sums[0], scratch.label[0]
         for i in range(n):
             for k in range(column.shape[0]):
