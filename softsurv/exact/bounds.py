@@ -19,8 +19,11 @@ interval (DESIGN 6)
     For thresholds a < b of an ordered feature the left side of a lies within that of b, so
     opt(left of b) >= opt(left of a) + groups between, and likewise on the right. A split whose two bounds add up to the
     incumbent or more is passed over; coarse-to-fine order closes whole intervals between two evaluated thresholds.
-look-ahead (paper `gosdt`, Theorem B.4, one-step)
-    A split has at least two leaves, so it costs at least the equivalent points of S plus 2 c.
+look-ahead (paper `gosdt`, Theorem B.4, taken further)
+    A side of a split that becomes a tree of k leaves or more costs at least its equivalent points plus k c; what it
+    costs with fewer, the base case of the node has already found: with k = 3 from the best single splits of all
+    sides, and below a node of depth three, which has no such base case, with k = 2 from the sides as leaves. The less
+    of the two bounds the side, at any depth.
 similar support (paper `gosdt`, section 4 and appendix; the similarity bound of paper `streed`, Appendix B)
     A row's cost under any label lies between 0 and w(row). The optimal tree of S, taken to S', costs at most w(row)
     more for each row of S' outside S, and the rows of S outside S' that it no longer pays for cost at least 0, so

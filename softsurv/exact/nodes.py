@@ -81,7 +81,8 @@ def rank_splits(problem, level, nodes, local, weight):
         if weight > 0.0:
             mine += weight * local.due[problem.tolls.test_of[problem.feature_of[local.split_code[s]]]]
         score[s], order[s] = mine, local.split_code[s]
-        nodes.harder[level, local.split_code[s]] = 1 if local.stump[1, s] > local.stump[0, s] else 0
+        harder = np.int64(local.stump[1, s] > local.stump[0, s])
+        nodes.harder[level, local.split_code[s]] = harder ^ np.int64(local.flipped[s])
     # heap sort, equal scores in the order of the splits: a sort of numpy would be compiled for seconds
     for begin in range(n_splits // 2 - 1, -1, -1):
         sift(score, order, begin, n_splits)
@@ -125,14 +126,28 @@ def raise_similar(level, bound, split, left, right, left_most, right_most, n_spl
 
 
 @shared_kernel
-def reset_bounds(problem, level, nodes, bound, n_splits):
-    """Lower bounds of both sides of every split before anything is known: equivalent points, one leaf each."""
-    floor, total = nodes.floor[level], nodes.total_floor[level]
-    leaf = problem.complexity if problem.use_look_ahead else 0.0
+def look_ahead(problem, level, nodes, local, value, leaves):
+    """Lower bounds of both sides of every split from ``value`` (2, S), their best costs with fewer ``leaves``.
+
+    A side with that many leaves or more pays for them, and at least its equivalent points.
+    """
+    floor, total, ahead = nodes.floor[level], nodes.total_floor[level], nodes.ahead[level]
+    more = leaves * problem.complexity
+    for s in range(local.size[2]):
+        g, first = local.split_code[s], np.int64(local.flipped[s])
+        ahead[0, g], ahead[1, g] = floor[g], total - floor[g]
+        if problem.use_look_ahead:
+            ahead[0, g] = min(value[first, s], ahead[0, g] + more)
+            ahead[1, g] = min(value[1 - first, s], ahead[1, g] + more)
+
+
+@shared_kernel
+def reset_bounds(level, nodes, bound, n_splits):
+    """Lower bounds of both sides of every split before any of them is solved."""
+    ahead = nodes.ahead[level]
     for s in range(n_splits):
         g = nodes.order[level, s]
-        bound[0, g] = floor[g] + leaf
-        bound[1, g] = total - floor[g] + leaf
+        bound[0, g], bound[1, g] = ahead[0, g], ahead[1, g]
 
 
 @shared_kernel
@@ -154,6 +169,16 @@ def limits(depth, leaves):
     """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
     depth = max(min(depth, leaves - 1), 2)
     return depth, min(leaves, 1 << depth)
+
+
+@shared_kernel
+def division(turn, leaves, most):
+    """How many leaves go left and right at a turn: l/2, l/2 - 1, l/2 + 1, ...; none where a side may not have them."""
+    left = leaves // 2 + (turn + 1) // 2 * (1 - 2 * (turn & 1))
+    right = leaves - left
+    if left < 1 or right < 1 or left > most or right > most:
+        return 0, 0
+    return left, right
 
 
 @shared_kernel

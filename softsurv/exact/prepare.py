@@ -44,6 +44,8 @@ class Prepared:
         Distinct rows that the search looks at; the others change no comparison.
     sums : (U, K)
         Statistics of the distinct rows as given, not rounded; where splits cost something, with their weight behind.
+    offset : float
+        Sum of the offsets.
     cancelled : float
         What every tree costs beyond the search's own objective, offsets apart.
     features : (P',) int
@@ -54,6 +56,7 @@ class Prepared:
     problem: arrays.Problem
     rows: NDArray[np.int32]
     sums: FloatArray
+    offset: float
     cancelled: float
     features: NDArray[np.int64]
 
@@ -64,7 +67,7 @@ def prepare(
     n_codes: NDArray[np.integer],
     nominal: NDArray[np.bool_],
     statistics: FloatArray,
-    offset: FloatArray,
+    offset: FloatArray | None,
     size: FloatArray | None,
     min_leaf: float,
     complexity: float,
@@ -91,6 +94,7 @@ def prepare(
         units = pack_units(columns, group, codes, start, nominal, cancels, task.worst)
     stats = _merged(columns, group, units, cancels, len(first))
     live = _live(stats, cancels)
+    total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
     problem = arrays.Problem(
         gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
         code_start=start,
@@ -105,7 +109,7 @@ def prepare(
         min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
         n_statistics=width,
         use_size=size is not None,
-        tolerance=_tolerance(task, whole[:, :width], offset),
+        tolerance=_tolerance(task, whole[:, :width], total_offset),
         use_interval=bounds.interval and interval_applies(task.superadditive, size is not None),
         use_similar=bool(
             bounds.similar
@@ -122,7 +126,8 @@ def prepare(
         problem,
         np.flatnonzero(live).astype(np.int32),
         np.ascontiguousarray(whole[:, : width + len(paying)]),
-        math.fsum((whole - stats)[:, 0]) if cancels else 0.0,
+        total_offset,
+        math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         features,
     )
 
@@ -150,17 +155,21 @@ def _keys(live: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return keys
 
 
-def _floor(task: Task, bounds: Bounds, stats: FloatArray, offset: FloatArray, group: NDArray[np.intp]) -> FloatArray:
+def _floor(
+    task: Task, bounds: Bounds, stats: FloatArray, offset: FloatArray | None, group: NDArray[np.intp]
+) -> FloatArray:
     """Least that each distinct row costs in any tree, (U,): the equivalent-points bound."""
     if bounds.equivalent_points and task.superadditive:
         return task.costs(stats)
+    if offset is None:
+        return np.zeros(len(stats))
     return arrays.sum_by_group(-offset[:, None], group, len(stats))[:, 0]
 
 
-def _tolerance(task: Task, whole: FloatArray, offset: FloatArray) -> float:
+def _tolerance(task: Task, whole: FloatArray, offset: float) -> float:
     """Objectives closer than this are the same; in the objective's own units, however small."""
     total = abs(float(task.costs(whole.sum(axis=0, keepdims=True))[0]))
-    return RELATIVE_TOLERANCE * (max(total, abs(math.fsum(offset))) or 1.0)
+    return RELATIVE_TOLERANCE * (max(total, abs(offset)) or 1.0)
 
 
 def _with_base_case(task: Task, bounds: Bounds, units: Units | None) -> Task:

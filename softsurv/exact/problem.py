@@ -53,6 +53,7 @@ class Nodes(NamedTuple):
     floor: np.ndarray  # (D, G) equivalent-points bound of the left side
     total_floor: np.ndarray  # (D,)
     choice: np.ndarray  # (D,) split and left leaves that the node chose
+    ahead: np.ndarray  # (D, 2, G) lower bound of either side before any is solved: `nodes.look_ahead`
     bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
     order: np.ndarray  # (D, G) int32 splits in the order they are tried
     harder: np.ndarray  # (D, G) int8 the side that costs more with one more split, solved first: 0 left, 1 right
@@ -241,6 +242,7 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         floor=np.empty((d, g)),
         total_floor=np.empty(d),
         choice=np.zeros(d),
+        ahead=np.empty((d, 2, g)),
         bound=np.empty((d, 2, g)),
         order=np.empty((d, g), np.int32),
         harder=np.zeros((d, g), np.int8),

@@ -25,9 +25,11 @@ from softsurv.exact.nodes import (
     UNKNOWN,
     announce,
     best_division,
+    division,
     keep,
     keep_shared,
     limits,
+    look_ahead,
     look_up,
     open_three,
     raise_bounds,
@@ -99,7 +101,8 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     bound, two, floor = nodes.bound[level], nodes.two, nodes.floor[level]
     for s in range(local.size[2]):
         nodes.order[level, s] = local.split_code[s]
-    reset_bounds(problem, level, nodes, bound, local.size[2])
+    look_ahead(problem, level, nodes, local, local.leaf, 2)
+    reset_bounds(level, nodes, bound, local.size[2])
     tolerance, n_splits, most = problem.tolerance, local.size[2], min(4, leaves - 1)
     best, choice = upper, UNKNOWN
     for k in range(local.total.shape[0]):
@@ -146,6 +149,21 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
 
 
 @inlined
+def share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
+    """Optimum of a subset of depth three, see `solve`: kept in the cache or, at the root, shown to all threads."""
+    if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
+        return upper  # another thread does it all
+    best, choice = solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared)
+    if level == 0:
+        announce(shared, best, choice, np.int64(0), problem.tolerance)
+        show_bounds(shared, nodes.bound[0], local)
+    elif shared.control[STOP] == 0:
+        keep(problem.use_cache, low, high, 3, leaves, best, choice, cache)
+    nodes.choice[level] = choice
+    return best
+
+
+@inlined
 def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
     """What a node above the base case starts from: its best trees of depth two, and its splits in order.
 
@@ -164,6 +182,7 @@ def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
         if problem.use_similar:
             keep_shared(level, nodes, local)
         scan(problem, rows, n, level, nodes)
+        look_ahead(problem, level, nodes, local, local.stump, 3)
 
 
 @entry
@@ -192,18 +211,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             store_two(problem.use_cache, own_low, own_high, local.value, cache)
         return local.value[leaves]
     if has_lanes and depth == 3 and problem.use_lanes:
-        if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
-            return upper  # another thread does it all
-        best, choice = solve_three(
-            problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared
-        )
-        if level == 0:
-            announce(shared, best, choice, np.int64(0), tolerance)
-            show_bounds(shared, nodes.bound[0], local)
-        elif shared.control[STOP] == 0:
-            keep(problem.use_cache, low, high, depth, leaves, best, choice, cache)
-        nodes.choice[level] = choice
-        return best
+        return share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared)
     open_node(problem, rows, n, own_low, own_high, level, nodes, local, cache, shared)
     if shared.control[STOP] != 0:
         return upper
@@ -216,12 +224,9 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         best = local.value[4]
         choice = np.float64(local.split_code[local.root[4]]) * MAX_LEAVES + 2
     key, floor, here = nodes.key[level], nodes.floor[level], nodes.rows[level]
-    child = 1 << (depth - 1)
     for turn in range(leaves):
-        # balanced divisions of the leaves first: l/2, l/2 - 1, l/2 + 1, ...
-        left_leaves = leaves // 2 + ((turn + 1) // 2) * (1 - 2 * (turn & 1))
-        right_leaves = leaves - left_leaves
-        if left_leaves < 1 or right_leaves < 1 or left_leaves > child or right_leaves > child:
+        left_leaves, right_leaves = division(turn, leaves, 1 << (depth - 1))
+        if left_leaves == 0:
             continue
         left_depth, left_most = limits(depth - 1, left_leaves)
         right_depth, right_most = limits(depth - 1, right_leaves)
@@ -229,7 +234,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
         if level == 0:
             bound = shared.bound[turn]
         else:
-            reset_bounds(problem, level, nodes, bound, n_splits)
+            reset_bounds(level, nodes, bound, n_splits)
         i, rank = np.int64(-1), np.int64(-1)
         while True:
             i += 1

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.nodes import UNKNOWN
+from softsurv.exact.kernels import Local
+from softsurv.exact.nodes import UNKNOWN, division
 from softsurv.exact.problem import Problem, Shared
 
 FloatArray = NDArray[np.float64]
@@ -31,8 +32,11 @@ def new_shared(
     )
 
 
-def root_bounds(problem: Problem) -> FloatArray:
-    """Equivalent-points bound of both sides of the root's splits, (2, G)."""
+def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
+    """Bound of both sides of the root's splits, (2, G); ``local`` holds the base case of the root, if it was solved.
+
+    Equivalent points, with as many leaves as the base case leaves open: `nodes.look_ahead`.
+    """
     total = float(problem.floor.sum())
     floor = np.zeros(len(problem.feature_of))
     if problem.floor.any():
@@ -41,8 +45,15 @@ def root_bounds(problem: Problem) -> FloatArray:
         for f in np.flatnonzero(~problem.nominal):
             here = slice(problem.code_start[f], problem.code_start[f + 1])
             floor[here] = floor[here].cumsum()
-    leaf = problem.complexity if problem.use_look_ahead else 0.0
-    return np.stack([floor, total - floor]) + leaf
+    sides = np.stack([floor, total - floor])
+    if problem.use_look_ahead and local is None:
+        sides += problem.complexity
+    elif problem.use_look_ahead and local is not None:
+        n = int(local.size[2])
+        splits, stump = local.split_code[:n], local.stump[:, :n]
+        stump = np.where(local.flipped[:n] == 1, stump[::-1], stump)
+        sides[:, splits] = np.minimum(stump, sides[:, splits] + 3 * problem.complexity)
+    return sides
 
 
 @dataclass(frozen=True)
@@ -93,10 +104,7 @@ class DepthRun:
     def promise(self) -> FloatArray:
         """Lower bound of the best tree with each of the root's splits first, (G,)."""
         leaves = len(self.shared.bound)
-        child = 1 << (self.depth - 1)
-        turns = np.arange(leaves)
-        left = leaves // 2 + (turns + 1) // 2 * (1 - 2 * (turns & 1))  # as `recursion.solve` divides the leaves
-        used = (left >= 1) & (leaves - left >= 1) & (left <= child) & (leaves - left <= child)
+        used = [division.py_func(turn, leaves, 1 << (self.depth - 1)) != (0, 0) for turn in range(leaves)]
         return self.shared.bound[used].sum(axis=1).min(axis=0)
 
     def proven(self) -> float:

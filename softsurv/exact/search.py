@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -138,7 +137,6 @@ class Search:
                 f"{'some' if split_costs is not None else 'none'} for {task.name!r}"
             )
         self.complexity, self.split_costs = complexity, split_costs
-        offset = np.zeros(len(codes)) if offset is None else offset
         ready_made = prepare(
             task,
             codes,
@@ -154,7 +152,7 @@ class Search:
         )
         self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
         self.exact_sums, self.features, self.cancelled = ready_made.sums, ready_made.features, ready_made.cancelled
-        self.constant = math.fsum(offset) + self.cancelled
+        self.constant = ready_made.offset + self.cancelled
         self.cache = new_cache(memory_limit, expected=0.0)
         self.control = np.zeros(8, np.int64)
         self.scratch = [self._new_scratch()]
@@ -228,10 +226,12 @@ class Search:
             module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], idle, everything
         )
         watch.stage(GRACE_SECONDS)
-        found = [_Found(depth, leaves)] if depth <= 2 else [self._shallow(module)]
-        bound = float(self.problem.floor.sum()) + self.complexity
-        if depth > 2:
-            bound = self._deepen(module, found, depth, leaves, n_jobs, watch)
+        if depth <= 2:
+            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.complexity
+        else:
+            found = [self._shallow(module)]
+            sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0][1])
+            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, watch)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
@@ -268,11 +268,22 @@ class Search:
             return _Found(2, 4, LEAF, leaf)
         return _Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value)
 
-    def _deepen(self, module: Any, found: list[_Found], depth: int, leaves: int, n_jobs: int, watch: Watch) -> float:
-        """Run the recursion depth by depth, adding to what is ``found``; a lower bound."""
+    def _deepen(
+        self,
+        module: Any,
+        found: list[_Found],
+        sides: NDArray[np.float64],
+        depth: int,
+        leaves: int,
+        n_jobs: int,
+        watch: Watch,
+    ) -> float:
+        """Run the recursion depth by depth, adding to what is ``found``; a lower bound.
+
+        ``sides`` (2, G) are bounds of both sides of the root's splits.
+        """
         while len(self.scratch) < n_jobs:
             self.scratch.append(self._new_scratch())
-        sides = self._sides
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
             shared = new_shared(self.control, self.order, most, found[-1].value, sides)
@@ -287,10 +298,6 @@ class Search:
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
         return run.proven()
-
-    @cached_property
-    def _sides(self) -> NDArray[np.float64]:
-        return root_bounds(self.problem)
 
     def _details(self) -> dict[str, Any]:
         return {

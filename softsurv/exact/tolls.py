@@ -12,6 +12,7 @@ nodes that nobody pays for (`bounds.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,9 +76,15 @@ class SplitCosts:
             np.array(self.full if self.reduced is None else self.reduced, dtype=float),
             np.full(n, -1, np.int32) if self.group is None else np.array(self.group, np.int32),
             np.array(self.test_of, np.int32)[features],
-            np.random.default_rng(1).integers(0, 2**64, (n, 2), dtype=np.uint64),
+            _words(n),
             column,
         )
+
+
+@cache
+def _words(n: int) -> NDArray[np.uint64]:
+    """Random words of n tests, (n, 2)."""
+    return np.random.default_rng(1).integers(0, 2**64, (n, 2), dtype=np.uint64)
 
 
 def no_tolls(n_features: int) -> Tolls:

@@ -85,9 +85,11 @@ def pack_units(
         return None
     feature_of = np.repeat(np.arange(len(splits)), splits)
     code_of = np.arange(len(feature_of)) - np.repeat(np.cumsum(splits) - splits, splits)
-    value = codes[:, feature_of]
+    value, alone = codes[:, feature_of], nominal[feature_of]
     full = np.zeros((len(codes), max(1, -(-len(feature_of) // WORD)) * WORD), np.bool_)
-    full[:, : len(feature_of)] = np.where(nominal[feature_of], value == code_of, value <= code_of)
+    full[:, : len(feature_of)] = value <= code_of
+    if alone.any():
+        full[:, np.flatnonzero(alone)] = value[:, alone] == code_of[alone]
     bits = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
     return Units(
         kinds,
@@ -107,7 +109,9 @@ def kinds_of(columns: Any) -> tuple[Any, Any] | None:
     while len(left):
         if len(found) == MAX_KINDS:
             return None
-        same = (columns[left] == columns[left[0]]).all(axis=1)
+        same = np.ones(len(left), np.bool_)
+        for column in columns.T:  # few columns: one at a time is faster than `all` over them
+            same &= column[left] == column[left[0]]
         kind[left[same]] = len(found)
         found.append(columns[left[0]])
         left = left[~same]

@@ -51,6 +51,22 @@ def test_similar_support_between_sides_with_different_limits():
     assert solve(Bounds()) == pytest.approx(15.0)
 
 
+def test_dear_leaves_end_the_search_at_its_base_case():
+    """A tree with three leaves on one side costs more than the best of depth two: nothing below the root is opened."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (200, 12)).astype(np.int32)
+    label = codes[:, 0] ^ (rng.random(200) < 0.1)
+    costs = label_costs.misclassification(label, 2)
+    data = label_costs.TASK, codes, np.full(12, 2), np.zeros(12, bool), costs
+    seen = {}
+    for on in (True, False):
+        search = Search(*data, complexity=20.0, bounds=Bounds(look_ahead=on))
+        report = search.solve(4).report
+        seen[on] = report.objective, report.details["base_cases"]
+    assert seen[True][0] == seen[False][0]
+    assert seen[True][1] <= 2 < 20 < seen[False][1]  # once for each of the depths 3 and 4
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_the_arguments_stay_as_they_are(order, n_features):
