@@ -82,6 +82,19 @@ def test_imports_go_down(path):
     assert not faults, "; ".join(faults)
 
 
+ENGINE = [
+    *sorted((ROOT / "exact").glob("*.py")),
+    *(path for path in sorted((ROOT / "exact" / "pareto").glob("*.py")) if path.stem != "survival"),  # that is a task
+]
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.stem)
+def test_the_engine_knows_no_task(path):
+    """A new task is a declaration: the search works on the contract alone."""
+    seen = {name for name, _ in imports(path) if name.startswith("softsurv.exact.tasks")}
+    assert seen <= {"softsurv.exact.tasks.base"}
+
+
 def test_every_part_has_a_layer():
     for path in MODULES:
         here = path.relative_to(ROOT).with_suffix("").parts[0]
