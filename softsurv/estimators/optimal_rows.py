@@ -91,7 +91,8 @@ def with_risk(rows: Rows, root: Branch | None, statistics: FloatArray) -> HardTr
     tree = HardTree.grow(rows.sources, root)
     leaf = rows.leaf_of(tree)
     sums = np.stack([np.bincount(leaf, column, tree.n_leaves) for column in statistics.T], axis=1)
-    return replace(tree, value=relative_risk.relative_risk(sums)[:, None], value_names=("relative risk",))
+    theta = relative_risk.relative_risk(sums, relative_risk.one_subject(rows.weight))
+    return replace(tree, value=theta[:, None], value_names=("relative risk",))
 
 
 def baseline_of(rows: Rows) -> StepFunction:
@@ -104,4 +105,5 @@ def exposure(baseline: StepFunction, rows: Rows) -> FloatArray:
     hazard = baseline(rows.time)
     if rows.entry is not None:
         hazard = hazard - baseline(rows.entry)
-    return relative_risk.baseline_hazard(hazard, round(rows.weight.sum()))
+    subjects = rows.weight.sum() / relative_risk.one_subject(rows.weight)
+    return relative_risk.baseline_hazard(hazard, subjects)

@@ -162,6 +162,19 @@ def test_finer_thresholds_are_never_worse(rows):
     assert objectives[2] <= min(objectives[:2]) + 1e-9
 
 
+@pytest.mark.parametrize(("objective", "leaf"), KINDS)
+def test_the_unit_of_weights_changes_nothing(objective, leaf):
+    """Weights that add up to one are no sign of a sample of one: constants that count subjects count the same ones."""
+    X, y = make_rows(150, seed=3)
+    y["event"][X["x"] < -0.3] = False  # a leaf without events
+    y["event"][np.argsort(y["time"])[:20]] = False  # rows before the first event
+    settings = {"max_depth": 2, "objective": objective, "leaf": leaf}
+    one = OptimalSurvivalTree(**settings).fit(X, y)
+    for unit in (1 / len(y), 40.0):
+        scaled = OptimalSurvivalTree(**settings).fit(X, y, sample_weight=np.full(len(y), unit))
+        assert_allclose(scaled.predict_survival_function(X, TIMES), one.predict_survival_function(X, TIMES), atol=1e-9)
+
+
 @pytest.mark.parametrize("objective", ["relative_risk", "ibs"])
 def test_weights_are_copies(rows, objective):
     X, y = rows

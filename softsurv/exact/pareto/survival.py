@@ -55,14 +55,15 @@ def leaf_points(sums, params, out):
     """(deviance, differences at the first time, at the second, ..., leaves) of a leaf.
 
     ``sums``: ES, HS, and the leaf's share of each group. ``params[0, 0]``: number of groups, number of times, whether
-    leaves are counted, cost per leaf; ``params[0, d, 0]``: Lambda at the time of difference d.
+    leaves are counted, cost per leaf, half of what one subject weighs; ``params[0, d, 0]``: Lambda at the time of
+    difference d.
     """
     groups, times = int(params[0, 0, 0]), int(params[0, 0, 1])
     events, hazard = sums[0], sums[1]
     out[0, 0] = params[0, 0, 3] if hazard > 0.0 else 0.0
     if events > 0.0:
         out[0, 0] -= events * np.log(events / hazard)
-    theta = (events if events > 0.0 else 0.5) / hazard if hazard > 0.0 else 0.0
+    theta = (events if events > 0.0 else params[0, 0, 4]) / hazard if hazard > 0.0 else 0.0
     d = 1
     for _ in range(times):
         survival = np.exp(-theta * params[0, d, 0])
@@ -127,7 +128,7 @@ def fair_survival_search(
     share = np.where(np.arange(n_groups) == group[:, None], (weight / size[group])[:, None], 0.0)
     k, kept = 2 + n_groups, (n_groups - 1) * n_times
     params = np.zeros((1, 1 + kept, k + 1))
-    params[0, 0, [0, 1, 3]] = n_groups, n_times, complexity
+    params[0, 0, [0, 1, 3, 4]] = n_groups, n_times, complexity, 0.5 * relative_risk.one_subject(weight)
     params[0, 1:, 0] = np.repeat(hazard_at, n_groups - 1)
     constraint, limit = _differences(n_groups, n_times, tolerance)
     directions: tuple[bool, ...] = (False, *[True] * kept)

@@ -23,7 +23,16 @@ def leaf_costs(sums, n, out):
 TASK = Task("relative_risk", 2, leaf_costs)
 
 
-def baseline_hazard(baseline: np.ndarray, n: int) -> np.ndarray:
+def one_subject(weight: np.ndarray) -> float:
+    """What one subject weighs: the smallest weight (N,) above 0.
+
+    The two constants below count subjects. So they are the same for weights w and 10 w, and the same for whole weights
+    as for repeated rows.
+    """
+    return float(weight[weight > 0].min())
+
+
+def baseline_hazard(baseline: np.ndarray, n: float) -> np.ndarray:
     """Nelson-Aalen at the training times (N,), 0 replaced by 1/(n + 1) as the reference implementation does."""
     return np.where(baseline > 0.0, baseline, 1.0 / (n + 1))
 
@@ -41,7 +50,10 @@ def constant(event: np.ndarray, hazard: np.ndarray, weight: np.ndarray | None = 
     return float(-(w[observed] * np.log(hazard[observed])).sum())
 
 
-def relative_risk(sums: np.ndarray) -> np.ndarray:
-    """theta of each leaf (L,) from its sums (L, 2): ES / HS, or 1 / (2 HS) without events (eq. 7; Appendix A)."""
+def relative_risk(sums: np.ndarray, one: float = 1.0) -> np.ndarray:
+    """theta of each leaf (L,) from its sums (L, 2): ES / HS, or without events 1 / (2 HS) (eq. 7; Appendix A).
+
+    ``one`` is what `one_subject` weighs: half of it stands in for the events.
+    """
     events, hazard = sums[:, 0], sums[:, 1]
-    return np.where(events > 0, events, 0.5) / hazard
+    return np.where(events > 0, events, 0.5 * one) / hazard
