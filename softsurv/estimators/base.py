@@ -24,9 +24,9 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.metrics.concordance import harrell_c
-from softsurv.metrics.evaluate import evaluate_with_censoring
+from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring, warn_of_ignored
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.nonparametric import StepFunction, censoring_survival
+from softsurv.nonparametric import StepFunction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,8 +36,8 @@ FloatArray = NDArray[np.float64]
 MAX_UNIQUE_TIMES = 500
 """Longest default grid: more distinct event times than this are thinned to quantiles."""
 
-N_EXPECTATION = 2000
-"""Points of the trapezoid rule for a restricted mean."""
+N_EXPECTATION, EXPECTATION_DECADES = 2001, 12
+"""Points of Simpson's rule for a restricted mean, and how far below the horizon the first of them lies."""
 
 
 class SurvivalTreeBase(BaseEstimator):
@@ -74,16 +74,13 @@ class SurvivalTreeBase(BaseEstimator):
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
         data = survival_data(X, y, **columns)
         data.require_events()
-        time, event = data.time.numpy(), data.event.numpy()
-        weight = None if data.weight is None else data.weight.numpy()
-        entry = None if data.entry is None else data.entry.numpy()
         self.n_features_in_ = data.X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
-        self.censoring_ = censoring_survival(time, event, weight, entry)
-        self.unique_times_ = thin(np.unique(time[event & (time > 0)]), MAX_UNIQUE_TIMES)
-        self.horizon_ = float(time.max())
+        self.censoring_ = training_censoring(data)
+        self.unique_times_ = default_grid(*times_known(data))
+        self.horizon_ = float(data.time.max())
         return data
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -104,7 +101,7 @@ class SurvivalTreeBase(BaseEstimator):
 
         Notes
         -----
-        The mean of log H over the deciles of the training event times, so that curves may cross and survival
+        The mean of log H over the deciles of ``unique_times_``, the distinct training event times, so that curves may cross and survival
         near 0 or 1 still ranks.
         """
         check_is_fitted(self, "censoring_")
@@ -139,14 +136,37 @@ class SurvivalTreeBase(BaseEstimator):
             return self._curves(self._grid(times), self._checked(X, how), return_array, np.exp)
 
     def predict_hazard_function(self, X: Any, times: ArrayLike | None = None, **how: Any) -> FloatArray:
-        """Hazard of each row at each time, per unit of time, (n, T); times > 0."""
+        """Hazard of each row at each time, per unit of time, (n, T).
+
+        Raises
+        ------
+        InvalidTimesError
+            If ``times``, ``unique_times_`` by default, are not finite and > 0.
+        """
         grid = self._grid(times)
         if grid.min() <= 0:
             raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
         return self._hazard(self._prepare(X, **how), grid)
 
     def predict_quantile(self, X: Any, probability: float = 0.5, **how: Any) -> FloatArray:
-        """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does."""
+        """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does.
+
+        Parameters
+        ----------
+        X : table of n rows
+        probability : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray (n,)
+            In the unit of the training times.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the probability is not between 0 and 1.
+        """
         check_is_fitted(self, "censoring_")
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
@@ -164,29 +184,46 @@ class SurvivalTreeBase(BaseEstimator):
         X : table of n rows
         horizon : float, optional
             In the unit of the training times; the largest training time by default.
+
+        Raises
+        ------
+        InvalidTimesError
+            If the horizon is not finite and > 0.
         """
         check_is_fitted(self, "censoring_")
         end = self.horizon_ if horizon is None else float(horizon)
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
         prepared = self._prepare(X, **how)
-        # quadratic spacing: survival bends most near time 0
-        grid = end * np.linspace(0, 1, N_EXPECTATION) ** 2
-        steps = np.diff(grid)
-        total = np.zeros(len(self._leaf(prepared)))
-        previous: FloatArray | None = None
-        for chunk in np.array_split(np.arange(grid.size), 20):
+        # Simpson's rule in log time, in which survival is smooth on every scale; S = 1 before the first point
+        log_grid = np.linspace(np.log(end) - EXPECTATION_DECADES * np.log(10), np.log(end), N_EXPECTATION)
+        grid = np.exp(log_grid)
+        width = grid * (log_grid[1] - log_grid[0]) / 3 * np.where(np.arange(N_EXPECTATION) % 2, 4, 2)
+        width[[0, -1]] *= 0.5
+        total = np.full(len(self._leaf(prepared)), grid[0])
+        for chunk in np.array_split(np.arange(N_EXPECTATION), 20):
             survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
-            joined = survival if previous is None else np.hstack([previous, survival])
-            width = steps[chunk[0] : chunk[-1]] if previous is None else steps[chunk[0] - 1 : chunk[-1]]
-            total += (0.5 * (joined[:, 1:] + joined[:, :-1])) @ width
-            previous = survival[:, -1:]
+            total += survival @ width[chunk]
         return total
 
     def predict_conditional_survival(
         self, X: Any, after: float, times: ArrayLike | None = None, **how: Any
     ) -> FloatArray:
-        """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it."""
+        """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it.
+
+        Parameters
+        ----------
+        X : table of n rows
+        after : float
+            In the unit of the training times, >= 0.
+        times : array_like (T,), optional
+            ``unique_times_`` by default. Where no row of a leaf survives ``after``, later times have probability 0.
+
+        Raises
+        ------
+        InvalidTimesError
+            If ``after`` or a time is not finite and >= 0.
+        """
         if not 0 <= float(after) < np.inf:
             raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
         grid = self._grid(times)
@@ -194,7 +231,7 @@ class SurvivalTreeBase(BaseEstimator):
         both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
         with np.errstate(over="ignore", invalid="ignore"):
             rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
-        return np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf))
+        return np.where(grid <= float(after), 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
 
     # -- scores --------------------------------------------------------------------------------------------------
     def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:
@@ -205,15 +242,22 @@ class SurvivalTreeBase(BaseEstimator):
         X, y
             As in ``fit``.
         **options
-            ``time``, ``event`` as column names; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as in
-            :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
+            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight`` as in ``fit``; ``times``, ``n_times``,
+            ``scale``, ``tied_event_times`` as in :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come
+            from the training data.
+
+        Warns
+        -----
+        EvaluationWarning
+            With late entry, intervals or weights: concordance compares only rows under observation together, the
+            rest is not corrected for them.
         """
         check_is_fitted(self, "censoring_")
-        names = {k: options.pop(k) for k in ("time", "event") if k in options}
-        data = survival_data(X, y, **names)
-        prepared = self._prepare(data.X)
+        names = {k: options.pop(k) for k in ("time", "event", "entry", "upper") if k in options}
+        data = survival_data(X, y, weight=options.pop("sample_weight", None), **names)
+        curves = self._scored_log_hazard(self._prepare(data.X))
         return evaluate_with_censoring(
-            self.censoring_, data.time.numpy(), data.event.numpy(), self._log_hazard_of(prepared), **options
+            self.censoring_, **outcome(data), log_cumulative_hazard=curves, **options
         )
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -222,12 +266,17 @@ class SurvivalTreeBase(BaseEstimator):
 
         save_model(self, path)
 
-    def score(self, X: Any, y: Any) -> float:
-        """Time-dependent Harrell concordance of held-out rows, so that model selection tools work."""
+    def score(self, X: Any, y: Any = None, *, entry: Any = None) -> float:
+        """Time-dependent Harrell concordance of held-out rows, so that model selection tools work.
+
+        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared.
+        """
         check_is_fitted(self, "censoring_")
-        data = survival_data(X, y)
-        curves = self._log_hazard_of(self._prepare(data.X))
-        return harrell_c(data.time.numpy(), data.event.numpy(), curves)
+        fold = survival_data(X, y, entry=entry)
+        known = outcome(fold)
+        warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"])
+        curves = self._scored_log_hazard(self._prepare(fold.X))
+        return harrell_c(known["time"], known["event"], curves, entry=known["entry"])
 
     # -- looking -------------------------------------------------------------------------------------------------
     def leaf_summary(self, data: Any = None) -> pd.DataFrame:
@@ -254,7 +303,8 @@ class SurvivalTreeBase(BaseEstimator):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # -- inside --------------------------------------------------------------------------------------------------
-    def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
+    def _scored_log_hazard(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
+        """Log H of some rows at observed times, (n, T), as the measures take it."""
         return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
 
     def _checked(self, X: Any, how: dict[str, Any]) -> Any:
@@ -285,6 +335,13 @@ class SurvivalTreeBase(BaseEstimator):
             where = int(np.argmax(bad))
             raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
         return grid
+
+
+def default_grid(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
+    """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`; events at 0 alone give the next time."""
+    positive = time > 0
+    events = time[event & positive]
+    return thin(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)
 
 
 def thin(values: FloatArray, limit: int) -> FloatArray:

@@ -4,7 +4,8 @@
 
 in O(N T) by ``sum_ij (a_i - b_j)^2 = |B| sum a^2 + |A| sum b^2 - 2 sum a sum b``. The paper sums over the
 training times; here the integral is the trapezoid rule on a grid in units of the grid's length. S_i is the
-probability-weighted mixture of the leaves, so that the penalty has a slope over the routing as well.
+probability-weighted mixture of the leaves, so that the penalty has a slope over the routing as well. Sample weights
+weigh the pairs: |A|, |B| and the sums are weighted ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -41,11 +43,11 @@ def trapezoid_weights(times: Tensor) -> Tensor:
 def pairwise_distance(
     survival: Tensor,  # (M, N, T)
     in_group: Tensor,  # (M, N) or (1, N): 1 in the group, 0 outside
-    present: Tensor,  # (M, N) or (1, N): 1 where the row counts
+    weight: Tensor,  # (M, N) or (1, N): what the row counts
     step: Tensor,  # (T,) weights of the integral
 ) -> tuple[Tensor, Tensor]:
-    """Sum over pairs of the integrated squared difference (M,), and its slope over each survival (M, N, T)."""
-    inside, outside = (in_group * present)[..., None], ((1 - in_group) * present)[..., None]
+    """Sum over weighted pairs of the integrated squared difference (M,), and its slope over each survival (M, N, T)."""
+    inside, outside = (in_group * weight)[..., None], ((1 - in_group) * weight)[..., None]
     n_in, n_out = inside.sum(1), outside.sum(1)  # (M, 1)
     a, b = (inside * survival).sum(1), (outside * survival).sum(1)  # (M, T)
     squares_in = (inside * survival.square()).sum(1)
@@ -62,7 +64,7 @@ class GroupFairness:
     Attributes
     ----------
     rho : Tensor (M,)
-        Strength, times the number of pairs: 1 weighs the mean squared distance of a pair like one nat of loss.
+        Strength: 1 weighs the mean squared distance of a pair like one nat of loss.
     in_group : Tensor (G, N)
         1.0 for rows of the sensitive group.
     grid_features : Tensor (G, F, T)
@@ -103,12 +105,12 @@ class GroupFairness:
         hazard, slope, _ = link.cumulative_hazard(offset[..., None] + baseline[:, :, None])
         survival = torch.exp(-hazard)  # (M, L, N, T)
         mixture = (probability[-1][..., None] * survival).sum(1)
-        present = (problem.weight[:, 0] > 0).to(survival)
+        weight = problem.weight[:, 0].to(survival)
         in_group = problem.per_tree(self.in_group)
-        value, by_survival = pairwise_distance(mixture, in_group, present, self.step)
-        n_in = (in_group * present).sum(1)
-        n_out = ((1 - in_group) * present).sum(1)
-        scale = self.rho / (n_in * n_out).clamp(min=1)
+        value, by_survival = pairwise_distance(mixture, in_group, weight, self.step)
+        n_in = (in_group * weight).sum(1)
+        n_out = ((1 - in_group) * weight).sum(1)
+        scale = self.rho / (n_in * n_out).clamp(min=1e-300)
         by_survival = by_survival * scale[:, None, None]
         leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
         costs = subtree_costs(go_left, leaf_cost, depth)
@@ -136,10 +138,13 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
         raise InvalidSurvivalDataError(
             f"fairness compares two groups, got {codes.numel()}; merge them into the sensitive group and the others"
         )
-    reference = data.time[data.event & (data.time > 0)]
-    if reference.numel() == 0:  # interval censoring alone: no exact time to go by
-        reference = data.time[data.time > 0]
-    times = torch.quantile(reference, torch.linspace(0, 1, n_times).double()).unique()
+    counts = data.event & (data.time > 0)
+    if not counts.any():  # interval censoring alone: no exact time to go by
+        counts = data.time > 0
+    weight = None if data.weight is None else data.weight[counts].numpy()
+    share = np.linspace(0, 1, n_times)
+    quantiles = np.quantile(data.time[counts].numpy(), share, weights=weight, method="inverted_cdf")
+    times = torch.from_numpy(np.unique(quantiles))
     clock = problem.clock.double().cpu()
     features = problem.family.time_features(times.log()[None], clock)
     step = trapezoid_weights(times)

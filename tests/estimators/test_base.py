@@ -85,11 +85,12 @@ def test_quantiles_are_those_of_the_distribution(stub):
 @pytest.mark.parametrize("horizon", [0.5, 10.0, 500.0])
 def test_expectation_is_the_integral_of_survival(stub, horizon):
     expected = [quad(truth(k).sf, 0, horizon, points=[min(20.0, horizon / 2)])[0] for k in range(3)]
-    assert np.allclose(stub.predict_expectation(SCALES, horizon), expected, rtol=1e-4)
+    assert np.allclose(stub.predict_expectation(SCALES, horizon), expected, rtol=1e-8)
 
 
 def test_expectation_reaches_the_mean(stub):
-    assert np.allclose(stub.predict_expectation(SCALES, 400.0), SCALES[:, 0] * gamma(1 + 1 / 1.5), rtol=1e-4)
+    assert np.allclose(stub.predict_expectation(SCALES, 400.0), SCALES[:, 0] * gamma(1 + 1 / 1.5), rtol=1e-8)
+    assert np.allclose(stub.predict_expectation(SCALES, 1e7), SCALES[:, 0] * gamma(1 + 1 / 1.5), rtol=1e-8)
 
 
 def test_expectation_ends_at_the_last_training_time_by_default(stub):

@@ -661,3 +661,12 @@ def test_the_time_limit_counts_from_the_call(rows, monkeypatch):
     OptimalSurvivalTree(max_depth=1, time_limit=None).fit(*rows)
     assert 0 < seen[0] < 5.0
     assert seen[1] == math.inf
+
+
+def test_conditional_survival_where_nobody_is_left(rows):
+    X, y = rows
+    y = y.copy()
+    y["event"] = True
+    tree = OptimalSurvivalTree(max_depth=1, leaf="km").fit(X, y)
+    after = y["time"].max() + 1
+    assert_allclose(tree.predict_conditional_survival(X[:2], after, [0.0, after, after + 1]), [[1, 1, 0]] * 2)

@@ -6,19 +6,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softsurv import SoftSurvivalTree
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards import family_names
 from softsurv.soft.fairness import fairness_of, pairwise_distance, trapezoid_weights
 from softsurv.trees.soft_tree import SoftTree
 
 
-def double_sum(survival, in_group, present, step):
-    """Sum over pairs, as printed (paper `sst`, eq. 3), in O(N^2 T)."""
+def double_sum(survival, in_group, weight, step):
+    """Sum over weighted pairs, as printed (paper `sst`, eq. 3), in O(N^2 T)."""
     total = 0.0
     for i in range(len(survival)):
         for j in range(len(survival)):
-            if in_group[i] and not in_group[j] and present[i] and present[j]:
-                total += ((survival[i] - survival[j]) ** 2 * step).sum()
+            if in_group[i] and not in_group[j]:
+                total += weight[i] * weight[j] * ((survival[i] - survival[j]) ** 2 * step).sum()
     return total
 
 
@@ -28,14 +30,14 @@ def test_distance_is_the_double_sum_over_pairs(seed, n, t):
     rng = np.random.default_rng(seed)
     survival = torch.tensor(rng.random((2, n, t)))
     in_group = torch.tensor(rng.random((2, n)) < 0.5).double()
-    present = torch.tensor(rng.random((2, n)) < 0.8).double()
+    weight = torch.tensor(rng.random((2, n)) * (rng.random((2, n)) < 0.8))
     step = torch.tensor(rng.random(t))
-    value, slope = pairwise_distance(survival, in_group, present, step)
+    value, slope = pairwise_distance(survival, in_group, weight, step)
     for tree in range(2):
-        expected = double_sum(survival[tree], in_group[tree], present[tree], step)
+        expected = double_sum(survival[tree], in_group[tree], weight[tree], step)
         assert float(value[tree]) == pytest.approx(float(expected), abs=1e-10)
     at = survival.clone().requires_grad_(True)
-    (gradient,) = torch.autograd.grad(pairwise_distance(at, in_group, present, step)[0].sum(), at)
+    (gradient,) = torch.autograd.grad(pairwise_distance(at, in_group, weight, step)[0].sum(), at)
     torch.testing.assert_close(slope, gradient)
 
 
@@ -57,7 +59,8 @@ def test_penalty_is_the_mean_distance_of_the_trees_mixture_curves(tools, family)
     routing, leaves = tools.random_parameters(objective)
     fairness = fairness_of(data, objective.problem, rho=3.0, n_times=7)
     value, _, _ = fairness.value_and_gradient(objective, routing, leaves, 0)
-    times = torch.quantile(data.time[data.event], torch.linspace(0, 1, 7).double()).unique()
+    events = data.time[data.event].numpy()
+    times = torch.tensor(np.unique(np.quantile(events, np.linspace(0, 1, 7), method="inverted_cdf")))
     tree = SoftTree(2, 2, objective.problem.family, 2)
     clock = objective.problem.clock.expand(2, -1)
     tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": clock})
@@ -68,6 +71,19 @@ def test_penalty_is_the_mean_distance_of_the_trees_mixture_curves(tools, family)
     for k in range(2):
         total = double_sum(curves[k], group, torch.ones(24), step)
         assert float(value[k]) == pytest.approx(3.0 * float(total) / (12 * 12), rel=1e-9)
+
+
+def test_weights_are_copies(tools):
+    data = grouped(tools, n=60)
+    copies = np.random.default_rng(1).integers(0, 4, data.n)
+    kept = data.take(np.repeat(np.arange(data.n), copies))
+    weighted = SurvivalData(data.X, data.time, data.event, group=data.group, weight=copies)
+    how = {"depth": 0, "leaf": "weibull", "fairness": 5.0, "l2": 0.0}
+    times = [1.0, 4.0]
+    curves = [SoftSurvivalTree(**how).fit(rows).predict_survival_function(data.X, times) for rows in (weighted, kept)]
+    np.testing.assert_allclose(*curves, atol=1e-4)
+    unweighted = SoftSurvivalTree(**how).fit(data).predict_survival_function(data.X, times)
+    assert np.abs(unweighted - curves[1]).max() > 1e-3
 
 
 def test_held_out_rows_do_not_count(tools):
