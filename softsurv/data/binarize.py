@@ -39,7 +39,8 @@ class Binarizer(BaseEstimator):
         An integer: that many quantiles of each number, fewer where values repeat. "all": one cut between any two
         neighbouring training values, so nothing is lost. A list: these cuts for every number. A mapping from column
         to any of these; numbers that it does not name get ten quantiles. A cut is placed midway between two
-        training values, an explicit one where it was put; a value equal to a cut lies below it.
+        training values, rounded to the six digits that are printed where these keep the two apart; an explicit one
+        where it was put. A value equal to a cut lies below it.
     max_levels : int, optional
         Most levels per category; the least frequent ones are merged into one "other" (paper `surtree` takes 10).
     min_share : float
@@ -295,9 +296,15 @@ def _distinct(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 
 
 def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Midway between two values; the lower one where no number lies between."""
+    """Midway between two values, with six digits or as many as keep it between; the lower one where none does."""
     middle = low + 0.5 * (high - low)
-    return np.where(middle < high, middle, low)
+    cut = np.where(middle < high, middle, low)
+    left = np.arange(cut.size)
+    for digits in range(6, 17):
+        short = np.array([float(f"{value:.{digits}g}") for value in cut[left].tolist()])
+        fits = (low[left] <= short) & (short < high[left])
+        cut[left[fits]], left = short[fits], left[~fits]
+    return cut
 
 
 def _plain(value: Any) -> Any:

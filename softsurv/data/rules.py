@@ -72,8 +72,15 @@ def fill(column: pd.Series, source: Source) -> NDArray[Any]:
     return np.where(pd.isna(values), source.fill, values) if source.fill is not None else values
 
 
+def number_text(value: float) -> str:
+    """A number in six digits, or in as many as say exactly what it is: a printed rule is the rule."""
+    short = f"{value:.6g}"
+    exact = float(short) == value and "e+" not in short
+    return short if exact else repr(float(value)).removesuffix(".0")
+
+
 def rule_text(rule: Rule, name: str) -> str:
     """The question in words: ``age <= 45``, ``grade = III`` or ``grade in I, II``."""
     if not rule.levels:
-        return f"{name} <= {rule.threshold:.6g}"
+        return f"{name} <= {number_text(rule.threshold)}"
     return f"{name} = {rule.levels[0]}" if len(rule.levels) == 1 else f"{name} in {', '.join(rule.levels)}"

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.encoding import OutputColumn, Source
+from softsurv.data.rules import number_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import FloatArray, distinguishing
@@ -164,7 +165,9 @@ def _answer(frame: pd.DataFrame, source: Source) -> str:
     value = frame[source.name].iloc[0]
     if pd.isna(value):
         return f"{source.name} is missing and counts as {source.fill}"
-    return f"{source.name} = {value:.4g}" if source.levels is None else f"{source.name} = {value}"
+    if source.levels is None:
+        value = number_text(value) if float(value).is_integer() else f"{value:.6g}"
+    return f"{source.name} = {value}"
 
 
 def _step_line(number: int, step: Step) -> str:

@@ -217,3 +217,21 @@ def test_wrong_data():
         binarizer.codes(RAW.drop(columns="age"))
     with pytest.raises(InvalidSurvivalDataError, match="column 'age' must be numbers"):
         binarizer.codes(RAW.assign(age="old"))
+
+
+@given(st.lists(st.floats(-1e9, 1e9) | st.integers(-(10**12), 10**12).map(float), min_size=2, max_size=30, unique=True))
+@settings(max_examples=100, deadline=None)
+def test_a_printed_rule_is_the_rule(values):
+    """Read back from its text a cut sends every training value where the tree does."""
+    raw = pd.DataFrame({"x": values})
+    binarizer = Binarizer("all").fit(raw)
+    read = [float(name.removeprefix("x <= ")) for name in binarizer.names]
+    assert read == list(binarizer.columns_[0].cuts)
+    left = [sum(value <= cut for value in values) for cut in read]
+    assert left == list(range(1, len(values)))
+
+
+def test_cuts_are_as_short_as_can_be():
+    raw = pd.DataFrame({"a": [1.0, 2.0, 2.5], "b": [1 / 3, 2 / 3, 2 / 3], "day": [20230591, 20230600, 20231231]})
+    names = Binarizer("all").fit(raw).names
+    assert names == ["a <= 1.5", "a <= 2.25", "b <= 0.5", "day <= 20230596", "day <= 20230900"]
