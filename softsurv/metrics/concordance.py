@@ -37,7 +37,7 @@ class PairCounts:
     time : ndarray
         Times of these events.
     comparable : ndarray of int
-        Subjects known to have their event later.
+        Subjects known to have their event later; with late entry those already under observation.
     lower_risk, equal_risk : ndarray of int
         How many of them have lower risk at the event's time (concordant), and how many the same.
     tied_events : ndarray
@@ -84,6 +84,7 @@ def harrell_c(
     tau: float | None = None,
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
+    entry: ArrayLike | None = None,
 ) -> float:
     """Time-dependent form of Harrell's concordance.
 
@@ -107,6 +108,10 @@ def harrell_c(
     tied_censoring : {"ignore", "count"}
         Whether an event and a censoring at one time form a pair. The formula of paper `sst` has
         t_i < t_j and ignores them; scikit-survival and lifelines count them.
+    entry : array_like, shape (N,), optional
+        Late entry, below ``time``: an event is compared only with subjects that were under observation at its
+        time, entry_j < t_i, as ``concordance(Surv(start, stop, event) ~ ...)`` of R does. A risk score then
+        costs O(N E).
 
     Returns
     -------
@@ -136,7 +141,7 @@ def harrell_c(
     >>> harrell_c([1.0, 2.0, 3.0], [True, True, False], [3.0, 1.0, 2.0])
     0.6666666666666666
     """
-    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring)
+    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring, entry)
     return pairs.concordance(1.0 if tau is None else pairs.time < tau)
 
 
@@ -188,12 +193,13 @@ def count_pairs(
     times: ArrayLike | None = None,
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
+    entry: ArrayLike | None = None,
 ) -> PairCounts:
     """Count, for every event, the later subjects by how their risk compares; arguments as in `harrell_c`.
 
     One count serves several weightings, so that a model is evaluated once for Harrell's and Uno's C.
     """
-    time_, event_, _, _ = checked_columns(time, event)
+    time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
     for name, value in (("tied_event_times", tied_event_times), ("tied_censoring", tied_censoring)):
         if value not in ("ignore", "count"):
             raise InvalidParameterError(f"{name} must be 'ignore' or 'count', got {value!r}")
@@ -202,14 +208,21 @@ def count_pairs(
     rows = np.flatnonzero(event_)
     rows = rows[np.argsort(time_[rows], kind="stable")]
     comparable = time_.size - np.searchsorted(np.sort(position), position[rows], side="right")
+    n_missed = np.zeros(time_.size, dtype=np.int64)  # (N,) events before each subject came under observation
+    if entry_ is not None:
+        n_missed = np.searchsorted(time_[rows], entry_, side="right")
+        comparable = comparable - (time_.size - np.searchsorted(np.sort(entry_), time_[rows], side="left"))
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
         _, group, size = np.unique(time_[rows], return_inverse=True, return_counts=True)
         tied_events = (size[group] - 1) / 2.0
     if callable(risk) or np.ndim(risk) == 2:
-        lower, equal = _count_varying(position, rows, _chunks(time_, rows, risk, times))
-    else:
+        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times))
+    elif entry_ is None:
         lower, equal = _count_constant(position, rows, _checked_scores(risk, time_.size))
+    else:
+        chunk = 0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64)
+        lower, equal = _count_varying(position, rows, n_missed, iter([chunk]))
     return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
 
 
@@ -235,6 +248,7 @@ def _count_constant(position: IntArray, rows: IntArray, scores: FloatArray) -> t
 def _count_varying(
     position: IntArray,
     rows: IntArray,
+    n_missed: IntArray,
     chunks: Iterator[tuple[int, FloatArray, IntArray]],
 ) -> tuple[IntArray, IntArray]:
     """Later subjects with lower and with equal risk at every event's time, each (E,)."""
@@ -245,7 +259,7 @@ def _count_varying(
         block = np.ascontiguousarray(block)  # one compiled kernel for every memory layout
         here = slice(start, start + column.size)
         own = block[rows[here], column]
-        compare_block(block, column, own, n_earlier - start, lower[here], equal[here])
+        compare_block(block, column, own, n_missed - start, n_earlier - start, lower[here], equal[here])
     return lower, equal
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.errors import EvaluationWarning
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
-from softsurv.nonparametric import FloatArray, StepFunction, censoring_survival, checked_columns
+from softsurv.nonparametric import BoolArray, FloatArray, StepFunction, censoring_survival, checked_columns
+
+if TYPE_CHECKING:
+    from softsurv.data.survival_data import SurvivalData
 
 
 def evaluate(
@@ -54,6 +59,9 @@ def evaluate_with_censoring(
     event: ArrayLike,
     log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
     *,
+    entry: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     times: ArrayLike | None = None,
     n_times: int = 100,
     scale: Scale = "time",
@@ -70,6 +78,10 @@ def evaluate_with_censoring(
         Test fold.
     log_cumulative_hazard : callable
         Takes times (T,), returns log H (N, T) of the test subjects; -inf and inf are allowed.
+    entry, upper, weight : array_like, shape (N,), optional
+        Late entry, ends of intervals and sample weights of the test fold, as in `SurvivalData`. Concordance
+        compares only subjects under observation together, see `harrell_c`. Nothing else is corrected for
+        them: a warning says what the measures leave out.
     times, n_times
         Grid for cd_auc and ibs, see `evaluation_range`: by default ``n_times`` equally spaced times
         from the smallest test time to the largest below the maximum that G supports.
@@ -96,11 +108,18 @@ def evaluate_with_censoring(
     Warns
     -----
     EvaluationWarning
-        If some of the wanted ``times`` are not attainable.
+        If some of the wanted ``times`` are not attainable, and if the fold has late entry, intervals or
+        unequal weights.
     """
     time_, event_, _, _ = checked_columns(time, event)
+    warn_of_ignored(event_, entry=entry, upper=upper, weight=weight)
     pairs = count_pairs(
-        time_, event_, log_cumulative_hazard, tied_event_times=tied_event_times, tied_censoring=tied_censoring
+        time_,
+        event_,
+        log_cumulative_hazard,
+        tied_event_times=tied_event_times,
+        tied_censoring=tied_censoring,
+        entry=entry,
     )
     harrell = pairs.concordance()  # first: a fold without pairs has no range either
     span = evaluation_range(time_, event_, censoring, times, n_times)
@@ -120,3 +139,54 @@ def evaluate_with_censoring(
         "n_beyond": span.n_beyond,
         "events_beyond": span.events_beyond,
     }
+
+
+def training_censoring(data: SurvivalData) -> StepFunction:
+    """G of a training fold, from `softsurv.nonparametric.censoring_survival`.
+
+    A row whose event lies in an interval was watched up to the interval's end and left by its event there.
+    """
+    fold = outcome(data)
+    return censoring_survival(*times_known(data), fold["weight"], fold["entry"])
+
+
+def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
+    """Time of each row and whether it is that of an event, both (N,); an interval's event is known at its end."""
+    fold = outcome(data)
+    if fold["upper"] is None:
+        return fold["time"], fold["event"]
+    interval = _intervals(fold["event"], fold["upper"])
+    return np.where(interval, fold["upper"], fold["time"]), fold["event"] | interval
+
+
+def outcome(data: SurvivalData) -> dict[str, Any]:
+    """What `evaluate_with_censoring` takes of a fold: time, event, entry, upper and weight, (N,) or None."""
+    columns = {name: getattr(data, name) for name in ("time", "event", "entry", "upper", "weight")}
+    return {name: None if values is None else values.cpu().numpy() for name, values in columns.items()}
+
+
+def warn_of_ignored(
+    event: ArrayLike,
+    *,
+    entry: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    stacklevel: int = 4,
+) -> None:
+    """Say what the measures leave out of a fold with late entry, intervals or unequal weights; all (N,)."""
+    ignored = {
+        "uno_c, cd_auc and ibs are not corrected for late entry; concordance compares only rows under observation "
+        "together": entry is not None and bool((np.asarray(entry) > 0.0).any()),
+        "an event known only to lie in an interval (upper) counts in the measures as censored at the interval's "
+        "lower end": upper is not None and bool(_intervals(event, upper).any()),
+        "the measures ignore sample weights: every row counts once": weight is not None
+        and np.unique(np.asarray(weight)).size > 1,
+    }
+    for sentence, holds in ignored.items():
+        if holds:
+            warnings.warn(sentence, EvaluationWarning, stacklevel=stacklevel)
+
+
+def _intervals(event: ArrayLike, upper: ArrayLike) -> BoolArray:
+    """Rows (N,) whose event lies in an interval."""
+    return np.asarray(~np.asarray(event, dtype=bool) & np.isfinite(np.asarray(upper)))

@@ -7,10 +7,10 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def compare_block(block, column, own, n_earlier, lower, equal):
-    """Add to lower and equal (E,) the comparisons of every subject with the events before it."""
+def compare_block(block, column, own, n_missed, n_earlier, lower, equal):
+    """Add to lower and equal (E,) the comparisons of every subject with the events from its entry to its time."""
     for j in range(block.shape[0]):
-        for e in range(min(n_earlier[j], column.size)):
+        for e in range(max(n_missed[j], 0), min(n_earlier[j], column.size)):
             value = block[j, column[e]]
             lower[e] += value < own[e]
             equal[e] += value == own[e]

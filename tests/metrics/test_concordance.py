@@ -19,12 +19,14 @@ from softsurv.metrics import concordance, count_pairs, harrell_c, uno_c
 from softsurv.nonparametric import censoring_survival
 
 
-def slow_concordance(time, event, log_h, weight, tied_event_times="ignore", tied_censoring="ignore"):
+def slow_concordance(time, event, log_h, weight, tied_event_times="ignore", tied_censoring="ignore", entry=None):
     """The printed formula, pair by pair."""
     concordant = comparable = 0.0
     for i in np.flatnonzero(event):
         risk = log_h(time[i : i + 1])[:, 0]
         for j in range(time.size):
+            if entry is not None and entry[j] >= time[i]:
+                continue
             same = j != i and time[j] == time[i]
             if time[i] < time[j] or (same and not event[j] and tied_censoring == "count"):
                 comparable += weight[i]
@@ -50,6 +52,39 @@ def test_equals_the_formula(fold, seed, ties, tied_event_times, tied_censoring):
     expected = slow_concordance(data.time, data.event, data.log_h, weight, **options)
     found = uno_c(data.time, data.event, data.log_h, censoring, tau=tau, **options)
     assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("tied", ["ignore", "count"])
+def test_late_entry_compares_only_subjects_under_observation_together(fold, seed, ties, tied, monkeypatch):
+    data = fold(seed, ties=ties)
+    rng = np.random.default_rng(seed)
+    entry = (
+        np.floor(rng.uniform(0, 1, data.time.size) * data.time)
+        if ties
+        else rng.uniform(0, 0.99, data.time.size) * data.time
+    )
+    entry[::5] = 0.0
+    ones, options = np.ones(data.time.size), {"tied_event_times": tied, "tied_censoring": tied}
+    expected = slow_concordance(data.time, data.event, data.log_h, ones, **options, entry=entry)
+    assert expected != slow_concordance(data.time, data.event, data.log_h, ones, **options)
+    assert harrell_c(data.time, data.event, data.log_h, **options, entry=entry) == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr(concordance, "CHUNK_ELEMENTS", 7 * data.time.size)
+    assert harrell_c(data.time, data.event, data.log_h, **options, entry=entry) == pytest.approx(expected, abs=1e-12)
+    risk = np.round(data.risk, 1)
+    constant = slow_concordance(data.time, data.event, lambda times: risk[:, None], ones, **options, entry=entry)
+    assert harrell_c(data.time, data.event, risk, **options, entry=entry) == pytest.approx(constant, abs=1e-12)
+    none = harrell_c(data.time, data.event, risk, **options, entry=np.zeros(data.time.size))
+    assert none == harrell_c(data.time, data.event, risk, **options)
+
+
+def test_without_subjects_under_observation_together_there_is_no_pair():
+    time, event = [1.0, 2.0, 3.0], np.ones(3, dtype=bool)
+    with pytest.raises(NoComparablePairsError):
+        harrell_c(time, event, [3.0, 2.0, 1.0], entry=[0.0, 1.0, 2.0])
+    with pytest.raises(InvalidSurvivalDataError, match="entry must be < time"):
+        harrell_c(time, event, [3.0, 2.0, 1.0], entry=[0.0, 2.0, 2.0])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,11 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sksurv.metrics import cumulative_dynamic_auc, integrated_brier_score
 
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics import evaluate, evaluate_with_censoring, evaluation_range, harrell_c, support_end, uno_c
+from softsurv.metrics.evaluate import training_censoring
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import censoring_survival
 
@@ -86,6 +89,38 @@ def test_saturated_predictions_are_evaluated(fold):
     plain = evaluate(data.time, data.event, data.time, data.event, data.log_h)
     for measure in ("harrell_c", "uno_c", "cd_auc"):
         assert result[measure] == plain[measure]
+
+
+def test_what_the_measures_leave_out_is_said(fold):
+    data = fold(22, n=200)
+    common = censoring_survival(data.time, data.event), data.time, data.event, data.log_h
+    plain = evaluate_with_censoring(*common)
+    for silent in ({"entry": np.zeros(200)}, {"weight": np.full(200, 2.0)}, {"upper": np.full(200, np.inf)}):
+        assert evaluate_with_censoring(*common, **silent) == plain
+    with pytest.warns(EvaluationWarning, match="the measures ignore sample weights: every row counts once"):
+        assert evaluate_with_censoring(*common, weight=np.arange(200.0)) == plain
+    upper = np.where(data.event, data.time, data.time + 1.0)
+    with pytest.warns(EvaluationWarning, match=r"lie in an interval \(upper\) counts in the measures as censored"):
+        assert evaluate_with_censoring(*common, upper=upper) == plain
+    with pytest.warns(EvaluationWarning, match="uno_c, cd_auc and ibs are not corrected for late entry; concordance"):
+        late = evaluate_with_censoring(*common, entry=data.time / 2)
+    assert late["harrell_c"] == harrell_c(data.time, data.event, data.log_h, entry=data.time / 2) != plain["harrell_c"]
+    assert late["uno_c"] != plain["uno_c"]
+    assert {k: v for k, v in late.items() if k[-2:] != "_c"} == {k: v for k, v in plain.items() if k[-2:] != "_c"}
+
+
+def test_an_event_in_an_interval_is_no_censoring():
+    """Visits at 1, 2, ...; whoever is censored misses all later visits, so G is one at the visits made by all."""
+    X = pd.DataFrame({"x": np.zeros(6)})
+    time, event = [1.0, 1.0, 2.0, 2.0, 3.0, 4.0], [False, False, False, False, True, False]
+    upper = [2.0, 2.0, np.inf, 3.0, np.inf, np.inf]
+    curve = training_censoring(SurvivalData(X, time, event, upper=upper))
+    # at 2 two of six leave by the event found there and one of the four others is censored
+    np.testing.assert_allclose(curve([1.0, 1.9, 2.0, 3.0, 4.0]), [1.0, 1.0, 0.75, 0.75, 0.0])
+    assert censoring_survival(time, event)(1.0) < 1.0
+    late = SurvivalData(X, time, event, entry=[0.0, 0.0, 0.0, 0.0, 2.5, 0.0], weight=[1.0, 1.0, 2.0, 1.0, 1.0, 1.0])
+    expected = censoring_survival(time, event, late.weight.numpy(), late.entry.numpy())
+    np.testing.assert_array_equal(training_censoring(late).values, expected.values)
 
 
 @pytest.mark.parametrize(("time", "event"), [([1.0, 2.0, 3.0], [0, 0, 0]), ([2.0, 2.0, 2.0], [1, 1, 1])])
