@@ -118,7 +118,7 @@ def scores(tree: OptimalSurvivalTree, train: tuple, test: tuple, everyone: tuple
     survival = tree.predict_survival_function(X, grid)
     return {
         "harrell_c": harrell_c(time, event, tree.predict(X)),
-        "ibs": relative_integrated_brier_score(time, event, survival, grid, censoring, common),
+        "IB": relative_integrated_brier_score(time, event, survival, grid, censoring, common),
     }
 
 
@@ -149,13 +149,13 @@ def real(results: Results, quick: bool, depths: tuple[int, ...]) -> None:
 
 def show_real(results: Results) -> None:
     frame = results.frame("real")
-    wanted = {"n": "first", "harrell_c": "mean", "ibs": "mean", "leaves": "mean", "fold": "count"}
+    wanted = {"n": "first", "harrell_c": "mean", "IB": "mean", "leaves": "mean", "fold": "count"}
     table = frame.groupby(["set", "depth"], sort=False).agg(wanted).round(3).reset_index()
     for at, label in enumerate(("c: CTree", "c: OST", "c: SurTree", "IB: CTree", "IB: OST", "IB: SurTree")):
         table[label] = [PRINTED[name][at] for name in table["set"]]
     print(as_markdown(table.rename(columns={"fold": "folds"})))
     for depth, group in table.groupby("depth"):
-        difference = (group["harrell_c"] - group["c: SurTree"]).mean(), (group["ibs"] - group["IB: SurTree"]).mean()
+        difference = (group["harrell_c"] - group["c: SurTree"]).mean(), (group["IB"] - group["IB: SurTree"]).mean()
         print(f"depth {depth}: mean difference to the printed SurTree: c {difference[0]:+.3f}, IB {difference[1]:+.3f}")
 
 
@@ -173,7 +173,7 @@ def synthetic_data(results: Results, quick: bool) -> None:
                 size = {"leaves": tree.tree_.n_leaves, "status": str(tree.status_), "seconds": seconds}
                 results.add({"part": "synthetic", "n": n, "censoring": share, "seed": seed, **row, **size})
     frame = results.frame("synthetic").groupby(["censoring", "n"])
-    wanted = {"seed": "count", "harrell_c": "mean", "ibs": "mean", "leaves": "mean"}
+    wanted = {"seed": "count", "harrell_c": "mean", "IB": "mean", "leaves": "mean"}
     print(as_markdown(frame.agg(wanted).round(3).reset_index().rename(columns={"seed": "data sets"})))
 
 
