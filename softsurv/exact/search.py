@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,9 @@ MAX_DEPTH = 10
 
 GRACE_SECONDS = 0.25
 """What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
+
+SHORT_WORK = 3e6
+"""Pairs of splits times rows that take a few milliseconds at most."""
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
@@ -211,11 +215,16 @@ class Search:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
         with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            solution = watch.run(lambda: self._solve(module, depth, leaves, n_jobs, watch), tell)
+            work = partial(self._solve, module, depth, leaves, n_jobs, watch)
+            solution = work() if self._is_short(depth) else watch.run(work, tell)
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
             progress(1.0, report.lower_bound, report.objective)
         return solution
+
+    def _is_short(self, depth: int) -> bool:
+        """Whether the base case is all, and over before anybody would look at the clock: then no thread is started."""
+        return depth <= 2 and len(self.problem.feature_of) ** 2 * len(self.rows) < SHORT_WORK
 
     def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
         begin = watch.clock.seconds
