@@ -171,7 +171,7 @@ def test_warnings_are_notes_of_one_line(trial, capsys):
     make_table().assign(months=lambda t: t["months"].where(t.index > 0, 0.0)).to_csv("zero.csv", index=False)
     assert main(["fit", "zero.csv", *OUTCOME, "--drop", "id", "status", *QUICK]) == 0
     assert capsys.readouterr().err == (
-        "softsurv: note: time is 0 in 1 of 80 rows; models floor it at half the smallest positive time\n"
+        "softsurv: note: time is 0 in 1 of 80 rows; soft trees take half the smallest positive time instead\n"
     )
 
 
@@ -261,6 +261,18 @@ def test_evaluate_prints_what_the_model_says(trial, model, capsys):
         assert result[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value), name
     assert main(["evaluate", model, "trial.csv", *OUTCOME]) == 0
     assert f"{expected['harrell_c']:.3f}" in capsys.readouterr().out
+
+
+def test_evaluate_takes_late_entry_and_says_what_it_means(trial, model, capsys):
+    rows = make_table().assign(late=lambda t: 0.9 * t["months"])
+    rows.to_csv("late.csv", index=False)
+    assert main(["evaluate", model, "late.csv", *OUTCOME, "--entry", "late", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err.startswith(
+        "softsurv: note: uno_c, cd_auc and ibs are not corrected for late entry; concordance compares"
+    )
+    expected = load_model(model).score(rows, (rows["died"], rows["months"]), entry=rows["late"])
+    assert json.loads(out)["harrell_c"] == pytest.approx(expected)
 
 
 # -- datasets -------------------------------------------------------------------------------------------------------

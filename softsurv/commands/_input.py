@@ -42,6 +42,12 @@ def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argpa
     return group
 
 
+def add_late_entry(group: argparse._ArgumentGroup) -> None:
+    """The columns of late entry and interval censoring."""
+    group.add_argument("--entry", metavar="COLUMN", help="time at which a row came under observation (late entry)")
+    group.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
+
+
 def read_table(path: str) -> pd.DataFrame:
     """The table of a csv or parquet file."""
     from softsurv.data import frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, read_data
 from softsurv.commands._output import echo, echo_json, measure_note, measure_table
 
 _EPILOG = """\
@@ -15,7 +15,8 @@ example:
 harrell_c and uno_c: share of pairs in which the earlier event had the lower predicted survival.
 cd_auc: the same for events before each time against rows still free of it, averaged over times.
 ibs: mean squared distance between predicted survival and what happened, over the stated range of times.
-Censoring weights come from the training rows.
+Censoring weights come from the training rows. With --entry, harrell_c and uno_c compare rows under observation
+together; a note says what is not corrected for late entry or intervals.
 """
 
 
@@ -29,7 +30,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
-    add_outcome(parser)
+    columns = add_outcome(parser)
+    add_late_entry(columns)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
     return parser

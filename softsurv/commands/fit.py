@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, read_data
 from softsurv.commands._output import data_line, echo, measure_note, measure_table, warn_of_differences
 from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
 from softsurv.errors import InvalidParameterError
@@ -65,8 +65,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     add_table(parser, required=False)
     parser.add_argument("--config", metavar="RUN.JSON", type=Path, help="take what is not given from an earlier run")
     columns = add_outcome(parser, required=False)
-    columns.add_argument("--entry", metavar="COLUMN", help="time at which a row came under observation (late entry)")
-    columns.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
+    add_late_entry(columns)
     columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for --fairness; never a feature")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where the model goes (default: DATA-model)")

@@ -27,7 +27,7 @@ class DatasetInfo:
     name, source, event, unit : str
         Name, origin, meaning of the event, unit of time.
     n, p, events, zero_times : int
-        Rows, raw features, observed events, rows with time 0 (models floor them).
+        Rows, raw features, observed events, rows with time 0 (soft trees floor them).
     paper : (n, p, censoring in percent)
         As printed in paper `sst`, Table 2.
     dropped : str

@@ -37,8 +37,8 @@ class SurvivalData:
         Raw features; may hold categoricals and missing values, but no infinity. Copied. Column names
         become text and must be unique.
     time : (N,) float64
-        Observed time, finite and >= 0, in any unit. Zero is allowed with a `DataWarning`: models floor
-        it at half the smallest positive time.
+        Observed time, finite and >= 0, in any unit. Zero is allowed with a `DataWarning`: soft
+        trees floor it at half the smallest positive time.
     event : (N,) bool
         True where the event was observed at ``time``. Given as bool or 0/1.
     entry : (N,) float64, optional
@@ -118,7 +118,7 @@ class SurvivalData:
 
     @property
     def n_zero_times(self) -> int:
-        """Rows with time 0 that are not left censored: models floor them."""
+        """Rows with time 0 that are not left censored: soft trees floor them."""
         return int(_zero_times(self).sum())
 
     @property
@@ -283,7 +283,7 @@ def _zero_times(data: SurvivalData) -> Tensor:
 def _warn_of_zero_times(data: SurvivalData) -> None:
     if zeros := data.n_zero_times:
         warnings.warn(
-            f"time is 0 in {zeros} of {data.n} rows; models floor it at half the smallest positive time",
+            f"time is 0 in {zeros} of {data.n} rows; soft trees take half the smallest positive time instead",
             DataWarning,
             stacklevel=4,
         )

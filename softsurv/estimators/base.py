@@ -101,8 +101,8 @@ class SurvivalTreeBase(BaseEstimator):
 
         Notes
         -----
-        The mean of log H over the deciles of ``unique_times_``, the distinct training event times, so that curves may cross and survival
-        near 0 or 1 still ranks.
+        The mean of log H over the deciles of ``unique_times_``, the distinct training event times (one that many
+        rows share counts once), so that curves may cross and survival near 0 or 1 still ranks.
         """
         check_is_fitted(self, "censoring_")
         deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
@@ -255,10 +255,8 @@ class SurvivalTreeBase(BaseEstimator):
         check_is_fitted(self, "censoring_")
         names = {k: options.pop(k) for k in ("time", "event", "entry", "upper") if k in options}
         data = survival_data(X, y, weight=options.pop("sample_weight", None), **names)
-        curves = self._scored_log_hazard(self._prepare(data.X))
-        return evaluate_with_censoring(
-            self.censoring_, **outcome(data), log_cumulative_hazard=curves, **options
-        )
+        curves, known = self._log_hazard_of(self._prepare(data.X)), self._outcome(data)
+        return evaluate_with_censoring(self.censoring_, **known, log_cumulative_hazard=curves, **options)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
@@ -273,9 +271,9 @@ class SurvivalTreeBase(BaseEstimator):
         """
         check_is_fitted(self, "censoring_")
         fold = survival_data(X, y, entry=entry)
-        known = outcome(fold)
-        warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"])
-        curves = self._scored_log_hazard(self._prepare(fold.X))
+        known = self._outcome(fold)
+        warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"], stacklevel=3)
+        curves = self._log_hazard_of(self._prepare(fold.X))
         return harrell_c(known["time"], known["event"], curves, entry=known["entry"])
 
     # -- looking -------------------------------------------------------------------------------------------------
@@ -303,8 +301,11 @@ class SurvivalTreeBase(BaseEstimator):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     # -- inside --------------------------------------------------------------------------------------------------
-    def _scored_log_hazard(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
-        """Log H of some rows at observed times, (n, T), as the measures take it."""
+    def _outcome(self, data: SurvivalData) -> dict[str, Any]:
+        """Outcome columns of held-out rows as the measures take them."""
+        return outcome(data)
+
+    def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
         return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
 
     def _checked(self, X: Any, how: dict[str, Any]) -> Any:

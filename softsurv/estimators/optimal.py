@@ -50,7 +50,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     complexity : float
         Cost per leaf, in the unit of the objective.
     thresholds, max_levels, min_share
-        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default; "all" loses nothing.
+        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
+        their weights; "all" loses nothing.
     leaf : {"auto", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf: its relative risk times the baseline, the default of "relative_risk"; Kaplan-Meier, the
         default of "ibs"; or, for "ibs", the non-increasing curve that minimises the leaf's score.

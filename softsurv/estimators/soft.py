@@ -28,10 +28,11 @@ from softsurv.estimators.soft_parameters import (
     settings_of,
 )
 from softsurv.hazards import get_family
+from softsurv.metrics.evaluate import outcome
 from softsurv.results import FitReport
 from softsurv.soft.fit import Machine, Recipe, fit_tree
 from softsurv.soft.parallel import one_core_each
-from softsurv.soft.problem import floor_times
+from softsurv.soft.problem import time_floor
 from softsurv.soft.selection import Candidate, Selection, select
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import LeafTable, leaf_table
@@ -98,7 +99,9 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
     selection_ : DataFrame
         What inner cross-validation tried, best first; empty where nothing was left to choose.
     leaf_table_ : LeafTable
-        Rows, events and Kaplan-Meier curve of each leaf.
+        Rows, events and Kaplan-Meier curve of each leaf, with weights, late entries and intervals.
+    time_floor_ : float
+        What stands for time 0 in training and in scores: half the smallest positive training time.
     preprocessor_ : Preprocessor
 
     References
@@ -149,6 +152,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         check_parameters(self)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         raw = self._read(X, y, event=event, **columns)
+        self.time_floor_ = time_floor(raw.time)
         data = self._encode(raw)
         seed = 0 if self.random_state is None else int(self.random_state)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
@@ -273,30 +277,43 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         if prepared.path != "hbp":
             raise InvalidParameterError('a hazard belongs to one leaf; leave path at "hbp"')
         with torch.no_grad():
-            grid = self._place(torch.as_tensor(times))
+            grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
             return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
 
     def _quantile(self, prepared: _Rows, level: float) -> FloatArray:
         with torch.no_grad():
             return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
 
+    def _outcome(self, data: SurvivalData) -> dict[str, Any]:
+        return outcome(data, self.time_floor_)
+
     def _place(self, value: Tensor) -> Tensor:
         return value.to(self.tree_.leaves)
 
     def log_likelihood(self, X: Any, y: Any = None, **columns: Any) -> FloatArray:
-        """Log-likelihood of each right-censored row in its leaf, per unit of time, (n,).
+        """Log-likelihood of each row in its leaf, per unit of time, times the row's weight, (n,).
 
         Parameters
         ----------
-        X, y, time, event
-            As in ``fit``; times must be > 0, or are read at half the smallest positive one.
+        X, y
+            As in ``fit``, also for late entry and intervals.
+        **columns
+            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight`` as in ``fit``.
+
+        Notes
+        -----
+        log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
+        Events and censorings at time 0 are read at ``time_floor_``.
         """
         check_is_fitted(self, "censoring_")
-        data = survival_data(X, y, **columns)
+        data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
         rows = self._prepare(data.X)
+        left = torch.zeros_like(data.event) if data.upper is None else ~data.event & data.upper.isfinite()
+        time = torch.where((data.time > 0) | left, data.time, self.time_floor_)
         with torch.no_grad():
-            values = self.tree_.log_likelihood(self._place(rows.x), floor_times(data.time), data.event)
-        return values[0].double().cpu().numpy()
+            values = self.tree_.log_likelihood(self._place(rows.x), time, data.event, data.entry, data.upper)
+        weight = 1.0 if data.weight is None else data.weight.numpy()
+        return np.asarray(weight * values[0].double().cpu().numpy())
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def routing_probability(self, X: Any) -> FloatArray:
@@ -369,6 +386,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
             "selection": self.selection_.to_dict("records"),
             "report": self.report_.to_dict(),
             "leaves": leaf_meta,
+            "time_floor": self.time_floor_,
         }
         arrays["spread"] = self.spread_
         return arrays | {f"leaves.{k}": v for k, v in leaf_arrays.items()}, meta
@@ -381,6 +399,8 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         self.tree_ = tree.to(choose_device(self.device))
         self.depth_ = meta["depth"]
         self.spread_ = arrays["spread"]
+        # a model saved without its floor has the training times in the censoring curve
+        self.time_floor_ = meta.get("time_floor", time_floor(torch.as_tensor(self.censoring_.times)))
         self.candidate_ = Candidate(**meta["candidate"])
         encoded = meta["preprocessor"]
         self.preprocessor_ = None if encoded is None else Preprocessor.from_dict(encoded)

@@ -52,11 +52,12 @@ def sparsity_path(
         for fit, held in stratified_folds(data.event.numpy(), n_splits, seed):
             tree = clone(estimator).set_params(l1=float(strength)).fit(data.take(fit))
             test = data.take(held)
+            total = test.n if test.weight is None else float(test.weight.sum())
             folds.append(
                 (
                     np.count_nonzero(tree.feature_importances_),
-                    tree.log_likelihood(test).mean(),
-                    tree.score(test.X, test.y),
+                    tree.log_likelihood(test).sum() / total,
+                    tree.score(test),
                 )
             )
         named, likelihood, concordance = np.array(folds, dtype=float).T

@@ -21,7 +21,7 @@ from softsurv.budget import Budget
 from softsurv.data.chunks import Chunk, Table, fit_preprocessor
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.base import MAX_UNIQUE_TIMES, thin
+from softsurv.estimators.base import default_grid
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import check_parameters, choose_device, settings_of
 from softsurv.hazards import get_family
@@ -133,6 +133,7 @@ def fit_stream(
     tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": axis.clock[None]})
     tree.collapse_empty(torch.from_numpy(witnesses).to(tree.leaves))
     _set_outcomes(model, time, event, weight)
+    model.time_floor_ = axis.floor
     model.preprocessor_, model.tree_ = encoder, tree
     model.report_ = replace(report, details=report.details | {"fingerprint": fingerprint})
     model.candidate_, model.depth_, model.selection_ = settings.candidate, depth, pd.DataFrame()
@@ -261,7 +262,7 @@ def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None
     zeros = int((time == 0).sum())
     if zeros:
         warnings.warn(
-            f"time is 0 in {zeros} of {len(time)} rows; models floor it at half the smallest positive time",
+            f"time is 0 in {zeros} of {len(time)} rows; half the smallest positive time is taken instead",
             DataWarning,
             stacklevel=3,
         )
@@ -300,5 +301,5 @@ def _set_outcomes(
 ) -> None:
     """What an estimator keeps of its training outcomes."""
     model.censoring_ = _thinned(censoring_survival(time, event, weight))
-    model.unique_times_ = thin(np.unique(time[event & (time > 0)]), MAX_UNIQUE_TIMES)
+    model.unique_times_ = default_grid(time, event)
     model.horizon_ = float(time.max())

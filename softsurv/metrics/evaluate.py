@@ -159,10 +159,16 @@ def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     return np.where(interval, fold["upper"], fold["time"]), fold["event"] | interval
 
 
-def outcome(data: SurvivalData) -> dict[str, Any]:
-    """What `evaluate_with_censoring` takes of a fold: time, event, entry, upper and weight, (N,) or None."""
+def outcome(data: SurvivalData, floor: float = 0.0) -> dict[str, Any]:
+    """What `evaluate_with_censoring` takes of a fold: time, event, entry, upper and weight, (N,) or None.
+
+    ``floor`` stands for time 0, or half the smallest positive time of the fold if that is less: the order stays.
+    """
     columns = {name: getattr(data, name) for name in ("time", "event", "entry", "upper", "weight")}
-    return {name: None if values is None else values.cpu().numpy() for name, values in columns.items()}
+    known: dict[str, Any] = {k: None if v is None else v.cpu().numpy() for k, v in columns.items()}
+    time = known["time"]
+    least = min(floor, 0.5 * time[time > 0].min(initial=np.inf))
+    return known | {"time": np.where(time > 0, time, least)}
 
 
 def warn_of_ignored(

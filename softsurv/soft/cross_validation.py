@@ -23,10 +23,10 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
-from softsurv.metrics.evaluate import evaluate_with_censoring
+from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
 from softsurv.metrics.fairness import curve_gap
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.nonparametric import StepFunction, censoring_survival
+from softsurv.nonparametric import StepFunction
 from softsurv.soft.blocks import leaf_step
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.decomposition import Trained
@@ -34,7 +34,7 @@ from softsurv.soft.fairness import fairness_of
 from softsurv.soft.initialise import initial_leaves
 from softsurv.soft.objective import Objective, Penalties
 from softsurv.soft.optimise import Settings
-from softsurv.soft.problem import Problem, join_problems, make_problem
+from softsurv.soft.problem import Problem, join_problems, make_problem, time_floor
 from softsurv.soft.selection import Candidate
 from softsurv.soft.train import TrainSettings, fit_single_leaf, start_routing, train
 from softsurv.trees.soft_tree import SoftTree
@@ -76,8 +76,7 @@ def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: 
 def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool = True) -> Fold:
     """One fold from its training and test rows."""
     train_, test = data.take(rows[0]), data.take(rows[1])
-    weight, entry = (None if v is None else v.numpy() for v in (train_.weight, train_.entry))
-    censoring = censoring_survival(train_.time.numpy(), train_.event.numpy(), weight, entry)
+    censoring = training_censoring(train_)
     if preprocess:
         encoder = Preprocessor().fit(train_.X)
         train_, test = (part.with_features(encoder.transform(part.X)) for part in (train_, test))
@@ -146,7 +145,8 @@ def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
         values[:, times <= 0] = -np.inf
         return values
 
-    result = evaluate_with_censoring(fold.censoring, fold.test.time.numpy(), fold.test.event.numpy(), log_hazard)
+    known = outcome(fold.test, time_floor(fold.train.time))
+    result = evaluate_with_censoring(fold.censoring, **known, log_cumulative_hazard=log_hazard)
     group = fold.test.group
     if group is not None and group.unique().numel() == 2:
         first, last = result["range"]

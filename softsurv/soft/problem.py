@@ -91,10 +91,13 @@ def groups_of(trees: Tensor, size: int) -> Tensor:
 
 def floor_times(time: Tensor) -> Tensor:
     """Times with zeros raised to half the smallest positive time, as log time needs."""
+    return torch.where(time > 0, time, time_floor(time))
+
+
+def time_floor(time: Tensor) -> float:
+    """Half the smallest positive time, which stands for time 0; 1 where all are 0."""
     positive = time[time > 0]
-    if positive.numel() == 0:
-        return torch.ones_like(time)
-    return torch.where(time > 0, time, positive.min() / 2)
+    return float(positive.min()) / 2 if positive.numel() else 1.0
 
 
 def make_problem(

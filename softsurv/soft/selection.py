@@ -23,6 +23,7 @@ from torch import Tensor
 from softsurv.budget import Budget
 from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.objective import Objective, Penalties, no_penalties
 from softsurv.soft.optimise import Settings
@@ -116,10 +117,20 @@ def select(
         Once exhausted, no further candidates are tried; depth 0 always is.
     workers : int
         Threads that train parts of the stack on a CPU.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If fewer than two rows had their event.
     """
     happened = data.event.numpy()
     if data.upper is not None:
         happened = happened | np.isfinite(data.upper.numpy())
+    if happened.sum() < 2:
+        raise InvalidSurvivalDataError(
+            f"event must be True in at least 2 rows to choose depth and penalties by cross-validation, got "
+            f"{int(happened.sum())}; collect more events, or set depth, l2, shrinkage and routing_l2"
+        )
     n_folds = min(grid.n_folds, int(happened.sum()), int((~happened).sum()) or len(happened))
     folds = stratified_folds(happened, max(n_folds, 2), seed)
     masks = torch.zeros(len(folds), data.n, dtype=torch.float64)

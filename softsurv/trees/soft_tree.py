@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
-from softsurv.hazards.likelihood import right_censored_loss
+from softsurv.hazards.likelihood import general_loss
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
 from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves
 
@@ -129,12 +129,36 @@ class SoftTree(nn.Module):
             total = total + probability[..., number : number + 1] * torch.exp(-hazard)
         return total
 
-    def log_likelihood(self, x: Tensor, time: Tensor, event: Tensor) -> Tensor:
-        """Log-likelihood of right-censored rows in their HBP leaf, per unit of time, (M, N); time (N,) > 0."""
-        log_time = time.to(self.leaves).log().expand(self.n_trees, -1)
-        z, log_slope = self._leaf_values(x, log_time)
+    def log_likelihood(
+        self,
+        x: Tensor,  # (N, P)
+        time: Tensor,  # (N,) > 0, but 0 where left-censored
+        event: Tensor,  # (N,) bool
+        entry: Tensor | None = None,  # (N,) 0: none
+        upper: Tensor | None = None,  # (N,) where no event: the interval's end, inf: none
+    ) -> Tensor:  # (M, N)
+        """Log-likelihood of rows in their HBP leaf, per unit of time."""
         happened = event.to(self.leaves)
-        loss, _ = right_censored_loss(self.family.link, z, log_slope, happened)
+        started = time > 0
+        interval = None if upper is None else ~event & upper.isfinite()
+        truncated = None if entry is None else entry > 0
+
+        def values_at(at: Tensor, where: Tensor) -> tuple[Tensor, Tensor]:
+            return self._leaf_values(x, torch.where(where, at, 1.0).to(self.leaves).log().expand(self.n_trees, -1))
+
+        z, log_slope = values_at(time, started)
+        loss, _ = general_loss(
+            self.family.link,
+            z,
+            log_slope,
+            happened,
+            started=started.to(z.device),
+            z_entry=None if entry is None or truncated is None else values_at(entry, truncated)[0],
+            truncated=None if truncated is None else truncated.to(z.device),
+            z_upper=None if upper is None or interval is None else values_at(upper, interval)[0],
+            interval=None if interval is None else interval.to(z.device),
+        )
+        log_time = torch.where(started, time, 1.0).to(self.leaves).log()
         at_leaf = loss.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return -at_leaf - happened * (log_time + self.clock[:, 1:2].log())
 

@@ -7,6 +7,7 @@ import re
 import signal
 import threading
 
+import lifelines
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -17,16 +18,22 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sksurv.metrics import as_concordance_index_ipcw_scorer
+from sksurv.metrics import (
+    as_concordance_index_ipcw_scorer,
+    as_cumulative_dynamic_auc_scorer,
+    as_integrated_brier_score_scorer,
+    integrated_brier_score,
+)
 from sksurv.util import Surv
 
 import softsurv.estimators.soft as soft_module
 from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.budget import Budget
 from softsurv.data.datasets import load_dataset
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.hazards import family_names, get_family
 from softsurv.metrics import harrell_c
+from softsurv.persistence import load_model
 from softsurv.results import Status
 
 FIXED = {"l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}
@@ -238,6 +245,25 @@ def test_cross_validation_scores_are_concordances(rows):
 def test_scorers_of_scikit_survival_carry_over(rows):
     scorer = as_concordance_index_ipcw_scorer(SoftSurvivalTree(**SINGLE)).fit(*rows)
     assert 0.4 < scorer.score(*rows) < 1
+    times = np.quantile(rows[1]["time"], [0.2, 0.5, 0.7])
+    assert 0.4 < as_cumulative_dynamic_auc_scorer(SoftSurvivalTree(**SINGLE), times).fit(*rows).score(*rows) < 1
+
+
+def test_the_brier_scorer_of_scikit_survival_takes_step_functions(rows):
+    """The class and the scorer that README prints."""
+
+    class StepTree(SoftSurvivalTree):
+        def predict_survival_function(self, X):
+            return super().predict_survival_function(X, return_array=False)
+
+    times = np.quantile(rows[1]["time"][rows[1]["event"]], [0.2, 0.5, 0.8])
+    scorer = as_integrated_brier_score_scorer(StepTree(**SINGLE), times).fit(*rows)
+    survival = SoftSurvivalTree(**SINGLE).fit(*rows).predict_survival_function(rows[0], scorer.estimator_.unique_times_)
+    at = np.searchsorted(scorer.estimator_.unique_times_, times, side="right") - 1
+    assert scorer.score(*rows) == pytest.approx(-integrated_brier_score(rows[1], rows[1], survival[:, at], times))
+    tree = SoftSurvivalTree(**SINGLE)
+    scores = cross_val_score(tree, *rows, cv=3, scoring=lambda tree, X, y: -tree.evaluate(X, y)["ibs"])
+    assert np.all((scores < 0) & (scores > -0.25))
 
 
 def test_a_fitted_tree_can_be_sent_to_another_process(trees, rows):
@@ -331,6 +357,69 @@ def test_intervals_speak_where_exact_times_are_unknown(rows):
     narrow[0] = np.inf
     tree = SoftSurvivalTree(**SINGLE).fit(X, (events, y["time"]), upper=narrow)
     assert_allclose(tree.predict_survival_function(X, TIMES), exact.predict_survival_function(X, TIMES), atol=0.02)
+
+
+def test_the_likelihood_is_the_one_trained_on(rows):
+    """Without penalties: minus the objective per row, less the constants that training leaves out (eq. 2)."""
+    X, y = rows
+    rng = np.random.default_rng(3)
+    entry = np.where(rng.random(len(X)) < 0.5, 0.0, 0.8 * y["time"])
+    interval = ~y["event"] & (rng.random(len(X)) < 0.6)
+    upper = np.where(interval, y["time"] + 3, np.inf)
+    weight = rng.uniform(0.5, 2.0, len(X))
+    known = {"entry": entry, "upper": upper, "sample_weight": weight}
+    tree = SoftSurvivalTree(depth=0, l2=0.0, device="cpu").fit(X, y, **known)
+    constants = y["event"] * (np.log(y["time"]) + float(tree.tree_.clock[0, 1].log()))
+    trained = -(weight * constants).sum() - weight.sum() * tree.report_.objective
+    assert tree.log_likelihood(X, y, **known).sum() == pytest.approx(trained, rel=1e-9)
+    data = SurvivalData(X, y["time"], y["event"], entry=entry, upper=upper, weight=weight)
+    assert_allclose(tree.log_likelihood(data), tree.log_likelihood(X, y, **known))
+    survival, late, at_upper = (
+        np.diag(tree.predict_survival_function(X, t)) for t in (y["time"], entry, np.where(interval, upper, 1.0))
+    )
+    hazard = np.diag(tree.predict_hazard_function(X, y["time"]))
+    expected = np.where(
+        y["event"], np.log(hazard * survival), np.log(np.where(interval, survival - at_upper, survival))
+    )
+    assert_allclose(tree.log_likelihood(data), weight * (expected - np.log(late)), atol=1e-9)
+
+
+def test_the_likelihood_is_that_of_lifelines(rows):
+    X, y = rows[0][["x"]], rows[1]
+    entry = np.where(np.arange(len(X)) % 2, 0.0, 0.7 * y["time"])
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.0, device="cpu").fit(X, y, entry=entry)
+    table = X.assign(time=y["time"], event=y["event"], entry=entry)
+    theirs = lifelines.WeibullAFTFitter().fit(table, "time", "event", entry_col="entry")
+    assert tree.log_likelihood(X, y, entry=entry).sum() == pytest.approx(theirs.log_likelihood_, rel=1e-6)
+    lower = np.floor(y["time"] / 4) * 4
+    upper = np.where(y["event"], lower + 4, np.inf)
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.0, device="cpu")
+    lower[~y["event"]] = np.maximum(lower[~y["event"]], 4.0)  # no right-censoring at 0, where lifelines has no floor
+    tree.fit(X, (np.zeros(len(X), bool), lower), upper=upper)
+    table = X.assign(lower=lower, upper=upper)
+    theirs = lifelines.WeibullAFTFitter().fit_interval_censoring(table, "lower", "upper")
+    found = tree.log_likelihood(X, (np.zeros(len(X), bool), lower), upper=upper).sum()
+    assert found == pytest.approx(theirs.log_likelihood_, rel=1e-6)
+
+
+def test_scores_compare_rows_under_observation_together(rows):
+    X, y = rows
+    tree, entry = SoftSurvivalTree(**SINGLE).fit(X, y), 0.9 * y["time"]
+    data = SurvivalData(X, y["time"], y["event"], entry=entry)
+    expected = harrell_c(y["time"], y["event"], tree.predict(X), entry=entry)
+    assert expected != tree.score(X, y)
+    assert tree.score(X, y, entry=entry) == tree.score(data) == pytest.approx(expected)
+    with pytest.warns(EvaluationWarning, match="not corrected for late entry"):
+        result = tree.evaluate(data)
+    with pytest.warns(EvaluationWarning, match="not corrected for late entry"):
+        assert tree.evaluate(X, y, entry=entry) == result
+    assert result["harrell_c"] == tree.score(data)
+    for measure in (tree.score, tree.evaluate):
+        with pytest.warns(EvaluationWarning, match="ignore sample weights") as caught:
+            measure(SurvivalData(X, y["time"], y["event"], weight=np.arange(1.0, 121.0)))
+        assert caught[0].filename == __file__
+        with pytest.warns(EvaluationWarning, match="lie in an interval"):
+            measure(SurvivalData(X, y["time"], y["event"], upper=np.where(y["event"], np.inf, 99.0)))
 
 
 # -- the same again -------------------------------------------------------------------------------------------------
@@ -515,6 +604,56 @@ def test_zero_times_are_floored_and_said(rows):
     with pytest.warns(DataWarning, match="time is 0 in 3 of 120 rows"):
         tree = SoftSurvivalTree(**SINGLE).fit(X, (y["event"], time))
     assert predicts(tree, X)
+
+
+@pytest.mark.filterwarnings("ignore:time is 0")
+def test_zero_times_are_scored_as_trained(rows, tmp_path):
+    X, y = rows
+    time, event = np.floor(y["time"] / 4), y["event"].copy()
+    assert (event & (time == 0)).sum() > 20
+    tree = SoftSurvivalTree(**SINGLE).fit(X, (event, time))
+    floored = np.where(time > 0, time, 0.5)
+    assert tree.time_floor_ == 0.5
+    assert tree.score(X, (event, time)) == tree.score(X, (event, floored))
+    assert tree.evaluate(X, (event, time)) == tree.evaluate(X, (event, floored))
+    earlier = np.where(np.arange(len(X)) == 7, 0.2, time)  # below the floor, yet after the zeros
+    moved = np.where(earlier > 0, earlier, 0.1)
+    assert tree.evaluate(X, (event, earlier)) == tree.evaluate(X, (event, moved))
+    assert_allclose(tree.log_likelihood(X, (event, time)), tree.log_likelihood(X, (event, floored)))
+    few = X.iloc[:1], ([True], [0.0])
+    some = X.iloc[:2], ([True, True], [0.0, 3.0])
+    assert tree.log_likelihood(*some)[0] == tree.log_likelihood(few[0], ([True], [0.5]))[0]
+    tree.save(tmp_path / "model")
+    assert load_model(tmp_path / "model").time_floor_ == 0.5
+    arrays, meta = tree._state()
+    del meta["time_floor"]  # as before floors were saved
+    tree._restore(arrays, meta)
+    assert tree.time_floor_ == 0.5
+
+
+@pytest.mark.filterwarnings("ignore:time is 0")
+def test_an_event_at_zero_alone_still_ranks(rows):
+    X, y = rows
+    event, time = np.arange(len(X)) == 0, y["time"].copy()
+    time[0] = 0.0
+    tree = SoftSurvivalTree(**SINGLE).fit(X, (event, time))
+    assert tree.unique_times_.tolist() == [time[time > 0].min()]
+    assert np.isfinite(tree.predict(X)).all()
+
+
+def test_intervals_alone_still_rank(rows):
+    X, y = rows
+    lower = np.floor(y["time"]) + 1
+    tree = SoftSurvivalTree(**SINGLE).fit(X, (np.zeros(len(X), bool), lower), upper=lower + 1)
+    assert tree.unique_times_.tolist() == np.unique(lower + 1).tolist()
+    assert np.isfinite(tree.predict(X)).all()
+
+
+def test_one_event_cannot_be_cross_validated(rows):
+    with pytest.raises(
+        InvalidSurvivalDataError, match=r"at least 2 rows to choose depth and penalties.*got 1; collect"
+    ):
+        SoftSurvivalTree().fit(rows[0], (np.arange(120) == 5, rows[1]["time"]))
 
 
 def test_a_single_row():

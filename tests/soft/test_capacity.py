@@ -8,11 +8,19 @@ import pytest
 import torch
 
 from softsurv.data.readers import survival_data
-from softsurv.errors import DataWarning
+from softsurv.errors import DataWarning, EvaluationWarning
+from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimise
 from softsurv.soft.capacity import LIVE_TABLES, MEMORY_SHARE, stack_size
-from softsurv.soft.cross_validation import Setting, cross_validate_soft, fit_folds, make_folds, prepare_fold
+from softsurv.soft.cross_validation import (
+    Setting,
+    cross_validate_soft,
+    fit_folds,
+    make_folds,
+    measure_fold,
+    prepare_fold,
+)
 from softsurv.soft.objective import Objective, Penalties
 from softsurv.soft.parallel import MAX_CELLS
 from softsurv.soft.precondition import GramMetric
@@ -107,3 +115,18 @@ def test_raw_data_and_prepared_folds_give_the_same():
     raw = cross_validate_soft(data, SETTING, n_folds=2, seed=3)
     prepared = cross_validate_soft(make_folds(data, 2, 3), SETTING)
     assert raw == prepared
+
+
+@pytest.mark.filterwarnings("ignore:time is 0")
+def test_held_out_zeros_and_intervals_are_measured_as_by_the_estimator():
+    data = some_data(90)
+    time = np.floor(4 * data.time.numpy()) / 4
+    upper = np.where(data.event.numpy() | (np.arange(90) % 2 == 0), np.inf, time + 0.25)
+    raw = survival_data(data.X, time=time, event=data.event, upper=upper)
+    (fold, _) = make_folds(raw, 2, 3, preprocess=False)
+    assert (fold.test.time == 0).sum() > 3
+    model = SoftSurvivalTree(depth=0, l2=1.0, preprocess=False, device="cpu").fit(fold.train)
+    with pytest.warns(EvaluationWarning):
+        expected = model.evaluate(fold.test)
+    with pytest.warns(EvaluationWarning):
+        assert measure_fold(fold, model.tree_) == expected
