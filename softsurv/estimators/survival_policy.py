@@ -154,6 +154,7 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
         curves = chance = None
         if self.method != "ips":
+            self._require_events(codes[event])
             curves = survival_curves(frame, time, event, codes, horizon, self.survival_model, folds)
         if self.method != "direct":
             known = None if propensity is None else self._known(propensity, training)
@@ -168,6 +169,16 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         if len(self.treatments_) < 2:
             raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
         return np.asarray(codes)
+
+    def _require_events(self, seen: NDArray[np.int64]) -> None:
+        """Refuse treatments that no event was observed under: no survival model can be fitted to them."""
+        none = np.bincount(seen, minlength=len(self.treatments_)) == 0
+        if none.any():
+            names = ", ".join(str(name) for name in self.treatments_[none])
+            raise InvalidSurvivalDataError(
+                f"event must be True in at least one row of every treatment, got none for {names}; merge treatments, "
+                'leave its rows out, or take method="ips", which needs no survival model'
+            )
 
     def _known(self, propensity: Any, training: Training) -> FloatArray:
         """Given propensities as (N, K)."""

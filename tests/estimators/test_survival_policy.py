@@ -188,6 +188,8 @@ def test_wrong_arguments_are_met_by_a_remedy():
         fit(frame, (event, time))
     with pytest.raises(InvalidParameterError, match="at least two values"):
         fit(frame, (event, time), treatment=np.zeros(100))
+    with pytest.raises(InvalidSurvivalDataError, match=r"every treatment, got none for drug; merge .*method=\"ips\""):
+        fit(frame, (event & (treatment == 0), time), treatment=np.where(treatment, "drug", "none"))
     with pytest.raises(InvalidSurvivalDataError, match="sum to one"):
         fit(frame, (event, time), treatment=treatment, propensity=[0.5, 0.2])
     with pytest.raises(InvalidParameterError, match="are followed"):
