@@ -173,7 +173,7 @@ class SurvivalData:
         seed : int
             Same seed, same split.
         """
-        train, test = stratified_split(self._failed(), test_size=test_size, seed=seed)
+        train, test = stratified_split(self.failed, test_size=test_size, seed=seed)
         return self.take(train), self.take(test)
 
     def with_features(self, X: pd.DataFrame) -> SurvivalData:
@@ -184,7 +184,7 @@ class SurvivalData:
 
     def require_events(self) -> SurvivalData:
         """Return self, or raise where no row had its event: nothing can be fitted on such data."""
-        if not self._failed().any():
+        if not self.failed.any():
             raise InvalidSurvivalDataError(
                 f"event must be True in at least one row, got none in {self.n} rows; "
                 "check which code marks an observed event"
@@ -220,12 +220,13 @@ class SurvivalData:
             "missing_cells": int(self.X.isna().to_numpy().sum()),
             "duplicate_rows": int(self.X.assign(**{"": time, " ": self.y["event"]}).duplicated().sum()),
             "late_entries": 0 if self.entry is None else int((self.entry > 0).sum()),
-            "interval_censored": int(self._failed().sum()) - self.n_events,
+            "interval_censored": int(self.failed.sum()) - self.n_events,
             "weighted": self.weight is not None,
             "groups": list(self.group_names),
         }
 
-    def _failed(self) -> NDArray[np.bool_]:
+    @property
+    def failed(self) -> NDArray[np.bool_]:
         """Rows (N,) known to have had their event, at a known time or within an interval."""
         failed = self.event if self.upper is None else self.event | self.upper.isfinite()
         return failed.cpu().numpy()

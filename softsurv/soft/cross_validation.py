@@ -31,7 +31,7 @@ from softsurv.soft.blocks import leaf_step
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.decomposition import Trained
 from softsurv.soft.fairness import fairness_of
-from softsurv.soft.initialise import initial_leaves
+from softsurv.soft.initialise import initial_leaves, presumed_outcomes
 from softsurv.soft.objective import Objective, Penalties
 from softsurv.soft.optimise import Settings
 from softsurv.soft.problem import Problem, join_problems, make_problem, time_floor
@@ -228,7 +228,7 @@ def _fold_problem(fold: Fold, family: LeafFamily, columns: int, device: torch.de
 
 def _start_routing(fold: Fold, setting: Setting, columns: int) -> Tensor:  # (starts, B, columns)
     """Routing weights of the fold's starts, zero in the padding."""
-    x, time, event = fold.train.x.numpy(), fold.train.time.numpy(), fold.train.event.numpy()
+    x, (time, event) = fold.train.x.numpy(), presumed_outcomes(fold.train)
     seeds = [setting.seed + k for k in range(len(setting.starts))]
     table = start_routing(setting.starts, x, time, event, setting.candidate.depth, seeds)
     return pad(table, (0, columns - table.shape[-1]))

@@ -14,6 +14,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.fairness import fairness_of
+from softsurv.soft.initialise import presumed_outcomes
 from softsurv.soft.objective import Objective, Penalties
 from softsurv.soft.parallel import map_parts, slabs
 from softsurv.soft.problem import Problem, make_problem
@@ -133,7 +134,7 @@ def _penalties(problem: Problem, recipe: Recipe, groups: Tensor, l1: Tensor, n: 
 
 
 def _routing(starts: tuple[str | np.ndarray, ...], data: SurvivalData, depth: int, seeds: list[int]) -> Tensor:
-    x, time, event = data.x.numpy(), data.time.numpy(), data.event.numpy()
+    x, (time, event) = data.x.numpy(), presumed_outcomes(data)
     if depth == 0:
         return torch.zeros(1, 0, x.shape[1] + 1, dtype=torch.float64)
     tables = [

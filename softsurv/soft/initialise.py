@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.data.survival_data import SurvivalData
 from softsurv.trees.topology import n_branches, n_leaves
 
 KMEANS_REPEATS = 5
@@ -17,6 +18,14 @@ KMEANS_REPEATS = 5
 
 SHARPNESS = 8.0
 """Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
+
+
+def presumed_outcomes(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Time and event of each row (N,) for starts that know exact times only: intervals as events at their middle."""
+    time, failed = data.time.numpy(), data.failed
+    if data.upper is None:
+        return time, failed
+    return np.where(failed & ~data.event.numpy(), 0.5 * (time + data.upper.numpy()), time), failed
 
 
 def random_routing(

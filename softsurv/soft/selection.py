@@ -25,6 +25,7 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.initialise import presumed_outcomes
 from softsurv.soft.objective import Objective, Penalties, no_penalties
 from softsurv.soft.optimise import Settings
 from softsurv.soft.parallel import map_parts, slabs
@@ -210,8 +211,8 @@ class _Bench:
     def _starts(self, fold: int, depth: int) -> Tensor:
         rows = torch.nonzero(self.masks[fold].cpu())[:, 0]
         seeds = [self.seed + 1000 * fold + k for k in range(len(self.grid.starts))]
-        x, time, event = self.data.x.numpy()[rows], self.data.time.numpy()[rows], self.data.event.numpy()[rows]
-        return start_routing(self.grid.starts, x, time, event, depth, seeds)
+        time, event = presumed_outcomes(self.data)
+        return start_routing(self.grid.starts, self.data.x.numpy()[rows], time[rows], event[rows], depth, seeds)
 
     def _held_out(self, fold: Tensor) -> Tensor:
         weight = torch.ones(self.data.n) if self.data.weight is None else self.data.weight

@@ -10,10 +10,12 @@ from sklearn.metrics import davies_bouldin_score
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
+from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.initialise import (
     initial_leaves,
     kmeans_routing,
     logrank_routing,
+    presumed_outcomes,
     random_routing,
     routing_from_labels,
     soft_splits,
@@ -88,6 +90,17 @@ def test_logrank_start_uses_the_rows_with_weight_only(tools):
     weight = (np.arange(200) < 120).astype(float)
     found = logrank_routing(x, time, event, 2, weight)
     np.testing.assert_array_equal(found, logrank_routing(x[:120], time[:120], event[:120], 2))
+
+
+def test_intervals_are_events_at_their_middle(tools):
+    data = tools.simulate(200, 4, 0)
+    time, event = data.time.numpy(), data.event.numpy()
+    upper = np.where(event, np.floor(time) + 1, np.inf)
+    rounded = SurvivalData(data.X, np.where(event, np.floor(time), time), np.zeros(200, bool), upper=upper)
+    presumed, failed = presumed_outcomes(rounded)
+    np.testing.assert_array_equal(failed, event)
+    np.testing.assert_array_equal(presumed, np.where(event, np.floor(time) + 0.5, time))
+    assert logrank_routing(data.x.numpy(), presumed, failed, 2).any()
 
 
 def four_clusters(seed=0):
