@@ -84,7 +84,7 @@ def at_risk_table(
     weight : array_like, shape (N,), optional
         Case weights >= 0; counts are sums of weights.
     entry : array_like, shape (N,), optional
-        Left-truncation times, < ``time``; a subject is at risk on (entry, time].
+        Left-truncation times, < ``time``; a subject is at risk on (entry, time], with 0 from the start.
 
     Returns
     -------
@@ -245,14 +245,17 @@ def quantile(survival: StepFunction, probability: float) -> float:
     Parameters
     ----------
     survival : StepFunction
-        A survival curve, or a limit of its interval: then the quantile's own limit (Brookmeyer-Crowley).
+        A survival curve, or a limit of its interval: then the quantile's own limit (Brookmeyer-Crowley), nan where
+        the limit ceases to exist before it is reached (R's NA).
     probability : float
         Share of subjects, in (0, 1); 0.5 is the median.
     """
     if not 0.0 < probability < 1.0:
         raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
     reached = np.flatnonzero(survival.values <= 1.0 - probability + QUANTILE_TOLERANCE)
-    return float(survival.times[reached[0]]) if reached.size else float("inf")
+    if reached.size:
+        return float(survival.times[reached[0]])
+    return float("nan") if np.isnan(survival.values).any() else float("inf")
 
 
 def median(survival: StepFunction) -> float:
@@ -280,7 +283,7 @@ def restricted_mean(survival: StepFunction, horizon: float) -> float:
 def checked_columns(
     time: ArrayLike, event: ArrayLike, weight: ArrayLike | None = None, entry: ArrayLike | None = None
 ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray | None]:
-    """Checked arrays (N,): time, event, weight (ones if absent), entry; errors as `at_risk_table`."""
+    """Checked arrays (N,): time, event, weight (ones if absent), entry (-inf for 0); errors as `at_risk_table`."""
     time_ = _column("time", time, None)
     event_ = np.asarray(event)
     if event_.shape != time_.shape:
@@ -294,7 +297,9 @@ def checked_columns(
     weight_ = np.ones(time_.shape) if weight is None else _column("weight", weight, time_.shape)
     if (weight_ < 0.0).any():
         raise InvalidSurvivalDataError(f"weight must be >= 0, got {weight_.min():g}; drop or fix these rows")
-    entry_ = None if entry is None else _column("entry", entry, time_.shape)
+    entry_ = None if entry is None else _column("entry", entry, time_.shape).copy()
+    if entry_ is not None:
+        entry_[entry_ == 0] = -np.inf
     if entry_ is not None and (entry_ >= time_).any():
         row = int(np.argmax(entry_ >= time_))
         raise InvalidSurvivalDataError(

@@ -197,7 +197,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.tree_, self.report_ = found.tree, found.report
         self.path_ = found.path or (SizedTree(found.tree.n_leaves, found.report.objective, found.tree),)
         self.curves_ = leaf_curves(rows, self.tree_, self.leaf_)
-        self.leaf_table_ = leaf_table(rows.leaf_of(self.tree_), rows.time, rows.event, self.tree_.n_leaves)
+        self.leaf_table_ = leaf_table(
+            rows.leaf_of(self.tree_), rows.time, rows.event, self.tree_.n_leaves, rows.weight, rows.entry
+        )
         total = dict.fromkeys(self.binarizer_.filler_.input_names_, 0.0)
         for node, gain in enumerate(search.gains(self.tree_)):
             if self.tree_.feature[node] >= 0:

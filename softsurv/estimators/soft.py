@@ -35,7 +35,7 @@ from softsurv.soft.parallel import one_core_each
 from softsurv.soft.problem import time_floor
 from softsurv.soft.selection import Candidate, Selection, select
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.leaf_table import LeafTable, leaf_table
+from softsurv.trees.leaf_table import LeafTable, leaf_table_of
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import paths
@@ -160,7 +160,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         with Budget(self.time_limit) as budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), getattr(torch, self.dtype), budget, workers)
             self._train(data, self._choose(data, settings, seed, machine), settings, seed, machine, start)
-        self.leaf_table_ = leaf_table(self._leaf(_Rows(data.x)), raw.time.numpy(), raw.event.numpy(), 2**self.depth_)
+        self.leaf_table_ = leaf_table_of(raw, self._leaf(_Rows(data.x)), 2**self.depth_)
         return self
 
     def _encode(self, raw: SurvivalData) -> SurvivalData:

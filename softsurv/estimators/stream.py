@@ -281,10 +281,10 @@ def _leaf_table(
     """Numbers of all rows in each leaf, and the features of one row of each leaf that has any."""
     leaf_of, witnesses = objective.leaf_of_rows(routing)
     outcomes = objective.store.outcomes
-    mine = [(leaf, time, event) for leaf, (time, event, _) in zip(leaf_of, outcomes, strict=True)]
+    mine = [(leaf, *outcome) for leaf, outcome in zip(leaf_of, outcomes, strict=True)]
     parts = [part for found in ranks.gather(mine) for part in found]
-    leaf, time, event = (np.concatenate(column) for column in zip(*parts, strict=True))
-    table = leaf_table(leaf.astype(np.int64), time, event, 2**objective.depth)
+    leaf, time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
+    table = leaf_table(leaf.astype(np.int64), time, event, 2**objective.depth, weight)
     return replace(table, curves=tuple(_thinned(curve) for curve in table.curves)), witnesses
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import FloatArray, log_hazard_of
+from softsurv.explore.quality import require_times
 from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, ipcw_weights
 
@@ -69,6 +70,7 @@ def bootstrap_quality(
     """
     if n_boot < 20:
         raise InvalidParameterError(f"n_boot must be at least 20, got {n_boot!r}")
+    require_times(data)
     time, event = data.time.numpy(), data.event.numpy()
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(data.n, np.full(data.n, 1 / data.n), size=n_boot)

@@ -15,7 +15,9 @@ from softsurv.errors import InvalidTimesError
 from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
 from softsurv.explore.view import TreeView, survival_tree, tree_view
-from softsurv.nonparametric import StepFunction, kaplan_meier, restricted_mean
+from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
+from softsurv.trees.leaf_curve import has_intervals, survival_curve
+from softsurv.trees.leaf_table import LeafTable, leaf_table_of
 
 FloatArray = NDArray[np.float64]
 
@@ -113,10 +115,33 @@ def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArr
 
 
 def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:
-    """Kaplan-Meier curve of some rows, with their weights and late entries."""
-    part = data.take(rows)
-    optional = [None if v is None else v.numpy() for v in (part.weight, part.entry)]
-    return kaplan_meier(part.time.numpy(), part.event.numpy(), *optional)
+    """Kaplan-Meier curve of some rows, with their weights and late entries; with intervals `survival_curve`'s."""
+    return survival_curve(*_outcomes(data, rows))
+
+
+def leaf_interval(data: SurvivalData, rows: NDArray[np.int64]) -> tuple[StepFunction, StepFunction] | None:
+    """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None with intervals, where it has no simple variance."""
+    time, event, weight, entry, upper = _outcomes(data, rows)
+    return None if has_intervals(event, upper) else survival_interval(time, event, weight, entry)
+
+
+def curve_name(data: SurvivalData) -> str:
+    """What to call :func:`leaf_kaplan_meier` of some data."""
+    if not interval_censored(data):
+        return "Kaplan-Meier"
+    late = data.entry is not None and bool((data.entry > 0).any())
+    return "Kaplan-Meier (mid-interval)" if late else "Turnbull"
+
+
+def interval_censored(data: SurvivalData) -> bool:
+    """Whether some event is only known to lie in an interval."""
+    return bool((data.failed & ~data.event.numpy()).any())
+
+
+def _outcomes(data: SurvivalData, rows: NDArray[np.int64]) -> list[Any]:
+    """Time, event, weight, entry and upper of some rows, None where there is none."""
+    columns = (data.time, data.event, data.weight, data.entry, data.upper)
+    return [None if column is None else column.numpy()[rows] for column in columns]
 
 
 def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
@@ -143,7 +168,8 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     Returns
     -------
     DataFrame, index ``leaf``
-        ``n``, ``events``, ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
+        ``n`` and ``events``, counted in rows, those of weight 0 left out; with weights, late entries and intervals
+        (see `LeafTable`) ``median`` with its 95 % interval ``median_lower`` and ``median_upper``,
         ``restricted_mean`` up to ``horizon``, ``rule`` (the path in words) and ``top_features``.
         Leaves without rows hold 0 and nan.
 
@@ -151,7 +177,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     --------
     >>> leaf_summary(tree, test)[["n", "events", "median"]]     # doctest: +SKIP
     """
-    table, view = _table_of(tree, data), tree_view(tree)
+    table, view = table_of(tree, data), tree_view(tree)
     end = float(default_times(tree, horizon=horizon)[-1])
     rows = []
     for leaf in view.leaves:
@@ -202,13 +228,13 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: NDArray[np.int64]) 
     return frame.iloc[np.argsort(-np.abs(difference), kind="stable")]
 
 
-def _table_of(tree: Any, data: Any) -> Any:
+def table_of(tree: Any, data: Any) -> LeafTable:
+    """Numbers of some rows in each leaf; of the training rows without data."""
+    known: LeafTable = survival_tree(tree).leaf_table_
     if data is None:
-        return survival_tree(tree).leaf_table_
-    from softsurv.trees.leaf_table import leaf_table
-
+        return known
     read = read_data(data)
-    return leaf_table(survival_tree(tree).apply(read.X), read.time.numpy(), read.event.numpy(), len(tree.leaf_table_.n))
+    return leaf_table_of(read, tree.apply(read.X), len(known.n))
 
 
 def survival_frame(tree: Any, X: Any, times: ArrayLike, *, after: float | None = None) -> pd.DataFrame:

@@ -159,7 +159,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
         rows = np.flatnonzero(leaf == number)
         own: dict[str, Any] = {
             "n": int(rows.size),
-            "events": int(data.event[rows].sum()),
+            "events": int(data.failed[rows].sum()),
             "color": leaf_style(number).color,
             "rule": view.path_words(number) if number in view.leaves else "",
             "median": "no rows",

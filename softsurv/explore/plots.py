@@ -9,6 +9,7 @@ import numpy as np
 from softsurv.explore.curves import (
     FloatArray,
     LeafCurves,
+    curve_name,
     curves_by_leaf,
     default_times,
     leaf_kaplan_meier,
@@ -65,7 +66,8 @@ def plot_leaf_curves(
     time_unit : str, optional
         For the label; known for the package's own data sets.
     show_kaplan_meier : bool
-        Add the Kaplan-Meier curve of each leaf's rows as thin steps, in the leaf's colour and line style.
+        Add the Kaplan-Meier curve (Turnbull's with intervals) of each leaf's rows as thin steps, in the leaf's
+        colour and line style.
     max_curves : int
         Most thin curves per leaf; more rows are thinned evenly by risk.
 
@@ -98,7 +100,7 @@ def plot_leaf_curves(
                 x, y = steps(leaf_kaplan_meier(read, one.rows), times[-1])
                 look = leaf_style(one.leaf)
                 ax.step(x, y, where="post", color=look.color, linestyle=look.linestyle, linewidth=1.0)
-        ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label="steps: Kaplan-Meier\nof the leaf")
+        ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label=f"steps: {curve_name(read)}\nof the leaf")
     ax.set_xlim(0, times[-1])
     key_beside(ax, FEW_LEAVES)
     return ax

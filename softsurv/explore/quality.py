@@ -10,7 +10,7 @@ import pandas as pd
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.explore.curves import FloatArray
+from softsurv.explore.curves import FloatArray, interval_censored
 from softsurv.explore.style import read_data
 from softsurv.explore.view import survival_tree
 from softsurv.metrics.brier import brier_score
@@ -23,8 +23,18 @@ CHUNK = 200
 """Rows for which the survival at their own times is read off one block of curves."""
 
 
+def require_times(data: SurvivalData) -> None:
+    """Refuse interval-censored rows, which the measures would take for censored ones."""
+    if interval_censored(data):
+        raise InvalidSurvivalDataError(
+            f"upper must be inf in every row to measure quality, got {data.summary()['interval_censored']} intervals; "
+            "leave these rows out, or judge a tree by tree.log_likelihood(data)"
+        )
+
+
 def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
     """S_i(t_i): each row's predicted survival probability at its own observed time, (N,)."""
+    require_times(data)
     time = data.time.numpy()
     order = np.argsort(time, kind="stable")  # neighbours in time share grid points
     values = np.empty(data.n)
@@ -38,6 +48,7 @@ def own_survival(tree: Any, data: SurvivalData) -> FloatArray:
 
 def default_horizons(data: SurvivalData) -> FloatArray:
     """Quartiles of the observed event times, distinct, (up to 3,)."""
+    require_times(data)
     data.require_events()
     return np.unique(np.quantile(data.time.numpy()[data.event.numpy()], [0.25, 0.5, 0.75]))
 
@@ -46,6 +57,7 @@ def calibration_curves(
     tree: Any, data: SurvivalData, horizons: FloatArray, n_bins: int = 10
 ) -> tuple[list[CalibrationCurve], DCalibration]:
     """Calibration at each horizon, and the test over all of time."""
+    require_times(data)
     time, event = data.time.numpy(), data.event.numpy()
     survival = survival_tree(tree).predict_survival_function(data.X, times=horizons)
     curves = [calibration_curve(time, event, survival[:, k], float(h), n_bins) for k, h in enumerate(horizons)]
@@ -54,6 +66,7 @@ def calibration_curves(
 
 def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60) -> pd.DataFrame:
     """Brier score of each tree over time, with ``no features``, the Kaplan-Meier curve of the same rows."""
+    require_times(data)
     time, event = data.time.numpy(), data.event.numpy()
     censoring = next(survival_tree(tree) for tree in trees.values()).censoring_
     grid = evaluation_range(time, event, censoring, None, n_times).times

@@ -24,7 +24,7 @@ def intro(tree: Any, data: SurvivalData) -> str:
     """What this page is, in a line."""
     return paragraph(
         f"{type(tree).__name__} with {tree_view(tree).n_leaves} leaves, reported on {counted(data.n, 'row')} with "
-        f"{counted(data.n_events, 'event')}; softsurv {softsurv.__version__}, {date.today().isoformat()}."
+        f"{counted(int(data.failed.sum()), 'event')}; softsurv {softsurv.__version__}, {date.today().isoformat()}."
     )
 
 

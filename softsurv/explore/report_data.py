@@ -9,12 +9,18 @@ import pandas as pd
 
 from softsurv.data.encoding import is_number
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.curves import default_times, leaf_kaplan_meier, steps
+from softsurv.explore.curves import (
+    curve_name,
+    default_times,
+    interval_censored,
+    leaf_interval,
+    leaf_kaplan_meier,
+    steps,
+)
 from softsurv.explore.page import figure, new_figure, paragraph, table
 from softsurv.explore.quality import sensitive_rows
 from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of
 from softsurv.metrics.fairness import curve_gap, fairness_penalty, leaf_gini
-from softsurv.nonparametric import kaplan_meier, survival_interval
 
 MAX_FEATURES = 60
 """Features described one by one; a page that lists thousands is not read."""
@@ -24,12 +30,14 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
     """Counts, features and the overall survival curve."""
     facts, unit = data.summary(), unit_of(data, time_unit)
     time = f" {unit}" if unit else ""
+    middle = "" if interval_censored(data) else f", median {facts['time_median']:g}"
     lines = {
         "rows": facts["n"],
         "features": facts["p"],
         "observed events": facts["events"],
-        "censored": f"{facts['censoring_percent']} %",
-        "observed times": f"{facts['time_min']:g} to {facts['time_max']:g}{time}, median {facts['time_median']:g}",
+        "events within an interval": facts["interval_censored"],
+        "censored": f"{100 * (1 - data.failed.mean()):.1f} %",
+        "observed times": f"{facts['time_min']:g} to {facts['time_max']:g}{time}{middle}",
         "missing values": facts["missing_cells"],
         "repeated rows": facts["duplicate_rows"],
         "rows with time 0": facts["zero_times"],
@@ -65,15 +73,18 @@ def _describe(column: pd.Series) -> dict[str, Any]:
 
 
 def _overall(data: SurvivalData, time_unit: str | None) -> str:
-    time, event = data.time.numpy(), data.event.numpy()
-    curve, (lower, upper) = kaplan_meier(time, event), survival_interval(time, event)
-    end = float(time.max())
+    everybody, name = np.arange(data.n), curve_name(data)
+    curve, band = leaf_kaplan_meier(data, everybody), leaf_interval(data, everybody)
+    end = float(curve.times[-1])
     at, values = steps(curve, end)
     ax = survival_axes(new_figure(4.8, 3.0), time_label(data, time_unit))
-    ax.fill_between(at, lower(at), upper(at), step="post", color=leaf_style(0).color, alpha=0.2, linewidth=0)
+    if band is not None:
+        color = leaf_style(0).color
+        ax.fill_between(at, band[0](at), band[1](at), step="post", color=color, alpha=0.2, linewidth=0)
     ax.step(at, values, where="post", color=INK, linewidth=1.2)
     ax.set_xlim(0, end)
-    return figure(ax, "Kaplan-Meier curve of all rows", "Kaplan-Meier curve of all rows with its 95 % interval.")
+    words = f"{name} curve of all rows"
+    return figure(ax, words, f"{words}{'' if band is None else ' with its 95 % interval'}.")
 
 
 def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit: str | None) -> str:
@@ -98,7 +109,7 @@ def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit
         mean = survival[rows].mean(0)
         ax.plot(times, mean, color=look.color, linestyle=look.linestyle, linewidth=2, label=f"{label}: predicted mean")
         at, values = steps(leaf_kaplan_meier(data, np.flatnonzero(rows)), times[-1])
-        ax.step(at, values, where="post", color=look.color, linewidth=0.9, label=f"{label}: Kaplan-Meier")
+        ax.step(at, values, where="post", color=look.color, linewidth=0.9, label=f"{label}: {curve_name(data)}")
     ax.set_xlim(0, times[-1])
     ax.legend(fontsize=8, frameon=False)
     words = (
@@ -108,7 +119,7 @@ def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit
         f"pair of rows across the groups is {fairness_penalty(survival, times, member, per_pair=True):.4g} in units "
         f"of time. Leaves mix the groups with a weighted Gini of {gini.weighted:.3f}, where 1 is half and half."
     )
-    caption = "Lines: mean predicted curve of each group. Steps: Kaplan-Meier curve of the same rows."
+    caption = f"Lines: mean predicted curve of each group. Steps: {curve_name(data)} curve of the same rows."
     return (
         paragraph(words)
         + '<div class="row">'

@@ -9,7 +9,7 @@ import pandas as pd
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.bootstrap import bootstrap_quality
-from softsurv.explore.curves import leaf_kaplan_meier
+from softsurv.explore.curves import interval_censored, leaf_kaplan_meier, table_of
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.quality import calibration_curves, default_horizons
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
@@ -26,6 +26,8 @@ MEANING = {
 
 def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot: int, seed: int) -> str:
     """The four measures with bootstrap intervals, and the Brier score over time."""
+    if interval_censored(data):
+        return paragraph(UNMEASURED, "note")
     frame = bootstrap_quality(tree, data, n_boot, seed)
     shown = pd.DataFrame(
         {
@@ -49,6 +51,10 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     return f'{seen}{table(shown, "Measures", "measure")}<div class="row">{picture}{paragraph(words)}</div>'
 
 
+UNMEASURED = (
+    "Some of these rows are interval-censored, which the measures would take for censored: they are left out here. "
+    "The log-likelihood of the rows takes intervals for what they are."
+)
 SEEN = (
     "These look like the rows the tree was trained on: every leaf holds the same number of rows and events. "
     "Measures on training rows are better than what new rows will show."
@@ -57,14 +63,14 @@ SEEN = (
 
 def looks_like_training(tree: Any, data: SurvivalData) -> bool:
     """Whether every leaf holds as many of these rows and events as of the training rows."""
-    table_, leaf = tree.leaf_table_, tree.apply(data.X)
-    counts = np.bincount(leaf, minlength=len(table_.n))
-    events = np.bincount(leaf, weights=data.event.numpy(), minlength=len(table_.n))
-    return bool(np.array_equal(counts, table_.n) and np.array_equal(events, table_.events))
+    trained, here = tree.leaf_table_, table_of(tree, data)
+    return bool(np.array_equal(here.n, trained.n) and np.array_equal(here.events, trained.events))
 
 
 def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     """Observed against predicted survival at three horizons, and over all of time."""
+    if interval_censored(data):
+        return paragraph(UNMEASURED, "note")
     horizons, unit = default_horizons(data), unit_of(data, time_unit)
     curves, test = calibration_curves(tree, data, horizons, 8)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)

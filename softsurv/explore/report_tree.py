@@ -12,8 +12,10 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
     FloatArray,
     LeafCurves,
+    curve_name,
     curves_by_leaf,
     default_times,
+    leaf_interval,
     leaf_kaplan_meier,
     leaf_summary,
     steps,
@@ -25,7 +27,6 @@ from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, u
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
-from softsurv.nonparametric import survival_interval
 
 FEW_EVENTS = 10
 """A leaf with fewer events than this is called uncertain."""
@@ -88,10 +89,11 @@ def _leaf_section(
         f"{row['top_features'] or 'none'}."
     )
     apart = apart_words(view, data, one.rows)
+    band = "" if leaf_interval(data, one.rows) is None else " with its 95 % interval"
     pictures = figure(
         _leaf_picture(data, one, times, time_unit),
         f"Survival in leaf {one.leaf}",
-        "Thin: predicted curves of single rows; thick: their median. Steps: Kaplan-Meier with its 95 % interval.",
+        f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}{band}.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
@@ -101,7 +103,7 @@ def _leaf_section(
 def _interval(row: Any, unit: str) -> str:
     """The interval of a leaf's median in words."""
     if not np.isfinite(row["median_lower"]):
-        return "too few events for an interval"
+        return "no interval"
     return f"95 % interval {with_unit(row['median_lower'], unit)} to {with_unit(row['median_upper'], unit)}"
 
 
@@ -112,10 +114,10 @@ def _leaf_picture(data: SurvivalData, one: LeafCurves, times: FloatArray, time_u
     ax = survival_axes(new_figure(5.4, 3.4), time_label(data, time_unit))
     lines = [np.column_stack([times, row]) for row in one.values[:: max(1, len(one.values) // 100)]]
     ax.add_collection(LineCollection(lines, colors=look.color, linewidths=0.5, alpha=0.25, rasterized=True))
-    time, event = data.time.numpy()[one.rows], data.event.numpy()[one.rows]
     at, values = steps(leaf_kaplan_meier(data, one.rows), times[-1])
-    lower, upper = survival_interval(time, event)
-    ax.fill_between(at, lower(at), upper(at), step="post", color="#000000", alpha=0.12, linewidth=0)
+    band = leaf_interval(data, one.rows)
+    if band is not None:
+        ax.fill_between(at, band[0](at), band[1](at), step="post", color="#000000", alpha=0.12, linewidth=0)
     ax.step(at, values, where="post", color=INK, linewidth=1.1)
     ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.2)
     ax.set_xlim(0, times[-1])

@@ -49,10 +49,9 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
 
 
 def read_data(data: Any) -> SurvivalData:
-    """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take."""
-    if isinstance(data, tuple) and len(data) == 2:
-        return survival_data(*data)
-    return survival_data(data)
+    """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take; no rows of weight 0."""
+    read = survival_data(*data) if isinstance(data, tuple) and len(data) == 2 else survival_data(data)
+    return read if read.weight is None or bool((read.weight > 0).all()) else read.take(read.weight > 0)
 
 
 def unit_of(data: SurvivalData | None, time_unit: str | None) -> str:
@@ -73,6 +72,8 @@ def time_label(data: SurvivalData | None, time_unit: str | None, quantity: str =
 
 def with_unit(value: float, unit: str) -> str:
     """A time in words."""
+    if np.isnan(value):
+        return "unknown"
     if not np.isfinite(value):
         return "not reached"
     return f"{value:.4g} {unit}".rstrip()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from softsurv.explore.curves import (
     FloatArray,
     LeafCurves,
+    curve_name,
     curves_by_leaf,
     default_times,
     leaf_kaplan_meier,
@@ -90,8 +91,8 @@ def plot_tree(
     Notes
     -----
     In a leaf: the band is the 5th to 95th centile of the rows' predicted curves, the coloured line their median,
-    the dotted grey line their mean, which is what the black steps, the Kaplan-Meier curve of the same rows, should
-    follow. A row goes left where the rule is true.
+    the dotted grey line their mean, which is what the black steps, the Kaplan-Meier curve (Turnbull's with
+    intervals) of the same rows, should follow. A row goes left where the rule is true.
 
     Examples
     --------
@@ -109,7 +110,7 @@ def plot_tree(
         _draw_rule(ax, node, place, max_terms)
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit)
-    _draw_key(ax, place)
+    _draw_key(ax, place, curve_name(read))
     return ax
 
 
@@ -234,13 +235,13 @@ def _draw_panel(
         panel.step(x, y, where="post", color=INK, linewidth=0.9)
         panel.plot(times, one.mean, color=MUTED, linestyle=":", linewidth=1.2)
         panel.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=1.8)
-        events = int(data.event[one.rows].sum())
+        events = int(data.failed[one.rows].sum())
         middle = with_unit(median(curve), unit_of(data, time_unit))
         numbers = f"n = {one.rows.size}, events = {events}\nmedian {middle}"
     panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=8, color=INK, pad=4, linespacing=1.25)
 
 
-def _draw_key(ax: Axes, place: Layout) -> None:
+def _draw_key(ax: Axes, place: Layout, steps_name: str) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -250,7 +251,7 @@ def _draw_key(ax: Axes, place: Layout) -> None:
             Line2D([], [], color=color, linewidth=1.8, label="predicted: median"),
             Patch(facecolor=color, alpha=0.22, label="5–95 %"),
             Line2D([], [], color=MUTED, linestyle=":", linewidth=1.2, label="mean"),
-            Line2D([], [], color=INK, linewidth=0.9, label="Kaplan-Meier"),
+            Line2D([], [], color=INK, linewidth=0.9, label=steps_name),
         ],
         loc="upper center" if place.width_inches < 6 else "upper right",
         ncols=4,

@@ -8,25 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.nonparametric import StepFunction, kaplan_meier, median, survival_interval
+from softsurv.data.survival_data import SurvivalData
+from softsurv.nonparametric import StepFunction, median, survival_interval
+from softsurv.trees.leaf_curve import has_intervals, survival_curve
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class LeafTable:
-    """Numbers of the training rows in each leaf, leaves from left to right.
+    """Numbers of the training rows in each leaf, leaves from left to right; rows of weight 0 do not count.
 
     Attributes
     ----------
     n, events : ndarray (L,)
-        Rows and events; 0 where no row arrived.
+        Rows and, among them, known failures, be their time known or an interval; not sums of weights. 0 where no
+        row arrived.
     median : ndarray (L,)
-        Kaplan-Meier median survival; inf where the curve stays above one half, nan without rows.
+        Median of the curve; inf where it stays above one half, nan without rows.
     median_lower, median_upper : ndarray (L,)
-        95 % interval of the median (log-log).
+        95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, as with intervals.
     curves : tuple of StepFunction
-        Kaplan-Meier curve of each leaf.
+        Survival curve of each leaf with weights and late entries: Kaplan-Meier, or Turnbull's with intervals.
     """
 
     n: NDArray[np.int64]
@@ -58,21 +61,34 @@ def leaf_table(
     time: FloatArray,
     event: NDArray[np.bool_],
     n_leaves: int,
+    weight: FloatArray | None = None,
+    entry: FloatArray | None = None,
+    upper: FloatArray | None = None,
 ) -> LeafTable:
-    """Summarise the rows of each leaf."""
-    counts = np.bincount(leaf, minlength=n_leaves)
-    events = np.bincount(leaf, weights=event, minlength=n_leaves).astype(np.int64)
+    """Summarise the rows of each leaf; the columns are those of `SurvivalData`."""
+    present = np.ones(len(leaf), dtype=bool) if weight is None else weight > 0
+    failed = present & (event if upper is None else event | np.isfinite(upper))
+    counts = np.bincount(leaf[present], minlength=n_leaves)
+    events = np.bincount(leaf[failed], minlength=n_leaves)
     curves, medians = [], np.full((3, n_leaves), np.nan)
     for k in range(n_leaves):
-        rows = leaf == k
+        rows = present & (leaf == k)
         if not rows.any():
             curves.append(StepFunction(np.empty(0), np.empty(0), 1.0))
             continue
-        curve = kaplan_meier(time[rows], event[rows])
-        low, high = survival_interval(time[rows], event[rows])
+        own = time[rows], event[rows], *(None if column is None else column[rows] for column in (weight, entry, upper))
+        curve = survival_curve(*own)
         curves.append(_jumps(curve))
-        medians[:, k] = median(curve), median(low), median(high)
+        medians[0, k] = median(curve)
+        if not has_intervals(own[1], own[4]):
+            medians[1:, k] = [median(limit) for limit in survival_interval(*own[:4])]
     return LeafTable(counts, events, medians[0], medians[1], medians[2], tuple(curves))
+
+
+def leaf_table_of(data: SurvivalData, leaf: NDArray[np.int64], n_leaves: int) -> LeafTable:
+    """Summarise the rows (N,) of some data by their leaves (N,)."""
+    optional = [None if column is None else column.numpy() for column in (data.weight, data.entry, data.upper)]
+    return leaf_table(leaf, data.time.numpy(), data.event.numpy(), n_leaves, *optional)
 
 
 def _jumps(curve: StepFunction) -> StepFunction:
