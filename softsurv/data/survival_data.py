@@ -211,7 +211,7 @@ class SurvivalData:
             "n": self.n,
             "p": self.X.shape[1],
             "events": self.n_events,
-            "censoring_percent": round(100 * (1 - self.n_events / self.n), 1),
+            "censoring_percent": round(100 * (1 - float(self.failed.mean())), 1),
             "time_min": float(time.min()),
             "time_median": float(np.median(time)),
             "time_max": float(time.max()),

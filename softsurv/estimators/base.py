@@ -79,8 +79,9 @@ class SurvivalTreeBase(BaseEstimator):
         if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
         self.censoring_ = training_censoring(data)
-        self.unique_times_ = default_grid(*times_known(data))
-        self.horizon_ = float(data.time.max())
+        known = times_known(data)
+        self.unique_times_ = default_grid(*known)
+        self.horizon_ = float(known[0].max())
         return data
 
     # -- predictions ---------------------------------------------------------------------------------------------
