@@ -311,6 +311,10 @@ WRONG = {
         ["fit", "trail.csv", *OUTCOME],
         "DATA must be an existing file, got 'trail.csv'; did you mean 'trial.csv'?",
     ),
+    "a folder": (
+        ["fit", ".", *OUTCOME],
+        "DATA must be a file, got the folder '.'; `fit --memory` and `predict --chunk",
+    ),
     "no table": (["fit", "notes.txt", *OUTCOME], "must be a .csv or .parquet file"),
     "empty table": (["fit", "empty.csv", *OUTCOME], "must be a readable table, got 'empty.csv'"),
     "semicolons": (["fit", "semi.csv", *OUTCOME], "must be comma separated"),

@@ -20,10 +20,12 @@ _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
 
 
-def add_table(parser: argparse.ArgumentParser, required: bool = True) -> None:
-    """The table itself."""
+def add_table(parser: argparse.ArgumentParser, required: bool = True, folders: str | None = None) -> None:
+    """The table itself; ``folders`` is the option that lets it be a folder of files."""
     count = None if required else "?"
-    parser.add_argument("data", metavar="DATA", nargs=count, help="a .csv file with a header line, or a .parquet file")
+    words = "a .csv file with a header line, or a .parquet file"
+    words += f"; with {folders} also a folder of such files" if folders else ""
+    parser.add_argument("data", metavar="DATA", nargs=count, help=words)
 
 
 def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argparse._ArgumentGroup:
@@ -53,6 +55,10 @@ def read_table(path: str) -> pd.DataFrame:
     from softsurv.data import frames
 
     file = Path(path)
+    if file.is_dir():
+        raise InvalidSurvivalDataError(
+            f"DATA must be a file, got the folder {path!r}; `fit --memory` and `predict --chunk-rows` read folders"
+        )
     if not file.is_file():
         near = difflib.get_close_matches(file.name, _names_beside(file), n=1)
         hint = f"did you mean {str(file.with_name(near[0]))!r}?" if near else "check the path"
@@ -86,9 +92,9 @@ def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
         return
     known = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name.lower(), {c.lower(): c for c in known}, n=1)
-    hint = "" if not near else f"did you mean {next(c for c in known if c.lower() == near[0])!r}? "
+    hint = "it" if not near else f"did you mean {next(c for c in known if c.lower() == near[0])!r}? It"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    raise InvalidSurvivalDataError(f"--{option} must name a column of DATA, got {name!r}; {hint}It has {shown}")
+    raise InvalidSurvivalDataError(f"--{option} must name a column of DATA, got {name!r}; {hint} has {shown}")
 
 
 def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:

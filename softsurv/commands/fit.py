@@ -62,7 +62,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         description="Train a survival tree on a table, print it and save it.",
         epilog=_EPILOG,
     )
-    add_table(parser, required=False)
+    add_table(parser, required=False, folders="--memory")
     parser.add_argument("--config", metavar="RUN.JSON", type=Path, help="take what is not given from an earlier run")
     columns = add_outcome(parser, required=False)
     add_late_entry(columns)

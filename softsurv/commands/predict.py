@@ -36,7 +36,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         epilog=_EPILOG,
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
-    add_table(parser)
+    add_table(parser, folders="--chunk-rows")
     parser.add_argument("--times", metavar="TIME", type=float, nargs="+", help="times at which to predict survival")
     parser.add_argument("--id", metavar="COLUMN", help="a column of DATA to carry over into the result")
     parser.add_argument("--chunk-rows", metavar="N", type=_count, help="rows held at once, for a DATA beyond memory")
