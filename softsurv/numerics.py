@@ -19,9 +19,6 @@ _SERIES_LIMIT = 0.03
 _MILLS_LIMIT = 50.0
 """Above this five terms of the asymptotic series are exact to rounding."""
 
-_MILLS_LEFT = -9.0
-"""Below this Phi(-z) is one to rounding, and erfcx would overflow in single precision."""
-
 _LOG_SQRT_TAU = 0.5 * math.log(2 * math.pi)
 
 
@@ -64,25 +61,34 @@ def log_mean_decay_slope(x: Tensor) -> Tensor:
     return torch.where(x < _SERIES_LIMIT, series, 1 / torch.expm1(far) - 1 / far)
 
 
+def normal_tail(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``log Phi(-z)``, log Mills ratio, Mills ratio and its excess over z, with one slow function: erfcx at z >= 0."""
+    left, right = z.clamp(max=0.0), z.clamp(min=0.0)
+    scaled = torch.special.erfcx(right / math.sqrt(2))  # Phi(-z) = scaled / 2 exp(-z^2 / 2)
+    below = 0.5 * torch.special.erfc(-left / math.sqrt(2))  # Phi(z), to any depth
+    log_density = -0.5 * left * left - _LOG_SQRT_TAU
+    log_tail = torch.where(z < 0, torch.log1p(-below), torch.log(0.5 * scaled) - 0.5 * right * right)
+    mills = torch.where(z < 0, torch.exp(log_density) / (1 - below), math.sqrt(2 / math.pi) / scaled)
+    log_mills = torch.where(z < 0, log_density - torch.log1p(-below), 0.5 * math.log(2 / math.pi) - torch.log(scaled))
+    inverse = 1 / z.clamp(min=_MILLS_LIMIT)
+    square = inverse * inverse  # beyond the limit the difference cancels: asymptotic series
+    series = inverse * (1 - square * (2 - square * (10 - square * (74 - square * 706))))
+    return log_tail, log_mills, mills, torch.where(z > _MILLS_LIMIT, series, mills - z)
+
+
 def mills_ratio(z: Tensor) -> Tensor:
-    """Normal hazard ``phi(z) / Phi(-z)``, from the scaled complementary error function; far left the density."""
-    density = torch.exp(-0.5 * z.clamp(max=_MILLS_LEFT).square() - _LOG_SQRT_TAU)
-    ratio = math.sqrt(2 / math.pi) / torch.special.erfcx(z.clamp(min=_MILLS_LEFT) / math.sqrt(2))
-    return torch.where(z < _MILLS_LEFT, density, ratio)
+    """Normal hazard ``phi(z) / Phi(-z)``."""
+    return normal_tail(z)[2]
 
 
 def mills_excess(z: Tensor) -> Tensor:
-    """``mills_ratio(z) - z``, the slope of its logarithm; by the asymptotic series where the difference cancels."""
-    inverse = 1 / z.clamp(min=_MILLS_LIMIT)
-    square = inverse * inverse
-    series = inverse * (1 - square * (2 - square * (10 - square * (74 - square * 706))))
-    return torch.where(z > _MILLS_LIMIT, series, mills_ratio(z.clamp(max=_MILLS_LIMIT)) - z)
+    """``mills_ratio(z) - z``, the slope of its logarithm."""
+    return normal_tail(z)[3]
 
 
 def log_mills_ratio(z: Tensor) -> Tensor:
     """Logarithm of :func:`mills_ratio`, finite where the density itself underflows."""
-    left = -0.5 * z * z - _LOG_SQRT_TAU - torch.special.log_ndtr(-z.clamp(max=0.0))
-    return torch.where(z < 0, left, torch.log(mills_ratio(z.clamp(min=0.0))))
+    return normal_tail(z)[1]
 
 
 def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:

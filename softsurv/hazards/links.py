@@ -13,10 +13,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from softsurv.numerics import (
-    log_mills_ratio,
     log_softplus,
-    mills_excess,
-    mills_ratio,
+    normal_tail,
     safe_exp,
     safe_exp_slope,
 )
@@ -82,8 +80,8 @@ class Probit:
     name = "probit"
 
     def cumulative_hazard(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        mills = mills_ratio(z)
-        return -torch.special.log_ndtr(-z), mills, mills * mills_excess(z)
+        log_tail, _, mills, excess = normal_tail(z)
+        return -log_tail, mills, mills * excess
 
     def log_cumulative_hazard(self, z: Tensor) -> Tensor:
         middle = z.clamp(min=_PROBIT_LEFT)
@@ -92,8 +90,8 @@ class Probit:
         return torch.where(z < _PROBIT_LEFT, left, torch.log(-torch.special.log_ndtr(-middle)))
 
     def log_density(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        excess = mills_excess(z)
-        return log_mills_ratio(z), excess, mills_ratio(z) * excess - 1
+        _, log_mills, mills, excess = normal_tail(z)
+        return log_mills, excess, mills * excess - 1
 
 
 PROPORTIONAL_HAZARDS = ProportionalHazards()
