@@ -116,12 +116,11 @@ def paper_trees(leaf: str, depth: int, start: str, train: SurvivalData, seed: in
     routing = start_routing([start] * starts, x, times, event, depth, seeds).to(problem.design)
     leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge), depth, seeds)
     done = nodec(objective, routing, leaves, NodecSettings(max_sweeps=10, patience=10))
+    routing, leaves, clock = done.routing.cpu(), done.leaves.cpu(), problem.clock.cpu()
     trees = []
     for k in range(starts):
         tree = SoftTree(depth, train.x.shape[1], family)
-        tree.load_state_dict(
-            {"routing": done.routing[k : k + 1], "leaves": done.leaves[k : k + 1], "clock": problem.clock}
-        )
+        tree.load_state_dict({"routing": routing[k : k + 1], "leaves": leaves[k : k + 1], "clock": clock})
         trees.append(tree)
     return trees
 

@@ -5,12 +5,15 @@ What fits there asks nothing of a device but torch's operators. It is slow: smal
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from softsurv import SoftSurvivalTree, load_model
+from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.objective import Objective, Penalties
@@ -75,3 +78,18 @@ def test_a_fitted_tree_is_saved_there_and_read_elsewhere(data, solver, device, t
     again = load_model(tmp_path / "model")
     assert again.tree_.leaves.device.type == "cpu"
     np.testing.assert_allclose(again.predict(data.X), there.predict(data.X), rtol=1e-9)
+
+
+def test_the_protocol_of_the_paper_runs_there(data, device, monkeypatch):
+    """`scripts/reproduce_sst.py` asks for a device by name alone: NODEC-DR gives the same trees there."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "scripts")
+    import reproduce_sst
+
+    train = data.take(np.arange(24))
+    train = train.with_features(Preprocessor().fit(train.X).transform(train.X))
+    curves = []
+    for where in ("cpu", device):
+        monkeypatch.setattr(reproduce_sst, "choose_device", lambda name, where=where: torch.device(where))
+        trees = reproduce_sst.paper_trees("exponential", 1, "random", train, 0)
+        curves.append(np.stack([reproduce_sst.soft_curves(tree, train, train)(np.array([0.1, 0.5])) for tree in trees]))
+    np.testing.assert_allclose(curves[1], curves[0], atol=1e-6)
