@@ -79,6 +79,10 @@ def fair_search(
     params[:, 0, -1] = complexity
     params[1, 1:, :-1] = share
     constraint, limit = difference_constraint(n_groups, of_group, tolerance)
+    if n_groups == 2:  # both grow with the square of the weights; the search's own tolerance does not
+        scale = min(1.0, float(w.mean())) ** -2
+        params[1, 1:, :-1] *= scale
+        limit = limit * scale
     kept = (False, *[True] * len(share))
     if leaves is not None and leaves < 1 << depth:
         params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)

@@ -29,3 +29,8 @@ def test_no_difference_at_all_but_for_rounding():
 def test_multipliers_where_a_slope_is_zero_but_for_rounding():
     """Such a slope would make the dual problem unbounded."""
     assert fuzz_pareto.trial("survival", 1224) == ""
+
+
+def test_a_constraint_in_tiny_units_of_weight():
+    """Weights of a thousandth: a difference of 0.02004 is not within 0.02."""
+    assert fuzz_pareto.trial("fair", 9821) == ""
