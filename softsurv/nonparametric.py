@@ -280,6 +280,20 @@ def restricted_mean(survival: StepFunction, horizon: float) -> float:
     return float(np.sum(survival(edges[:-1]) * np.diff(edges)))
 
 
+def in_interval(event: ArrayLike, upper: ArrayLike | None) -> BoolArray:
+    """Rows (N,) whose event is only known to lie in an interval (time, upper]; none where there is no ``upper``."""
+    event_ = np.asarray(event, dtype=bool)
+    return np.zeros_like(event_) if upper is None else ~event_ & np.isfinite(np.asarray(upper, dtype=float))
+
+
+def as_exact(time: ArrayLike, event: ArrayLike, upper: ArrayLike | None, place: float) -> tuple[FloatArray, BoolArray]:
+    """Time and event (N,) with events of intervals at a place between the ends: 0.5 the middle, 1 the upper end."""
+    inside, time_ = in_interval(event, upper), np.asarray(time, dtype=float)
+    if upper is not None:
+        time_ = np.where(inside, (1 - place) * time_ + place * np.asarray(upper, dtype=float), time_)
+    return time_, np.asarray(event, dtype=bool) | inside
+
+
 def checked_columns(
     time: ArrayLike, event: ArrayLike, weight: ArrayLike | None = None, entry: ArrayLike | None = None
 ) -> tuple[FloatArray, BoolArray, FloatArray, FloatArray | None]:

@@ -36,12 +36,11 @@ class Binarizer(BaseEstimator):
     Parameters
     ----------
     thresholds : int, "all", list of float, or mapping
-        An integer: that many quantiles of each number over the rows, whatever they weigh; fewer where values
-        repeat. "all": one cut between any two
-        neighbouring training values, so nothing is lost. A list: these cuts for every number. A mapping from column
-        to any of these; numbers that it does not name get ten quantiles. A cut is placed midway between two
-        training values, rounded to the six digits that are printed where these keep the two apart; an explicit one
-        where it was put. A value equal to a cut lies below it.
+        An integer: that many quantiles of each number over the rows, whatever they weigh; fewer where values repeat.
+        "all": one cut between any two neighbouring training values, so nothing is lost. A list: these cuts for every
+        number. A mapping from column to any of these; numbers that it does not name get ten quantiles. A cut is placed
+        midway between two training values, rounded to the six digits that are printed where these keep the two apart;
+        an explicit one where it was put. A value equal to a cut lies below it.
     max_levels : int, optional
         Most levels per category; the least frequent ones are merged into one "other" (paper `surtree` takes 10).
     min_share : float

@@ -231,6 +231,11 @@ class SurvivalData:
         failed = self.event if self.upper is None else self.event | self.upper.isfinite()
         return failed.cpu().numpy()
 
+    def outcomes(self) -> dict[str, Any]:
+        """Arrays (N,) of time, event, weight, entry and upper; None where there is none."""
+        names = ("time", "event", "weight", "entry", "upper")
+        return {k: None if (column := getattr(self, k)) is None else column.cpu().numpy() for k in names}
+
     def _derive(self, changes: dict[str, Any]) -> SurvivalData:
         """A copy with some fields replaced by values that are already checked."""
         derived = object.__new__(SurvivalData)

@@ -16,7 +16,7 @@ from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
 from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
-from softsurv.trees.leaf_curve import has_intervals, survival_curve
+from softsurv.trees.leaf_curve import survival_curve
 from softsurv.trees.leaf_table import LeafTable, leaf_table_of
 
 FloatArray = NDArray[np.float64]
@@ -116,13 +116,17 @@ def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArr
 
 def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:
     """Kaplan-Meier curve of some rows, with their weights and late entries; with intervals `survival_curve`'s."""
-    return survival_curve(*_outcomes(data, rows))
+    return survival_curve(**data.take(rows).outcomes())
 
 
 def leaf_interval(data: SurvivalData, rows: NDArray[np.int64]) -> tuple[StepFunction, StepFunction] | None:
     """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None with intervals, where it has no simple variance."""
-    time, event, weight, entry, upper = _outcomes(data, rows)
-    return None if has_intervals(event, upper) else survival_interval(time, event, weight, entry)
+    part = data.take(rows)
+    if interval_censored(part):
+        return None
+    known = part.outcomes()
+    known.pop("upper")
+    return survival_interval(**known)
 
 
 def curve_name(data: SurvivalData) -> str:
@@ -136,12 +140,6 @@ def curve_name(data: SurvivalData) -> str:
 def interval_censored(data: SurvivalData) -> bool:
     """Whether some event is only known to lie in an interval."""
     return bool((data.failed & ~data.event.numpy()).any())
-
-
-def _outcomes(data: SurvivalData, rows: NDArray[np.int64]) -> list[Any]:
-    """Time, event, weight, entry and upper of some rows, None where there is none."""
-    columns = (data.time, data.event, data.weight, data.entry, data.upper)
-    return [None if column is None else column.numpy()[rows] for column in columns]
 
 
 def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:

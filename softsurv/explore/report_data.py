@@ -36,7 +36,7 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
         "features": facts["p"],
         "observed events": facts["events"],
         "events within an interval": facts["interval_censored"],
-        "censored": f"{100 * (1 - data.failed.mean()):.1f} %",
+        "censored": f"{facts['censoring_percent']} %",
         "observed times": f"{facts['time_min']:g} to {facts['time_max']:g}{time}{middle}",
         "missing values": facts["missing_cells"],
         "repeated rows": facts["duplicate_rows"],

@@ -27,6 +27,7 @@ from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, u
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
+from softsurv.nonparametric import StepFunction
 
 FEW_EVENTS = 10
 """A leaf with fewer events than this is called uncertain."""
@@ -89,11 +90,12 @@ def _leaf_section(
         f"{row['top_features'] or 'none'}."
     )
     apart = apart_words(view, data, one.rows)
-    band = "" if leaf_interval(data, one.rows) is None else " with its 95 % interval"
+    band = leaf_interval(data, one.rows)
     pictures = figure(
-        _leaf_picture(data, one, times, time_unit),
+        _leaf_picture(data, one, band, times, time_unit),
         f"Survival in leaf {one.leaf}",
-        f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}{band}.",
+        f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}"
+        f"{'' if band is None else ' with its 95 % interval'}.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
@@ -107,7 +109,13 @@ def _interval(row: Any, unit: str) -> str:
     return f"95 % interval {with_unit(row['median_lower'], unit)} to {with_unit(row['median_upper'], unit)}"
 
 
-def _leaf_picture(data: SurvivalData, one: LeafCurves, times: FloatArray, time_unit: str | None) -> Any:
+def _leaf_picture(
+    data: SurvivalData,
+    one: LeafCurves,
+    band: tuple[StepFunction, StepFunction] | None,
+    times: FloatArray,
+    time_unit: str | None,
+) -> Any:
     from matplotlib.collections import LineCollection
 
     look = leaf_style(one.leaf)
@@ -115,7 +123,6 @@ def _leaf_picture(data: SurvivalData, one: LeafCurves, times: FloatArray, time_u
     lines = [np.column_stack([times, row]) for row in one.values[:: max(1, len(one.values) // 100)]]
     ax.add_collection(LineCollection(lines, colors=look.color, linewidths=0.5, alpha=0.25, rasterized=True))
     at, values = steps(leaf_kaplan_meier(data, one.rows), times[-1])
-    band = leaf_interval(data, one.rows)
     if band is not None:
         ax.fill_between(at, band[0](at), band[1](at), step="post", color="#000000", alpha=0.12, linewidth=0)
     ax.step(at, values, where="post", color=INK, linewidth=1.1)

@@ -101,6 +101,7 @@ class LinearBaseline(LeafFamily):
         return value, slope.log()
 
     def baseline_pullback(self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor) -> Tensor:
+        """In closed form: the baseline is linear in the exponentials of the shape."""
         weight = _shape_weight(shape)
         rise, slopes = features[..., : self.n_shape, :], features[..., self.n_shape :, :]
         pulled = grad_value @ rise.mT

@@ -14,7 +14,15 @@ from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
-from softsurv.nonparametric import BoolArray, FloatArray, StepFunction, censoring_survival, checked_columns
+from softsurv.nonparametric import (
+    BoolArray,
+    FloatArray,
+    StepFunction,
+    as_exact,
+    censoring_survival,
+    checked_columns,
+    in_interval,
+)
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -153,10 +161,7 @@ def training_censoring(data: SurvivalData) -> StepFunction:
 def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Time of each row and whether it is that of an event, both (N,); an interval's event is known at its end."""
     fold = outcome(data)
-    if fold["upper"] is None:
-        return fold["time"], fold["event"]
-    interval = _intervals(fold["event"], fold["upper"])
-    return np.where(interval, fold["upper"], fold["time"]), fold["event"] | interval
+    return as_exact(fold["time"], fold["event"], fold["upper"], 1.0)
 
 
 def outcome(data: SurvivalData, floor: float = 0.0) -> dict[str, Any]:
@@ -164,8 +169,7 @@ def outcome(data: SurvivalData, floor: float = 0.0) -> dict[str, Any]:
 
     ``floor`` stands for time 0, or half the smallest positive time of the fold if that is less: the order stays.
     """
-    columns = {name: getattr(data, name) for name in ("time", "event", "entry", "upper", "weight")}
-    known: dict[str, Any] = {k: None if v is None else v.cpu().numpy() for k, v in columns.items()}
+    known = data.outcomes()
     time = known["time"]
     least = min(floor, 0.5 * time[time > 0].min(initial=np.inf))
     return known | {"time": np.where(time > 0, time, least)}
@@ -184,15 +188,10 @@ def warn_of_ignored(
         "uno_c, cd_auc and ibs are not corrected for late entry; concordance compares only rows under observation "
         "together": entry is not None and bool((np.asarray(entry) > 0.0).any()),
         "an event known only to lie in an interval (upper) counts in the measures as censored at the interval's "
-        "lower end": upper is not None and bool(_intervals(event, upper).any()),
+        "lower end": bool(in_interval(event, upper).any()),
         "the measures ignore sample weights: every row counts once": weight is not None
         and np.unique(np.asarray(weight)).size > 1,
     }
     for sentence, holds in ignored.items():
         if holds:
             warnings.warn(sentence, EvaluationWarning, stacklevel=stacklevel)
-
-
-def _intervals(event: ArrayLike, upper: ArrayLike) -> BoolArray:
-    """Rows (N,) whose event lies in an interval."""
-    return np.asarray(~np.asarray(event, dtype=bool) & np.isfinite(np.asarray(upper)))

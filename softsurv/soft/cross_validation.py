@@ -69,8 +69,7 @@ class Fold:
 
 def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
     """Seeded, event-stratified folds, each encoded by a preprocessor fitted on its own training rows."""
-    happened = data.event if data.upper is None else data.event | torch.isfinite(data.upper)
-    return [prepare_fold(data, rows, preprocess) for rows in stratified_folds(happened.numpy(), n_folds, seed)]
+    return [prepare_fold(data, rows, preprocess) for rows in stratified_folds(data.failed, n_folds, seed)]
 
 
 def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool = True) -> Fold:

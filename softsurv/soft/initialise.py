@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.nonparametric import as_exact
 from softsurv.trees.topology import n_branches, n_leaves
 
 KMEANS_REPEATS = 5
@@ -22,10 +23,7 @@ SHARPNESS = 8.0
 
 def presumed_outcomes(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Time and event of each row (N,) for starts that know exact times only: intervals as events at their middle."""
-    time, failed = data.time.numpy(), data.failed
-    if data.upper is None:
-        return time, failed
-    return np.where(failed & ~data.event.numpy(), 0.5 * (time + data.upper.numpy()), time), failed
+    return as_exact(data.time, data.event, data.upper, 0.5)
 
 
 def random_routing(

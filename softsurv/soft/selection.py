@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -124,9 +123,7 @@ def select(
     InvalidSurvivalDataError
         If fewer than two rows had their event.
     """
-    happened = data.event.numpy()
-    if data.upper is not None:
-        happened = happened | np.isfinite(data.upper.numpy())
+    happened = data.failed
     if happened.sum() < 2:
         raise InvalidSurvivalDataError(
             f"event must be True in at least 2 rows to choose depth and penalties by cross-validation, got "

@@ -17,6 +17,7 @@ def hard_tree_text(tree: HardTree, lines: Sequence[str]) -> str:
     text: list[str] = []
 
     def walk(node: int, label: str, indent: int) -> None:
+        """Write a node and all below it."""
         pad = "    " * indent
         leaf = int(tree.leaf[node])
         if leaf >= 0:
@@ -70,6 +71,7 @@ def hard_tree_python(tree: HardTree, name: str) -> str:
         text.append(f"    {v} = {source.fill!r} if {v} is None or {v} != {v} else {known}")
 
     def walk(node: int, indent: int) -> None:
+        """Write the branches of a node and all below it."""
         pad = "    " * indent
         leaf = int(tree.leaf[node])
         if leaf >= 0:

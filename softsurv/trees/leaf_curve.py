@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softsurv.nonparametric import QUANTILE_TOLERANCE, StepFunction, checked_columns, kaplan_meier
-
-FloatArray = NDArray[np.float64]
+from softsurv.nonparametric import (
+    QUANTILE_TOLERANCE,
+    FloatArray,
+    StepFunction,
+    as_exact,
+    checked_columns,
+    in_interval,
+    kaplan_meier,
+)
 
 TURNBULL_TOLERANCE, TURNBULL_STEPS = 1e-8, 5000
 """A step that moves a curve by no more than this ends the iteration; so many steps show no more in a picture."""
@@ -27,18 +33,10 @@ def survival_curve(
     With intervals and late entries the likelihood favours a large drop before most rows have entered (its maximum is
     no consistent estimate), so then the Kaplan-Meier curve is taken with these events at the middle of their intervals.
     """
-    if upper is None or not has_intervals(event, upper):
-        return kaplan_meier(time, event, weight, entry)
-    if entry is None or not (np.asarray(entry) > 0).any():
+    late = entry is not None and bool((np.asarray(entry) > 0).any())
+    if upper is not None and in_interval(event, upper).any() and not late:
         return turnbull(time, event, upper, weight)
-    begin, exact, end = np.asarray(time, dtype=float), np.asarray(event, dtype=bool), np.asarray(upper, dtype=float)
-    failed = exact | np.isfinite(end)
-    return kaplan_meier(np.where(failed & ~exact, 0.5 * (begin + end), begin), failed, weight, entry)
-
-
-def has_intervals(event: ArrayLike, upper: ArrayLike | None) -> bool:
-    """Whether the event of some row is only known to lie in an interval."""
-    return upper is not None and bool((np.isfinite(upper) & ~np.asarray(event, dtype=bool)).any())
+    return kaplan_meier(*as_exact(time, event, upper, 0.5), weight, entry)
 
 
 def turnbull(time: ArrayLike, event: ArrayLike, upper: ArrayLike, weight: ArrayLike | None = None) -> StepFunction:

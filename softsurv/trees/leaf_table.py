@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.nonparametric import StepFunction, median, survival_interval
-from softsurv.trees.leaf_curve import has_intervals, survival_curve
+from softsurv.nonparametric import StepFunction, in_interval, median, survival_interval
+from softsurv.trees.leaf_curve import survival_curve
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def leaf_table(
 ) -> LeafTable:
     """Summarise the rows of each leaf; the columns are those of `SurvivalData`."""
     present = np.ones(len(leaf), dtype=bool) if weight is None else weight > 0
-    failed = present & (event if upper is None else event | np.isfinite(upper))
+    failed = present & (event | in_interval(event, upper))
     counts = np.bincount(leaf[present], minlength=n_leaves)
     events = np.bincount(leaf[failed], minlength=n_leaves)
     curves, medians = [], np.full((3, n_leaves), np.nan)
@@ -80,15 +80,14 @@ def leaf_table(
         curve = survival_curve(*own)
         curves.append(_jumps(curve))
         medians[0, k] = median(curve)
-        if not has_intervals(own[1], own[4]):
+        if not in_interval(own[1], own[4]).any():
             medians[1:, k] = [median(limit) for limit in survival_interval(*own[:4])]
     return LeafTable(counts, events, medians[0], medians[1], medians[2], tuple(curves))
 
 
 def leaf_table_of(data: SurvivalData, leaf: NDArray[np.int64], n_leaves: int) -> LeafTable:
     """Summarise the rows (N,) of some data by their leaves (N,)."""
-    optional = [None if column is None else column.numpy() for column in (data.weight, data.entry, data.upper)]
-    return leaf_table(leaf, data.time.numpy(), data.event.numpy(), n_leaves, *optional)
+    return leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
 
 
 def _jumps(curve: StepFunction) -> StepFunction:

@@ -80,6 +80,7 @@ def soft_tree_text(
     lines: list[str] = []
 
     def walk(node: int, label: str, indent: int) -> None:
+        """Write a node and all below it."""
         node, pad = parting_node(routing, node), "    " * indent
         if node >= len(routing):
             leaf = node - len(routing)

@@ -90,8 +90,7 @@ class Objective:
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures) | dict(space or {})
         self._check_space()
-        happened = data.event if data.upper is None else data.event | torch.isfinite(data.upper)
-        self._rows = stratified_folds(happened.numpy(), n_folds, seed)
+        self._rows = stratified_folds(data.failed, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
 
     @property

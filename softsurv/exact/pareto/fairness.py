@@ -63,6 +63,8 @@ def fair_search(
     label, group = np.asarray(label), np.asarray(group)
     n_groups = int(group.max()) + 1
     w = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=float)
+    unit = min(1.0, float(w.mean()))  # rows are counted in it, so that the search's own tolerance is small beside them
+    w = w / unit
     counts = label == 1 if kind == "equality_of_opportunity" else np.ones(len(label), bool)
     of_group: FloatArray = np.asarray(np.bincount(group[counts], w[counts], n_groups), dtype=float)
     if (of_group == 0).any():
@@ -75,14 +77,10 @@ def fair_search(
     statistics[np.arange(len(label)), kind_of_row] = w
     share = share_weights(n_groups, kind, of_group)
     params = np.zeros((2, 1 + len(share), 2 * n_groups + 1))
-    params[0, 0, n_groups : 2 * n_groups] = params[1, 0, :n_groups] = 1.0
+    params[0, 0, n_groups : 2 * n_groups] = params[1, 0, :n_groups] = unit
     params[:, 0, -1] = complexity
     params[1, 1:, :-1] = share
     constraint, limit = difference_constraint(n_groups, of_group, tolerance)
-    if n_groups == 2:  # both grow with the square of the weights; the search's own tolerance does not
-        scale = min(1.0, float(w.mean())) ** -2
-        params[1, 1:, :-1] *= scale
-        limit = limit * scale
     kept = (False, *[True] * len(share))
     if leaves is not None and leaves < 1 << depth:
         params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)
