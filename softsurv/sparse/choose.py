@@ -1,0 +1,296 @@
+"""Family, size, terms and penalties of a tree of rules, by inner cross-validation; all rows are one more fold.
+
+Every candidate is trained on each inner fold and on all rows as one stack, so that the chosen tree is there when the
+choice is made. Candidates are ranked by the held-out negative log-likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.data.partition import stratified_folds
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.problem import Problem, make_problem
+from softsurv.sparse.leaf_fit import fit_leaves
+from softsurv.sparse.splits import SplitData
+from softsurv.sparse.train import (
+    ROUGH,
+    Grown,
+    Plan,
+    TrainingRows,
+    complete,
+    grow,
+    held_out_loss,
+    penalties_of,
+    start_rules,
+)
+from softsurv.trees.linear_rule import Rules
+
+FloatArray = NDArray[np.float64]
+
+CONSTANT = 1e4
+"""A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting. Penalties are in units of 1 / N.
+
+    Attributes
+    ----------
+    family : str
+    leaves : int
+        Leaves that the search was asked for; 1 is a single regression.
+    max_terms : int
+        Most features in a split.
+    ridge : float
+        On the slopes that all leaves share.
+    shrinkage : float
+        On each leaf's own level and shape, its deviation from the common ones.
+    slope_shrinkage : float
+        On each leaf's own slopes; ``inf`` where the leaves share them.
+    """
+
+    family: str
+    leaves: int
+    max_terms: int
+    ridge: float
+    shrinkage: float
+    slope_shrinkage: float
+
+    @property
+    def depth(self) -> int:
+        """Least depth that has so many leaves."""
+        return (self.leaves - 1).bit_length()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is tried."""
+
+    single_ridges: tuple[float, ...] = (0.1, 0.3, 1.0, 10.0, CONSTANT)
+    ridges: tuple[float, ...] = (0.3, 30.0)
+    leaves: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    terms: tuple[int, ...] = (1, 3)
+    shrinkage: tuple[tuple[float, float], ...] = ((10.0, np.inf), (40.0, np.inf), (10.0, 10.0), (40.0, 10.0), (10.0, 1.0))
+    """Pairs of shrinkage and slope shrinkage."""
+    n_folds: int = 5
+    least_events: float = 10.0
+    split_penalty: float = 10.0
+    families_for_trees: int = 1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate with its held-out loss in every fold, and its tree of all rows."""
+
+    candidate: Candidate
+    losses: FloatArray  # (folds,)
+    rules: Rules
+    model: Tensor = field(repr=False)  # (1, 1 + L, Q + K)
+
+    @property
+    def mean(self) -> float:
+        """Mean held-out loss, in nats per row of standardised log time."""
+        return float(self.losses.mean())
+
+    def gap_error(self, other: Trial) -> float:
+        """Standard error over folds of the paired gap between two candidates' losses."""
+        gap = self.losses - other.losses
+        return float(gap.std(ddof=1) / len(gap) ** 0.5) if len(gap) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows of the folds, those of all rows last."""
+
+    masks: FloatArray  # (F, N) 1 where a row trains
+    held: Tensor  # (F, N) weight of held-out rows
+    rows: TrainingRows
+
+    @property
+    def n_rows(self) -> FloatArray:
+        """Training rows of each fold, (F,)."""
+        return self.masks.sum(1)
+
+
+def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> Fold:
+    """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone."""
+    events = data.failed
+    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    masks = [np.ones(data.n)]
+    if grid.n_folds > 1:
+        n_folds = max(2, min(grid.n_folds, int(events.sum()), int((~events).sum()) or data.n))
+        for train, _ in stratified_folds(events, n_folds, seed):
+            mask = np.zeros(data.n)
+            mask[train] = 1.0
+            masks.insert(len(masks) - 1, mask)
+    table = np.array(masks)
+    folds = tuple(np.flatnonzero(mask) for mask in table)
+    rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty)
+    return Fold(table, torch.as_tensor((1 - table) * weight), rows)
+
+
+class Bench:
+    """Candidates of one family on all folds."""
+
+    def __init__(self, data: SurvivalData, family: LeafFamily, fold: Fold, grid: Grid, **place: Any) -> None:
+        self.family, self.fold, self.grid = family, fold, grid
+        self.problem: Problem = make_problem(data, family, weight=torch.as_tensor(fold.masks), **place)
+        self.n_folds = len(fold.masks)
+
+    def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Tensor]:
+        """One regression with each ridge, and the models (F * R, 1, Q + K) of the first fold's ridges, the second's, ..."""
+        which = np.arange(self.n_folds).repeat(len(ridges))
+        stack = self.problem.take(torch.as_tensor(which))
+        leaf = torch.zeros(len(which), self.problem.weight.shape[-1], dtype=torch.int64)
+        strengths = np.tile(ridges, self.n_folds)
+        model, _ = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, np.inf))
+        losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, -1)
+        last = model.view(self.n_folds, len(ridges), *model.shape[1:])[-1]
+        trials = [
+            Trial(Candidate(self.family.name, 1, 0, ridge, 0.0, np.inf), losses[:-1, k], (), last[k : k + 1])
+            for k, ridge in enumerate(ridges)
+        ]
+        return trials, model[:, :1]
+
+    def trees(self, stop: Callable[[], bool]) -> list[Trial]:
+        """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
+        grid = self.grid
+        _, bases = self.single_leaves(grid.ridges)
+        which = np.arange(self.n_folds).repeat(len(grid.ridges))
+        depth = max((size - 1).bit_length() for size in grid.leaves)
+        starts = start_rules(self.problem.take(torch.as_tensor(which)), self.fold.rows, which.tolist(), bases, depth)
+        trials: list[Trial] = []
+        for level in range(1, depth + 1):
+            sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
+            plans, candidates = self._plans(starts, sizes, 2**level - 1)
+            if plans and not stop():
+                grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows)
+                trials += self._shrunk(grown, plans, candidates)
+        return trials
+
+    def _plans(
+        self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int
+    ) -> tuple[list[Plan], list[Candidate]]:
+        """Trees of one depth to be trained, fold by fold for each candidate."""
+        plans, candidates = [], []
+        for size in sizes:
+            for number, ridge in enumerate(self.grid.ridges):
+                own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
+                found = [rules for rules in own if rules is not None]
+                if len(found) < len(own):
+                    continue  # some fold has too few events for so many leaves
+                for terms in self.grid.terms:
+                    strength, slopes = self.grid.shrinkage[0]
+                    candidates.append(Candidate(self.family.name, size, terms, ridge, strength, slopes))
+                    plans += [
+                        Plan(fold, ridge, strength, terms, complete(rules, n_branches))
+                        for fold, rules in enumerate(found)
+                    ]
+        return plans, candidates
+
+    def _shrunk(self, grown: Grown, plans: list[Plan], candidates: list[Candidate]) -> list[Trial]:
+        """Trials of the grown trees with each shrinkage of their leaves."""
+        which = np.array([plan.fold for plan in plans])
+        stack = self.problem.take(torch.as_tensor(which))
+        trials, model = [], grown.model
+        for strength, slopes in self.grid.shrinkage:
+            penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
+            model, _ = fit_leaves(stack, grown.leaf, len(plans[0].rules) + 1, penalties, model, ROUGH)
+            losses = self._losses(stack, model, grown.leaf, which).reshape(-1, self.n_folds)
+            for k, candidate in enumerate(candidates):
+                last = (k + 1) * self.n_folds - 1
+                own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
+                trials.append(Trial(own, losses[k, :-1], grown.rules[last], model[last : last + 1]))
+        return trials
+
+    def _losses(self, stack: Problem, model: Tensor, leaf: Tensor, which: NDArray[np.int64]) -> FloatArray:
+        return held_out_loss(stack, model, leaf, self.fold.held[which]).double().cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen trial, all of them, and the chosen family's problem of all rows."""
+
+    chosen: Trial
+    trials: tuple[Trial, ...]
+    problem: Problem
+    reason: str
+
+    def table(self) -> list[dict[str, Any]]:
+        """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
+        best = min(self.trials, key=lambda t: t.mean)
+        rows = [
+            asdict(t.candidate)
+            | {"depth": t.candidate.depth, "loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is self.chosen}
+            for t in self.trials
+        ]
+        return sorted(rows, key=lambda row: row["loss"])
+
+
+def choose(
+    data: SurvivalData,
+    split: SplitData,
+    families: Sequence[LeafFamily],
+    grid: Grid,
+    prefer: str,
+    seed: int,
+    budget: Budget | None = None,
+    **place: Any,
+) -> Choice:
+    """Try every candidate and choose."""
+    fold = make_folds(data, split, grid, seed)
+
+    def stop() -> bool:
+        return budget is not None and budget.exhausted
+
+    benches = [Bench(data, family, fold, grid, **place) for family in families]
+    singles = [bench.single_leaves(grid.single_ridges)[0] for bench in benches]
+    ranked = sorted(range(len(benches)), key=lambda k: min(t.mean for t in singles[k]))
+    trials = [trial for trials in singles for trial in trials] if 1 in grid.leaves else []
+    for k in ranked[: grid.families_for_trees] if max(grid.leaves) > 1 else ():
+        if not stop() or not trials:
+            trials += benches[k].trees(stop if trials else lambda: False)
+    trials = trials or [trial for trials in singles for trial in trials]
+    chosen, reason = preferred(trials, prefer)
+    number = next(k for k, bench in enumerate(benches) if bench.family.name == chosen.candidate.family)
+    everything = benches[number].problem.take(torch.tensor([len(fold.masks) - 1]))
+    return Choice(chosen, tuple(trials), everything, reason)
+
+
+def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
+    """The trial to take, and why in a sentence.
+
+    "tree": the best tree within one standard error of the best trial, as it says more at the same score; one leaf
+    where no trial beats the curve of all rows by its standard error, which is what noise looks like.
+    "simplest": the fewest leaves within one standard error of the best trial.
+    """
+    best = min(trials, key=lambda t: t.mean)
+    single = [t for t in trials if t.candidate.leaves == 1]
+    trees = [t for t in trials if t.candidate.leaves > 1]
+    if not trees or not single:
+        return best, f"the lowest held-out loss, {best.mean:.4g}, of {len(trials)} settings"
+    one = min(single, key=lambda t: t.mean)
+    tree = min(trees, key=lambda t: t.mean)
+    gap, error = tree.mean - best.mean, tree.gap_error(best)
+    compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
+    flat = [t for t in single if t.candidate.ridge >= CONSTANT]
+    if flat:
+        null = min(flat, key=lambda t: t.mean)
+        if best is null or null.mean - best.mean <= best.gap_error(null):
+            return one, f"no setting predicts held-out rows better than one curve for all ({compared})"
+    if prefer == "simplest" and one.mean - best.mean <= one.gap_error(best):
+        return one, f"one leaf is within one standard error of the best ({compared})"
+    if gap <= error:
+        return tree, f"a tree is within one standard error of the best ({compared})"
+    return one, f"no tree comes within one standard error of the best ({compared})"

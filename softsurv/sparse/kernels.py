@@ -1,0 +1,249 @@
+"""Compiled search for splits: the best tree of depth two on binned features, the best cut along a direction.
+
+A row brings five sums: the slopes and curvatures of its loss with respect to a correction of its leaf's level and
+shape. A leaf of summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its correction, to second
+order; so sums are all that a search needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+N_SUMS = 5
+"""Slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
+
+SCORE_BINS, SCORE_RANGE = 64, 2.6
+"""Directions are compared by so many bins, within so many standard deviations."""
+
+
+@njit(cache=True, nogil=True)
+def leaf_gain(g0, g1, h00, h01, h11, penalty):
+    """What a leaf's correction gains, to second order."""
+    a, c = h00 + penalty, h11 + penalty
+    determinant = a * c - h01 * h01
+    if a <= 0.0 or determinant <= 1e-12 * a * c:  # the shape is not determined: correct the level alone
+        return 0.5 * g0 * g0 / a if a > 0.0 else 0.0
+    return 0.5 * (c * g0 * g0 - 2.0 * h01 * g0 * g1 + a * g1 * g1) / determinant
+
+
+@njit(cache=True, nogil=True)
+def gain_of(sums, penalty):
+    """`leaf_gain` of a vector of sums (5, ...)."""
+    return leaf_gain(sums[0], sums[1], sums[2], sums[3], sums[4], penalty)
+
+
+@njit(cache=True, nogil=True)
+def rest_gain(total, low, penalty):
+    """`leaf_gain` of what ``low`` leaves of ``total``."""
+    return leaf_gain(
+        total[0] - low[0], total[1] - low[1], total[2] - low[2], total[3] - low[3], total[4] - low[4], penalty
+    )
+
+
+@njit(cache=True, nogil=True)
+def histogram_pair(first, second, n_first, n_second, rows, sums, size, out):
+    """Sums (and sizes) of the rows in each pair of bins, cumulated over both: out (n_first, n_second, 6)."""
+    out[:n_first, :n_second] = 0.0
+    for i in rows:
+        cell = out[first[i], second[i]]
+        for k in range(N_SUMS):
+            cell[k] += sums[i, k]
+        cell[N_SUMS] += size[i]
+    for a in range(n_first):
+        for b in range(1, n_second):
+            for k in range(N_SUMS + 1):
+                out[a, b, k] += out[a, b - 1, k]
+    for a in range(1, n_first):
+        for b in range(n_second):
+            for k in range(N_SUMS + 1):
+                out[a, b, k] += out[a - 1, b, k]
+
+
+@njit(cache=True, nogil=True)
+def best_trees(codes, n_codes, rows, sums, size, least, penalty):
+    """Best gains with each root cut and one further cut in either side.
+
+    Parameters
+    ----------
+    codes : (P, N) int
+        Bins of each feature.
+    n_codes : (P,) int
+    rows : (n,) int
+        Rows that the tree is for.
+    sums : (N, 5)
+    size : (N,)
+        What ``least`` counts in every leaf.
+    least, penalty : float
+
+    Returns
+    -------
+    gain : (P, C, 3)
+        Of the root cut "code <= c": plain gain of both sides as leaves, of the left and of the right side; -inf
+        where a side is too small. With one more cut: see ``inner``.
+    inner : (P, C, 2)
+        Gain of the best cut of each side, -inf where there is none.
+    cut : (P, C, 2, 2) int
+        Its feature and code.
+    """
+    p, c = len(n_codes), int(n_codes.max())
+    gain = np.full((p, c, 2), -np.inf)
+    inner = np.full((p, c, 2), -np.inf)
+    cut = np.full((p, c, 2, 2), -1, np.int64)
+    table = np.zeros((c, c, N_SUMS + 1))
+    part = np.zeros((4, N_SUMS + 1))
+    for f in range(p):
+        for s in range(p):
+            if s == f:
+                # both cuts on one feature: the pair's table would be diagonal; three bins from one histogram
+                one_feature(codes[f], n_codes[f], rows, sums, size, least, penalty, f, gain, inner, cut)
+                continue
+            nf, ns = n_codes[f], n_codes[s]
+            histogram_pair(codes[f], codes[s], nf, ns, rows, sums, size, table)
+            for a in range(nf - 1):
+                for b in range(ns - 1):
+                    for k in range(N_SUMS + 1):
+                        part[0, k] = table[a, b, k]
+                        part[1, k] = table[a, ns - 1, k] - part[0, k]
+                        part[2, k] = table[nf - 1, b, k] - part[0, k]
+                        part[3, k] = table[nf - 1, ns - 1, k] - table[a, ns - 1, k] - part[2, k]
+                    for side in range(2):
+                        if part[2 * side, N_SUMS] < least or part[2 * side + 1, N_SUMS] < least:
+                            continue
+                        value = gain_of(part[2 * side], penalty) + gain_of(part[2 * side + 1], penalty)
+                        if value > inner[f, a, side]:
+                            inner[f, a, side] = value
+                            cut[f, a, side, 0], cut[f, a, side, 1] = s, b
+    return gain, inner, cut
+
+
+@njit(cache=True, nogil=True)
+def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner, cut):
+    """The part of `best_trees` that cuts one feature twice, and the plain gains of its cuts."""
+    total = np.zeros((n_codes + 1, N_SUMS + 1))  # sums of the rows below each code
+    for i in rows:
+        for k in range(N_SUMS):
+            total[code[i] + 1, k] += sums[i, k]
+        total[code[i] + 1, N_SUMS] += size[i]
+    for a in range(n_codes):
+        for k in range(N_SUMS + 1):
+            total[a + 1, k] += total[a, k]
+    for a in range(n_codes - 1):
+        left, right = total[a + 1], total[n_codes] - total[a + 1]
+        if left[N_SUMS] < least or right[N_SUMS] < least:
+            continue
+        gain[f, a, 0], gain[f, a, 1] = gain_of(left, penalty), gain_of(right, penalty)
+        for b in range(n_codes - 1):
+            if b == a:
+                continue
+            side = 0 if b < a else 1
+            low = total[b + 1] if side == 0 else total[b + 1] - total[a + 1]
+            high = total[a + 1] - total[b + 1] if side == 0 else total[n_codes] - total[b + 1]
+            if low[N_SUMS] < least or high[N_SUMS] < least:
+                continue
+            value = gain_of(low, penalty) + gain_of(high, penalty)
+            if value > inner[f, a, side]:
+                inner[f, a, side] = value
+                cut[f, a, side, 0], cut[f, a, side, 1] = f, b
+
+
+@njit(cache=True, nogil=True)
+def best_cut(score, order, sums, size, least, penalty, margin):
+    """Best place to part rows along a score.
+
+    Parameters
+    ----------
+    score : (n,)
+    order : (n,) int
+        Sorts ``score``.
+    sums : (n, 5) or (n, 1)
+        Five columns: both sides are leaves to be corrected. One column: what a row costs more below the cut than
+        above it.
+    size : (n,)
+    least, penalty, margin : float
+        Least size of a side; penalty of a correction; neighbouring scores closer than this are one.
+
+    Returns
+    -------
+    value : float
+        What the cut gains; -inf where none is allowed.
+    place : int
+        The cut lies between the rows ``order[place - 1]`` and ``order[place]``.
+    """
+    n, k = sums.shape
+    total = np.zeros(k)
+    all_size = 0.0
+    for i in range(n):
+        for j in range(k):
+            total[j] += sums[i, j]
+        all_size += size[i]
+    low = np.zeros(k)
+    low_size, best, place = 0.0, -np.inf, -1
+    for t in range(n - 1):
+        i = order[t]
+        for j in range(k):
+            low[j] += sums[i, j]
+        low_size += size[i]
+        if score[order[t + 1]] - score[i] <= margin or low_size < least or all_size - low_size < least:
+            continue
+        if k == 1:
+            value = -low[0]  # what the rows below the cut gain by being there
+        else:
+            value = gain_of(low, penalty) + rest_gain(total, low, penalty)
+        if value > best:
+            best, place = value, t + 1
+    return best, place
+
+
+@njit(cache=True, nogil=True)
+def best_pair(z, pairs, ratios, sums, size, least, penalty):
+    """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
+
+    The rows (S, n) are standardised. Scores are compared in :data:`SCORE_BINS` bins within :data:`SCORE_RANGE`
+    standard deviations of their mean: enough to choose a direction, whose cut is then found among all rows.
+    """
+    n, k = sums.shape
+    best, at, which = -np.inf, -1, -1
+    score = np.empty(n)
+    table = np.empty((SCORE_BINS, k))
+    count = np.empty(SCORE_BINS)
+    total, low = np.zeros(k), np.empty(k)
+    all_size = 0.0
+    for i in range(n):
+        all_size += size[i]
+        for c in range(k):
+            total[c] += sums[i, c]
+    for q in range(len(pairs)):
+        a, b = pairs[q]
+        for t in range(len(ratios)):
+            ratio, mean, square = ratios[t], 0.0, 0.0
+            for i in range(n):
+                score[i] = z[a, i] + ratio * z[b, i]
+                mean += score[i]
+                square += score[i] * score[i]
+            mean /= n
+            spread = np.sqrt(max(square / n - mean * mean, 1e-300))
+            scale = SCORE_BINS / (2.0 * SCORE_RANGE * spread)
+            shift = 0.5 * SCORE_BINS - mean * scale
+            table[:] = 0.0
+            count[:] = 0.0
+            for i in range(n):
+                bin_ = min(max(int(score[i] * scale + shift), 0), SCORE_BINS - 1)
+                count[bin_] += size[i]
+                for c in range(k):
+                    table[bin_, c] += sums[i, c]
+            low[:] = 0.0
+            low_size = 0.0
+            for bin_ in range(SCORE_BINS - 1):
+                low_size += count[bin_]
+                for c in range(k):
+                    low[c] += table[bin_, c]
+                if low_size < least or all_size - low_size < least:
+                    continue
+                if k == 1:
+                    value = -low[0]
+                else:
+                    value = gain_of(low, penalty) + rest_gain(total, low, penalty)
+                if value > best:
+                    best, at, which = value, q, t
+    return best, at, which

@@ -1,0 +1,239 @@
+"""The best rule of few terms at one branch node."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.sparse.kernels import best_cut, best_pair, gain_of
+from softsurv.trees.linear_rule import LinearRule
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
+"""Coefficients tried for a second term, in units of the features' standard deviations."""
+
+FINER = np.array([0.75, 0.87, 1.0, 1.15, 1.33])
+"""Factors tried about the best of them."""
+
+PAIR_COLUMNS, PAIR_ROWS = 8, 1500
+"""Directions are sought among the features that split best alone, on at most so many rows."""
+
+TERM_GAIN = 4.0
+"""What another term must gain in log-likelihood. Rules of two terms are many: of so many tries the best gains about
+this by chance (10 features: 400 directions, whose largest of as many chi-squared values over 2 is near 6; their
+correlation takes some of it away)."""
+
+CLOSE = 1e-9
+"""Neighbouring scores closer than this share of their size are one."""
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """What splits may ask of rows.
+
+    Attributes
+    ----------
+    values : (P, N)
+        Encoded columns in the data's units: numbers, and indicators of levels.
+    single : tuple of int
+        Columns that make a rule alone: numbers, and the indicator of a category of two levels.
+    categories : tuple of tuple of int
+        For each category of three levels or more the columns of its levels.
+    """
+
+    values: FloatArray
+    single: tuple[int, ...]
+    categories: tuple[tuple[int, ...], ...]
+
+    def take(self, rows: IntArray) -> SplitData:
+        """Some rows."""
+        return replace(self, values=self.values[:, rows])
+
+
+@dataclass(frozen=True)
+class NodeRows:
+    """The rows at a branch node.
+
+    Attributes
+    ----------
+    data : SplitData
+    table : (n, 5) or (n, 1)
+        Where both sides are leaves: slopes and curvatures of each row's loss, so that each cut is judged by the best
+        corrections of both. Otherwise what a row loses more on the right than on the left.
+    size : (n,)
+        What ``least`` counts.
+    least, penalty : float
+        Least size of a side; penalty of a correction.
+    """
+
+    data: SplitData
+    table: FloatArray
+    size: FloatArray
+    least: float
+    penalty: float
+
+    @property
+    def turns(self) -> tuple[float, ...]:
+        """Directions to look in: where the sides differ, the reverse of a score is another rule."""
+        return (1.0,) if self.table.shape[1] > 1 else (1.0, -1.0)
+
+    def gain(self, rule: LinearRule) -> float:
+        """What a rule gains."""
+        high = rule.holds(self.data.values)
+        if self.table.shape[1] == 1:
+            return -float(self.table[~high].sum())
+        return float(sum(gain_of(self.table[side].sum(0), self.penalty) for side in (high, ~high)))
+
+    def cut(self, score: FloatArray, turn: float = 1.0) -> tuple[float, float, float]:
+        """Best cut along ``turn * score``: its gain and the scores that it lies between."""
+        table = self.table if turn > 0 else -self.table
+        order = np.argsort(score, kind="stable")
+        margin = CLOSE * (1 + float(np.abs(score).max()))
+        gain, place = best_cut(score, order, table, self.size, self.least, self.penalty, margin)
+        if place < 0:
+            return -np.inf, 0.0, 0.0
+        if turn < 0:  # rows above the cut go right: they lose the whole table
+            gain -= float(self.table.sum())
+        return gain, float(score[order[place - 1]]), float(score[order[place]])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A rule, what it gains, and whether the sides below it are to change places."""
+
+    rule: LinearRule
+    gain: float
+    swap: bool = False
+
+
+def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> Choice:
+    """The best rule of at most ``max_terms`` features, the old one unless another gains more."""
+    best = Choice(old, rows.gain(old) + 1e-6)
+    alone = {}
+    for column in rows.data.single:
+        score = rows.data.values[column]
+        found = [(*rows.cut(score, turn), turn) for turn in rows.turns]
+        gain, low, high, turn = max(found)
+        alone[column] = gain
+        if gain > best.gain:
+            best = Choice(LinearRule((column,), (1.0,), short_between(low, high)), gain, turn < 0)
+    for columns in rows.data.categories:
+        alone |= dict.fromkeys(columns, -np.inf)
+        best = _better_levels(rows, best, columns)
+    if max_terms > 1:
+        for column, gain in alone.items():
+            if not np.isfinite(gain):
+                alone[column] = max(rows.cut(rows.data.values[column], turn)[0] for turn in rows.turns)
+        best = _better_direction(rows, best, alone, max_terms)
+    return best
+
+
+def _better_levels(rows: NodeRows, best: Choice, columns: tuple[int, ...]) -> Choice:
+    """The best set of a category's levels to go left, where it gains more: an end of their order."""
+    order = ordered_levels(rows.data.values[list(columns)], rows.table, rows.penalty)
+    if len(order) < 2:
+        return best
+    code = np.zeros(len(rows.size))
+    for place, level in enumerate(order):
+        code[rows.data.values[columns[level]] > 0] = place
+    gain, low, _ = rows.cut(code)
+    if gain <= best.gain:
+        return best
+    chosen = tuple(sorted(columns[level] for level in order[int(low) + 1 :]))
+    return Choice(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
+
+
+def ordered_levels(indicators: FloatArray, table: FloatArray, penalty: float) -> list[int]:
+    """Levels that occur among the rows, by the correction that their rows ask for: (C, n) to their places."""
+    found = []
+    for level, present in enumerate(indicators > 0):
+        if present.any():
+            sums = table[present].sum(0)
+            found.append((sums[0] / (sums[2] + penalty) if len(sums) > 1 else sums[0] / present.sum(), level))
+    return [level for _, level in sorted(found)]
+
+
+def _better_direction(rows: NodeRows, best: Choice, alone: dict[int, float], max_terms: int) -> Choice:
+    """The best direction over two or three features, where it gains enough for its terms."""
+    values = rows.data.values
+    usable = [k for k in sorted(alone, key=lambda k: -alone[k]) if values[k].std() > 0][:PAIR_COLUMNS]
+    if len(usable) < 2:
+        return best
+    n = len(rows.size)
+    some = np.arange(n) if n <= PAIR_ROWS else np.random.default_rng(0).choice(n, PAIR_ROWS, replace=False)
+    spread = values[usable].std(1)
+    z = np.ascontiguousarray(((values[usable] - values[usable].mean(1, keepdims=True)) / spread[:, None])[:, some])
+    pairs = np.array([(i, j) for i in range(len(usable)) for j in range(i)], dtype=np.int64)
+    for turn in rows.turns:
+        part = replace(rows, table=turn * rows.table[some] if turn < 0 else rows.table[some], size=rows.size[some])
+        part = replace(part, least=rows.least * len(some) / n)
+        gain, at, ratio = _direction(part, z, pairs)
+        if at < 0:
+            continue
+        j, k = pairs[at]
+        weights = {usable[j]: 1 / spread[j], usable[k]: ratio / spread[k]}
+        best = _offer(rows, best, weights, turn)
+        others = [m for m in range(len(usable)) if m not in (j, k)]
+        if max_terms < 3 or not others:
+            continue
+        base = z[j] + ratio * z[k]
+        size = float(base.std()) or 1.0
+        table = np.vstack([base / size, z[others]])
+        threes = np.array([(0, 1 + m) for m in range(len(others))], dtype=np.int64)
+        third_gain, at, ratio = _direction(part, table, threes)
+        if at >= 0 and third_gain > gain + TERM_GAIN:
+            third = others[at]
+            best = _offer(rows, best, weights | {usable[third]: ratio * size / spread[third]}, turn)
+    return best
+
+
+def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, int, float]:
+    """Best of the pairs of standardised features (S, n): gain, place of the pair and ratio of its coefficients."""
+    how = (rows.table, rows.size, rows.least, rows.penalty)
+    gain, at, which = best_pair(z, pairs, RATIOS, *how)
+    if at < 0:
+        return gain, at, 0.0
+    ratios = RATIOS[which] * FINER
+    finer, _, which = best_pair(z, pairs[at : at + 1], ratios, *how)
+    return finer, at, float(ratios[which])
+
+
+def _offer(rows: NodeRows, best: Choice, weights: dict[int, float], turn: float) -> Choice:
+    """Round a direction to two digits in the data's units, cut it anew, and take it where it gains enough."""
+    values = rows.data.values
+    columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * values[k].std()))
+    lead = weights[columns[0]]
+    coefficients = tuple(short_number(weights[k] / lead) for k in columns)
+    score = LinearRule(columns, coefficients, 0.0).score(values)
+    turn = turn if lead > 0 else -turn
+    if rows.table.shape[1] > 1:
+        turn = 1.0  # both sides are leaves, which have no order
+    gain, low, high = rows.cut(score, turn)
+    asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
+    if gain > best.gain + TERM_GAIN * max(len(columns) - asked, 0):
+        return Choice(LinearRule(columns, coefficients, short_between(low, high, closed=False)), gain, turn < 0)
+    return best
+
+
+def short_number(value: float, digits: int = 2) -> float:
+    """The value with so many significant digits."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+def short_between(low: float, high: float, closed: bool = True) -> float:
+    """A number of few digits in [low, high), or in (low, high) where not ``closed``, as near the middle as they allow."""
+    middle = 0.5 * low + 0.5 * high
+    if not low < middle < high:
+        return low
+    for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
+        candidate = float(f"{round(middle, -exponent):.{max(-exponent, 0)}f}") + 0.0  # no negative zero
+        if (low < candidate or (closed and low == candidate)) and candidate < high:
+            return candidate
+        if exponent < -17 + math.floor(math.log10(max(abs(low), abs(high)))):
+            break
+    return middle

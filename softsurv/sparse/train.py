@@ -1,0 +1,197 @@
+"""Trees of rules as stacks: rules and leaves improved in turn, many trees at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.soft.optimise import Settings
+from softsurv.soft.problem import Problem
+from softsurv.sparse.leaf_fit import (
+    LeafPenalties,
+    fit_leaves,
+    leaf_models,
+    losses_in_leaves,
+    second_order,
+)
+from softsurv.sparse.splits import NodeRows, SplitData, best_rule
+from softsurv.sparse.start import Problem as StartProblem
+from softsurv.sparse.start import trees_of_corrections
+from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+ROUGH = Settings(max_iterations=25, ftol=1e-6)
+"""How far leaves are fitted between two looks at the rules, and for candidates to be compared."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What all trees of a stack share.
+
+    Attributes
+    ----------
+    split : SplitData
+    weight : (N,)
+        Case weights.
+    size : (N,)
+        What a least leaf counts: events.
+    folds : tuple of (n,) int
+        Training rows of each fold.
+    least : float
+        Least size of a leaf.
+    penalty : float
+        Of a leaf's correction of level and shape while splits are compared.
+    """
+
+    split: SplitData
+    weight: FloatArray
+    size: FloatArray
+    folds: tuple[IntArray, ...]
+    least: float
+    penalty: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tree to be trained: on which fold, with which penalties and limits, from which rules."""
+
+    fold: int
+    ridge: float
+    baseline: float
+    max_terms: int
+    rules: Rules
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Trees of one depth after training: rules, leaves (M, N) of all rows, models (M, 1 + L, Q + K)."""
+
+    rules: tuple[Rules, ...]
+    leaf: Tensor
+    model: Tensor
+
+
+def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: object) -> LeafPenalties:
+    """Penalties in units of one row for trees on ``n_rows`` (M,) rows."""
+
+    def each(value: object) -> Tensor:
+        return torch.as_tensor(np.broadcast_to(np.asarray(value, dtype=float), n_rows.shape) / n_rows)
+
+    return LeafPenalties(each(ridge), each(baseline), each(slopes))
+
+
+def start_rules(
+    problem: Problem, rows: TrainingRows, folds: Sequence[int], models: Tensor, depth: int
+) -> list[dict[int, Rules]]:
+    """Rules to start from by number of leaves, for each fold with its single-leaf model (M, 1, Q + K)."""
+    table = second_order(problem, models).double().cpu().numpy() * rows.weight[:, None]
+    return [
+        trees_of_corrections(
+            StartProblem(rows.split, rows.folds[fold], table[m], rows.size, rows.least, rows.penalty), depth
+        )
+        for m, fold in enumerate(folds)
+    ]
+
+
+def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: FloatArray, sweeps: int = 2) -> Grown:
+    """Fit the leaves, improve the rules, and so on; the trees have one depth.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one tree for each fold.
+    rows : TrainingRows
+    plans : sequence of Plan
+    n_rows : (folds,)
+        Training rows of each fold.
+    sweeps : int
+        How often every rule is looked at.
+    """
+    fold = np.array([plan.fold for plan in plans])
+    stack = problem.take(torch.as_tensor(fold))
+    penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], np.inf)
+    rules = [plan.rules for plan in plans]
+    n_leaves = len(rules[0]) + 1
+    moving, model = np.ones(len(plans), dtype=bool), None
+    for sweep in range(sweeps + 1):
+        leaf = leaves_of(rules, rows.split)
+        last = sweep == sweeps or not moving.any()
+        model, _ = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH)
+        if last:
+            break
+        losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
+        table = second_order(stack, model[:, :1]).double().cpu().numpy() * rows.weight[:, None]
+        for m in np.flatnonzero(moving):
+            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms)
+            moving[m], rules[m] = better != rules[m], better
+    assert model is not None
+    return Grown(tuple(rules), leaf, model)
+
+
+def leaves_of(rules: Sequence[Rules], split: SplitData) -> Tensor:
+    """Leaf of each row in each tree, (M, N)."""
+    return torch.as_tensor(np.array([leaf_of(one, split.values) for one in rules]))
+
+
+def polish(
+    rules: Rules,
+    rows: TrainingRows,
+    mine: IntArray,
+    losses: FloatArray,  # (L, N) of every row in every leaf
+    table: FloatArray,  # (N, 5) slopes and curvatures at the common model
+    max_terms: int,
+) -> Rules:
+    """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed."""
+    data = rows.split.take(mine)
+    new = list(rules)
+    answers = answers_of(rules, data.values)
+    for node, rule in enumerate(rules):
+        if new[node] is None or rule is None:
+            continue
+        at = np.flatnonzero(rows_at(answers, node))
+        if rows.size[mine[at]].sum() < 2 * rows.least:
+            continue
+        left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
+        if (left == left[0]).all() and (right == right[0]).all():
+            own = table[mine[at]]
+        else:
+            lost = losses[right, mine[at]] - losses[left, mine[at]]
+            own = (rows.weight[mine[at]] * lost)[:, None]
+        here = NodeRows(data.take(at), np.ascontiguousarray(own), rows.size[mine[at]], rows.least, rows.penalty)
+        current = new[node]
+        assert current is not None
+        choice = best_rule(here, current, max_terms)
+        if choice.rule == current and not choice.swap:
+            continue
+        if choice.swap:
+            swap_sides(new, node)
+        new[node] = choice.rule
+        answers = answers_of(tuple(new), data.values)
+    return tuple(new)
+
+
+def swap_sides(rules: list, node: int) -> None:
+    """Exchange the subtrees below a node, in place."""
+    left, right, width = 2 * node + 1, 2 * node + 2, 1
+    while left < len(rules):
+        a, b = slice(left, left + width), slice(right, right + width)
+        rules[a], rules[b] = rules[b], rules[a]
+        left, right, width = 2 * left + 1, 2 * right + 1, 2 * width
+
+
+def held_out_loss(problem: Problem, models: Tensor, leaf: Tensor, weight: Tensor) -> Tensor:
+    """Mean loss (M,) of the rows that ``weight`` (M, N) takes, in their leaf."""
+    losses = losses_in_leaves(problem, leaf_models(models)).gather(1, leaf[:, None])[:, 0]
+    return (losses * weight).sum(1) / weight.sum(1).clamp(min=1e-300)
+
+
+def complete(rules: Rules, n_branches: int) -> Rules:
+    """The rules of a deeper complete tree that sends every row the same way."""
+    return (*rules, *(None,) * (n_branches - len(rules)))
