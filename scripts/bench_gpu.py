@@ -26,15 +26,16 @@ from _machine import machine_line
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.soft.capacity import stack_size
-from softsurv.soft.initialise import random_routing
-from softsurv.soft.objective import Objective, Penalties
-from softsurv.soft.optimise import Settings
+from softsurv.soft.starts import random_routing
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.parallel import map_parts, one_core_each
 from softsurv.soft.problem import make_problem
-from softsurv.soft.train import TrainSettings, fit_single_leaf, start_leaves, train
+from softsurv.soft.train import Training, fit_single_leaf, start_leaves, train
 
 FEATURES = 20
-TRAINING = TrainSettings(joint=Settings(max_iterations=60, ftol=1e-7))
+TRAINING = Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-7))
 NONE = "not measured"
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""

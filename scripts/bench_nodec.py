@@ -27,15 +27,16 @@ from softsurv.errors import SoftsurvWarning
 from softsurv.hazards import get_family
 from softsurv.soft import blocks
 from softsurv.soft.blocks import Balance
-from softsurv.soft.decomposition import NodecSettings, nodec
-from softsurv.soft.initialise import initial_leaves
-from softsurv.soft.objective import Objective, no_penalties
-from softsurv.soft.optimise import Settings
+from softsurv.soft.nodec import NodecSettings, nodec
+from softsurv.soft.starts import initial_leaves
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import make_problem
 from softsurv.soft.train import fit_single_leaf, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
-LONG = Settings(max_iterations=200, ftol=1e-9)
+LONG = LbfgsSettings(max_iterations=200, ftol=1e-9)
 PLAIN = NodecSettings(max_sweeps=10, patience=10)
 
 

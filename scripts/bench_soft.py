@@ -38,11 +38,12 @@ from softsurv.data.partition import stratified_folds  # noqa: E402
 from softsurv.data.preprocess import Preprocessor  # noqa: E402
 from softsurv.data.survival_data import SurvivalData  # noqa: E402
 from softsurv.hazards import get_family  # noqa: E402
-from softsurv.soft.initialise import initial_leaves, random_routing  # noqa: E402
-from softsurv.soft.objective import Objective, Penalties, no_penalties  # noqa: E402
+from softsurv.soft.starts import initial_leaves, random_routing  # noqa: E402
+from softsurv.soft.objective import Objective  # noqa: E402
+from softsurv.soft.penalties import Penalties, no_penalties  # noqa: E402
 from softsurv.soft.parallel import slabs  # noqa: E402
 from softsurv.soft.problem import make_problem  # noqa: E402
-from softsurv.soft.train import Solver, TrainSettings, train  # noqa: E402
+from softsurv.soft.train import Solver, Training, train  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -150,7 +151,7 @@ def run_twin(fold: Fold, runs: Runs, analytic: bool, n_starts: int) -> None:
         runs.objective.append(value)
 
 
-def run_softsurv(fold: Fold, runs: Runs, settings: TrainSettings) -> None:
+def run_softsurv(fold: Fold, runs: Runs, settings: Training) -> None:
     """softsurv on the starts of a fold, in stacks of its own choice, with the course of every stack."""
     for part in slabs(len(fold.routing), fold.data.n * 2**DEPTH, torch.device("cpu")):
         trees = torch.arange(len(fold.routing))[part]
@@ -180,7 +181,7 @@ def bench(name: str, n_folds: int, n_starts: int, n_differences: int) -> dict[st
     runs = {key: Runs() for key in (*SOLVERS, "analytic", "same fits", "differences")}
     for fold in make_folds(name, n_folds, n_starts):
         for solver in SOLVERS:
-            run_softsurv(fold, runs[solver], TrainSettings(solver=solver))
+            run_softsurv(fold, runs[solver], Training(solver=solver))
         run_twin(fold, runs["analytic"], True, n_starts)
         run_twin(fold, runs["differences"], False, n_differences)
         same = runs["same fits"]

@@ -38,9 +38,10 @@ from softsurv.estimators.soft_parameters import choose_device
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import evaluate
 from softsurv.nonparametric import kaplan_meier
-from softsurv.soft.decomposition import NodecSettings, nodec
-from softsurv.soft.initialise import initial_leaves
-from softsurv.soft.objective import Objective, no_penalties
+from softsurv.soft.nodec import NodecSettings, nodec
+from softsurv.soft.starts import initial_leaves
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.parallel import one_core_each
 from softsurv.soft.problem import make_problem
 from softsurv.soft.train import fit_single_leaf, start_routing

@@ -37,7 +37,7 @@ def is_streamed(args: argparse.Namespace) -> bool:
     InvalidParameterError
         If torchrun started several processes that would each train the whole model, or for an optimal tree.
     """
-    from softsurv.soft.distributed import is_launched
+    from softsurv.soft.streaming.distributed import is_launched
 
     if args.memory is None:
         if is_launched():
@@ -60,7 +60,7 @@ def fit_streamed(args: argparse.Namespace, model: Any, record: Mapping[str, Any]
     """Fit; returns the fingerprint of the rows, or None in all processes but the first, which speaks for them."""
     from softsurv.data.chunks import Table
     from softsurv.estimators.stream import fit_stream
-    from softsurv.soft.distributed import is_first
+    from softsurv.soft.streaming.distributed import is_first
 
     table = Table(args.data, args.time, args.event, args.weight, args.drop or ())
     given = {"sample_rows": args.sample_rows, "max_sweeps": args.sweeps}

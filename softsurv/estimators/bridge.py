@@ -14,7 +14,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.soft.initialise import soft_splits
+from softsurv.soft.starts import soft_splits
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.topology import n_branches
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -18,32 +22,30 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
-from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.base import FloatArray, SurvivalTreeBase, default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
-from softsurv.estimators.soft_parameters import (
-    FitSettings,
-    SoftParameters,
-    check_parameters,
-    choose_device,
-    settings_of,
-)
-from softsurv.hazards import get_family
-from softsurv.metrics.evaluate import outcome
-from softsurv.results import FitReport
-from softsurv.soft.fit import Machine, Recipe, fit_tree
-from softsurv.soft.parallel import one_core_each
+from softsurv.estimators.soft_features import encoded_names, importances, source_numbers
+from softsurv.estimators.soft_parameters import SoftParameters, choose_device
+from softsurv.hazards.base import LeafFamily
+from softsurv.metrics.evaluate import outcome, times_known, training_censoring
+from softsurv.nonparametric import StepFunction
+from softsurv.results import FitReport, Status
+from softsurv.soft.fit import fit_tree
+from softsurv.soft.fit_stack import SINGLE_LEAF
+from softsurv.soft.fitted import FittedSoftTree
+from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
-from softsurv.soft.selection import Candidate, Selection, select
+from softsurv.soft.recipe import Recipe
+from softsurv.soft.selection import select
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.leaf_table import LeafTable, leaf_table_of
+from softsurv.trees.leaf_table import leaf_table_of
 from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
-from softsurv.trees.topology import paths
 
 logger = logging.getLogger(__name__)
 
 
-class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
+class SoftSurvivalTree(SurvivalTreeBase):
     """Survival tree with soft oblique splits and a smooth survival model in every leaf.
 
     A branch node sends a row left with probability ``sigmoid(w0 + w.x)``; a prediction follows the more probable
@@ -118,6 +120,49 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
     (137, 2)
     """
 
+    def __init__(
+        self,
+        depth: int | None = None,
+        leaf: str | LeafFamily = "loglogistic",
+        *,
+        n_knots: int = 2,
+        solver: str = "lbfgs",
+        n_restarts: int = 5,
+        init: Any = "auto",
+        l2: float | None = None,
+        shrinkage: float | None = None,
+        routing_l2: float | None = None,
+        fairness: float = 0.0,
+        l1: float = 0.0,
+        max_iter: int | None = None,
+        preset: str | None = None,
+        time_limit: float | None = None,
+        device: str = "auto",
+        dtype: str = "float64",
+        random_state: int | None = None,
+        preprocess: bool = True,
+        progress: bool = False,
+    ) -> None:
+        self.depth = depth
+        self.leaf = leaf
+        self.n_knots = n_knots
+        self.solver = solver
+        self.n_restarts = n_restarts
+        self.init = init
+        self.l2 = l2
+        self.shrinkage = shrinkage
+        self.routing_l2 = routing_l2
+        self.fairness = fairness
+        self.l1 = l1
+        self.max_iter = max_iter
+        self.preset = preset
+        self.time_limit = time_limit
+        self.device = device
+        self.dtype = dtype
+        self.random_state = random_state
+        self.preprocess = preprocess
+        self.progress = progress
+
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(
         self,
@@ -149,95 +194,94 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         ------
         InvalidSurvivalDataError, InvalidParameterError
         """
-        check_parameters(self)
+        parameters = SoftParameters(**self.get_params(deep=False))
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
-        raw = self._read(X, y, event=event, **columns)
-        self.time_floor_ = time_floor(raw.time)
-        data = self._encode(raw)
-        seed = 0 if self.random_state is None else int(self.random_state)
+        raw = self._weighted_rows(self._read(X, y, event=event, **columns))
+        encoder, data = _encoded(raw, self.preprocess)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
-        settings = settings_of(self, None if start is None else start.depth)
         with Budget(self.time_limit) as budget, one_core_each() as workers:
-            machine = Machine(choose_device(self.device), getattr(torch, self.dtype), budget, workers)
-            self._train(data, self._choose(data, settings, seed, machine), settings, seed, machine, start)
-        self.leaf_table_ = leaf_table_of(raw, self._leaf(_Rows(data.x)), 2**self.depth_)
+            machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
+            recipe, tried = self._recipe(parameters, data, encoder, start, machine)
+            with _progress_bar(self.progress, "training") as bar:
+                groups = source_numbers(encoder, data.x.shape[1])
+                tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
+        leaf = _leaf_of(tree, data.x)
+        self._adopt(
+            FittedSoftTree(
+                tree,
+                recipe.candidate,
+                report,
+                leaf_table_of(raw, leaf, 2**tree.depth),
+                spread=data.x.numpy().std(0),
+                time_floor=time_floor(raw.time),
+                preprocessor=encoder,
+                tried=tried,
+            )
+        )
+        _warn_of_what_did_not_converge(report, recipe)
         return self
 
-    def _encode(self, raw: SurvivalData) -> SurvivalData:
-        if not self.preprocess:
-            self.preprocessor_ = None
+    def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
+        """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
+        if raw.weight is None or bool((raw.weight > 0).all()):
             return raw
-        self.preprocessor_ = Preprocessor()
-        encoded = self.preprocessor_.fit_transform(raw.X)
-        if encoded.shape[1] == 0:
-            warnings.warn(
-                "every feature is constant, so all rows get one curve; check the columns of X",
-                DataWarning,
-                stacklevel=4,
-            )
-        return raw.with_features(encoded)
+        kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
+        kept.require_events()
+        time, event = times_known(kept)
+        self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
+        return kept
 
-    def _choose(self, data: SurvivalData, settings: FitSettings, seed: int, machine: Machine) -> Candidate:
-        """Depth and penalties: as given, or by inner cross-validation where something is left open."""
-        self.selection_ = pd.DataFrame()
-        if settings.candidate is not None:
-            return settings.candidate
-        assert settings.grid is not None
-        bar = self._bar("choosing")
-        chosen: Selection = select(
-            data,
-            settings.families,
-            settings.grid,
-            seed,
-            machine.device,
-            machine.dtype,
-            machine.budget,
-            None if bar is None else bar.set_description,
-            machine.workers,
-        )
-        if bar is not None:
-            bar.close()
-        self.selection_ = pd.DataFrame(chosen.table())
-        logger.info("chose %s of %d candidates", chosen.chosen, len(chosen.trials))
-        return chosen.chosen
-
-    def _train(
+    def _recipe(
         self,
+        parameters: SoftParameters,
         data: SurvivalData,
-        candidate: Candidate,
-        settings: FitSettings,
-        seed: int,
-        machine: Machine,
+        encoder: Preprocessor | None,
         start: HardTree | None,
-    ) -> None:
-        groups = tuple(self._source_numbers(data.x.shape[1]))
-        starts: tuple[Any, ...] = settings.starts
-        if start is not None:
-            x = data.x.numpy()
-            starts = (routing_from_tree(start, self.preprocessor_, x, candidate.depth, self.encoded_names_),)
-        recipe = Recipe(candidate, starts, settings.training, settings.l2_all, self.fairness, self.l1, groups)
-        bar = self._bar("training")
+        machine: Machine,
+    ) -> tuple[Recipe, list[dict[str, Any]]]:
+        """How to make the tree, and what inner cross-validation tried where something was left open."""
+        depth = None if start is None else start.depth
+        candidate, grid, tried = parameters.given(depth), None, []
+        if candidate is None:
+            grid = parameters.grid(depth)
+            with _progress_bar(self.progress, "choosing") as bar:
+                say = None if bar is None else bar.set_description
+                selection = select(data, (parameters.family,), grid, parameters.seed, machine, say)
+            candidate, tried = selection.chosen, selection.table()
+            logger.info("chose %s of %d candidates", candidate, len(selection.trials))
+        if start is None:
+            return parameters.recipe(candidate, grid), tried
+        names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        routing = routing_from_tree(start, encoder, data.x.numpy(), candidate.depth, names)
+        return parameters.recipe(candidate, grid, routing), tried
 
-        def show(number: int, value: Tensor) -> None:
-            bar.update()
-            bar.set_postfix(objective=f"{float(value.min()):.5f}")
+    def _adopt(self, fitted: FittedSoftTree) -> None:
+        """Take a fitted tree over: from a fit, a streamed fit or a file."""
+        self.tree_, self.candidate_, self.depth_ = fitted.tree, fitted.candidate, fitted.tree.depth
+        self.report_, self.leaf_table_, self.spread_ = fitted.report, fitted.leaf_table, fitted.spread
+        self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
+        self.selection_ = pd.DataFrame(fitted.tried)
 
-        family = get_family(self.leaf, **settings.family_settings)
-        self.tree_, self.report_ = fit_tree(data, family, recipe, seed, machine, None if bar is None else show)
-        if bar is not None:
-            bar.close()
-        self.candidate_, self.depth_ = candidate, candidate.depth
-        self.spread_ = data.x.numpy().std(0)
+    def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
+        """Keep what scores and default grids need of the training outcomes."""
+        self.censoring_, self.unique_times_, self.horizon_ = censoring, unique_times, horizon
 
-    def _bar(self, what: str) -> Any:
-        if not self.progress:
-            return None
-        from tqdm.auto import tqdm
-
-        return tqdm(desc=what, unit=" rounds")
+    def _adopt_streamed(
+        self,
+        fitted: FittedSoftTree,
+        names: list[str],
+        censoring: StepFunction,
+        unique_times: FloatArray,
+        horizon: float,
+    ) -> SoftSurvivalTree:
+        """Take a streamed fit over."""
+        self._adopt(fitted)
+        self._keep_curves(censoring, unique_times, horizon)
+        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
+        return self
 
     # -- predictions ---------------------------------------------------------------------------------------------
-    def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> _Rows:
+    def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
         if unknown:
             raise InvalidParameterError(f"predictions take path=, got {', '.join(unknown)}")
         if path not in ("hbp", "soft"):
@@ -245,7 +289,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         if isinstance(X, SurvivalData):
             X = X.X
         if self.preprocessor_ is not None:
-            return _Rows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
+            return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
         from softsurv.data.frames import as_frame, numeric_matrix
 
         frame = as_frame(X)
@@ -253,13 +297,12 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
             raise InvalidParameterError(
                 f"X must have {self.n_features_in_} features as in training, got {frame.shape[1]}"
             )
-        return _Rows(torch.as_tensor(numeric_matrix(frame)), path)
+        return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
 
-    def _leaf(self, prepared: _Rows) -> NDArray[np.int64]:
-        with torch.no_grad():
-            return self.tree_.apply_leaf(self._place(prepared.x))[0].cpu().numpy()
+    def _leaf(self, prepared: PreparedRows) -> NDArray[np.int64]:
+        return _leaf_of(self.tree_, prepared.x)
 
-    def _log_cumulative_hazard(self, prepared: _Rows, times: FloatArray) -> FloatArray:
+    def _log_cumulative_hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         positive = np.where(times > 0, times, 1.0)
         grid = self._place(torch.as_tensor(positive))
         with torch.no_grad():
@@ -273,14 +316,14 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         out[:, times <= 0] = -np.inf
         return out
 
-    def _hazard(self, prepared: _Rows, times: FloatArray) -> FloatArray:
+    def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         if prepared.path != "hbp":
             raise InvalidParameterError('a hazard belongs to one leaf; leave path at "hbp"')
         with torch.no_grad():
             grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
             return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
 
-    def _quantile(self, prepared: _Rows, level: float) -> FloatArray:
+    def _quantile(self, prepared: PreparedRows, level: float) -> FloatArray:
         with torch.no_grad():
             return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
 
@@ -329,18 +372,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
     @property
     def encoded_names_(self) -> list[str]:
         """Names of the encoded features, as the rules show them."""
-        if self.preprocessor_ is not None:
-            return [str(name) for name in self.preprocessor_.get_feature_names_out()]
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{k}" for k in range(self.n_features_in_)] if names is None else [str(n) for n in names]
-
-    def _source_numbers(self, n_encoded: int) -> list[int]:
-        """Number of the raw column that each encoded column comes from."""
-        if self.preprocessor_ is None:
-            return list(range(n_encoded))
-        sources = [column.source for column in self.preprocessor_.columns_]
-        order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
-        return [order[name] for name in sources]
+        return encoded_names(self.preprocessor_, self.n_features_in_, getattr(self, "feature_names_in_", None))
 
     @property
     def feature_importances_(self) -> FloatArray:
@@ -351,19 +383,7 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
         Sum over branch nodes and leaves of |coefficient| times the standard deviation of the encoded feature, each
         node weighted by its share of the training rows; one-hot columns add up for their source.
         """
-        routing, leaves = (v[0].detach().double().cpu().numpy() for v in (self.tree_.routing, self.tree_.leaves))
-        share = self.leaf_table_.n / max(self.leaf_table_.n.sum(), 1)  # (L,)
-        on_path = np.abs(paths(self.depth_)).T @ share if self.depth_ else np.zeros(0)  # (B,)
-        p = len(self.spread_)
-        size = (on_path @ np.abs(routing[:, 1:]) + share @ np.abs(leaves[:, 1 : p + 1])) * self.spread_
-        if self.preprocessor_ is None:
-            total = size
-        else:
-            names = [str(name) for name in self.preprocessor_.input_names_]
-            total = np.zeros(len(names))
-            for value, column in zip(size, self.preprocessor_.columns_, strict=True):
-                total[names.index(column.source)] += value
-        return total / total.sum() if total.sum() > 0 else total
+        return importances(self.tree_, self.leaf_table_, self.spread_, self.preprocessor_)
 
     def export_text(self, max_terms: int = 3) -> str:
         """The tree as text: rules in the data's own units with their strongest features, and each leaf's numbers."""
@@ -375,44 +395,79 @@ class SoftSurvivalTree(SoftParameters, SurvivalTreeBase):
 
     # -- saving --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays = {f"tree.{k}": v.detach().cpu().numpy() for k, v in self.tree_.state_dict().items()}
-        leaf_arrays, leaf_meta = self.leaf_table_.state()
-        meta = {
-            "family": self.tree_.family.name,
-            "family_settings": self.tree_.family.settings(),
-            "depth": self.depth_,
-            "candidate": vars(self.candidate_),
-            "preprocessor": None if self.preprocessor_ is None else self.preprocessor_.to_dict(),
-            "selection": self.selection_.to_dict("records"),
-            "report": self.report_.to_dict(),
-            "leaves": leaf_meta,
-            "time_floor": self.time_floor_,
-        }
-        arrays["spread"] = self.spread_
-        return arrays | {f"leaves.{k}": v for k, v in leaf_arrays.items()}, meta
+        tried = self.selection_.to_dict("records")
+        return FittedSoftTree(
+            self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
+            self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
+        ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        state = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
-        family = get_family(meta["family"], **meta["family_settings"])
-        tree = SoftTree(meta["depth"], state["leaves"].shape[-1] - 1 - family.n_shape, family, 1, state["leaves"].dtype)
-        tree.load_state_dict(state)
-        self.tree_ = tree.to(choose_device(self.device))
-        self.depth_ = meta["depth"]
-        self.spread_ = arrays["spread"]
         # a model saved without its floor has the training times in the censoring curve
-        self.time_floor_ = meta.get("time_floor", time_floor(torch.as_tensor(self.censoring_.times)))
-        self.candidate_ = Candidate(**meta["candidate"])
-        encoded = meta["preprocessor"]
-        self.preprocessor_ = None if encoded is None else Preprocessor.from_dict(encoded)
-        self.selection_ = pd.DataFrame(meta["selection"])
-        self.report_ = FitReport.from_dict(meta["report"])
-        leaf_arrays = {k.removeprefix("leaves."): v for k, v in arrays.items() if k.startswith("leaves.")}
-        self.leaf_table_ = LeafTable.restore(leaf_arrays, meta["leaves"])
+        floor = time_floor(torch.as_tensor(self.censoring_.times))
+        self._adopt(FittedSoftTree.restored(arrays, meta, choose_device(self.device), floor))
 
 
-class _Rows:
+class PreparedRows:
     """Encoded features, and which leaves speak for a row."""
 
     def __init__(self, x: Tensor, path: str = "hbp") -> None:
         self.x = x
         self.path = path
+
+
+def _leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
+    """HBP leaf of each row, (n,)."""
+    with torch.no_grad():
+        return tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
+
+
+def _encoded(raw: SurvivalData, preprocess: bool) -> tuple[Preprocessor | None, SurvivalData]:
+    """The encoder, None without one, and the encoded rows."""
+    if not preprocess:
+        return None, raw
+    encoder = Preprocessor()
+    encoded = encoder.fit_transform(raw.X)
+    if encoded.shape[1] == 0:
+        what = "every feature is constant, so all rows get one curve; check the columns of X"
+        warnings.warn(what, DataWarning, stacklevel=3)
+    return encoder, raw.with_features(encoded)
+
+
+@contextmanager
+def _progress_bar(wanted: bool, what: str) -> Iterator[Any]:
+    """A bar of rounds; None where it is not wanted."""
+    if not wanted:
+        yield None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(desc=what, unit=" rounds") as bar:
+        yield bar
+
+
+def _show(bar: Any, number: int, value: Tensor) -> None:
+    """Move the bar on by a round."""
+    bar.update()
+    bar.set_postfix(objective=f"{float(value.min()):.5f}")
+
+
+def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe) -> None:
+    """Say that the fit was cut off, where more rounds would make a better tree."""
+    rounds = recipe.training.joint.max_iterations
+    if recipe.training.solver == "nodec" and recipe.candidate.depth:
+        rounds = recipe.training.nodec.max_sweeps
+    if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
+        warnings.warn(
+            f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
+            "number of rounds",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    if not report.details["single_leaf_converged"] and not stopped:
+        warnings.warn(
+            f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
+            "rescale the features, or leave preprocess=True, which does so",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

@@ -1,10 +1,11 @@
-"""Arguments of SoftSurvivalTree: defaults, checks, and what they mean to the trainer."""
+"""Arguments of SoftSurvivalTree as one value: checked once, and what they mean to the trainer."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,139 +15,167 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.bridge import check_start
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
-from softsurv.soft.decomposition import NodecSettings
-from softsurv.soft.selection import Candidate, Grid
-from softsurv.soft.train import SOLVERS, STARTS, TrainSettings
+from softsurv.soft.nodec import NodecSettings
+from softsurv.soft.recipe import SOLVERS, Candidate, Recipe, Training
+from softsurv.soft.selection import Grid
+from softsurv.soft.starts import STARTS
 from softsurv.trees.topology import check_depth
 
 PAPER_RESTARTS = 20
 PAPER_L2 = 4.0
 """The paper adds twice the squared norm to the summed error: l2/2 with l2 = 4, over N for the mean."""
 
+PAPER_SWEEPS = 10
 
-class SoftParameters:
-    """Constructor of `SoftSurvivalTree`; arguments are documented there."""
-
-    def __init__(
-        self,
-        depth: int | None = None,
-        leaf: str | LeafFamily = "loglogistic",
-        *,
-        n_knots: int = 2,
-        solver: str = "lbfgs",
-        n_restarts: int = 5,
-        init: Any = "auto",
-        l2: float | None = None,
-        shrinkage: float | None = None,
-        routing_l2: float | None = None,
-        fairness: float = 0.0,
-        l1: float = 0.0,
-        max_iter: int | None = None,
-        preset: str | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        dtype: str = "float64",
-        random_state: int | None = None,
-        preprocess: bool = True,
-        progress: bool = False,
-    ) -> None:
-        self.depth = depth
-        self.leaf = leaf
-        self.n_knots = n_knots
-        self.solver = solver
-        self.n_restarts = n_restarts
-        self.init = init
-        self.l2 = l2
-        self.shrinkage = shrinkage
-        self.routing_l2 = routing_l2
-        self.fairness = fairness
-        self.l1 = l1
-        self.max_iter = max_iter
-        self.preset = preset
-        self.time_limit = time_limit
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.preprocess = preprocess
-        self.progress = progress
+PENALTIES = ("l2", "shrinkage", "routing_l2")
 
 
 @dataclass(frozen=True)
-class FitSettings:
-    """What the arguments ask of the trainer."""
+class SoftParameters:
+    """The arguments of a `SoftSurvivalTree`, documented there.
 
-    candidate: Candidate | None
-    """The setting, where nothing is left to choose."""
-    grid: Grid | None
-    """What to choose from, otherwise."""
-    families: tuple[LeafFamily, ...]
-    family_settings: dict[str, int]
-    starts: tuple[str, ...]
-    training: TrainSettings
-    l2_all: float
-
-
-def settings_of(p: Any, start_depth: int | None = None) -> FitSettings:
-    """Translate the arguments of an estimator that :func:`check_parameters` has passed.
-
-    ``start_depth`` is the depth of the hard tree that the soft one starts from, the default of ``depth``.
+    Raises
+    ------
+    InvalidParameterError
+        The sentence names the argument, what it must be and what it got.
     """
-    depth = start_depth if p.depth is None else p.depth
-    family_settings = {"n_knots": p.n_knots} if str(p.leaf).startswith("spline") else {}
-    family = get_family(p.leaf, **family_settings)
-    if p.preset == "paper":
-        kind = p.init if isinstance(p.init, str) and p.init != "auto" else "random"
-        iterations = 10 if p.max_iter is None else p.max_iter
-        nodec = NodecSettings(max_sweeps=iterations, patience=iterations)
-        assert depth is not None
-        candidate = Candidate(family.name, depth, 0.0)
-        training = TrainSettings("nodec", nodec=nodec)
-        return FitSettings(candidate, None, (family,), family_settings, (kind,) * PAPER_RESTARTS, training, PAPER_L2)
-    training = _training(p)
-    open_penalties = [name for name in ("l2", "shrinkage", "routing_l2") if getattr(p, name) is None]
-    if depth is None or (open_penalties and not (depth == 0 and p.l2 is not None)):
-        grid = _grid(p, depth)
-        if p.max_iter is None and p.solver == "lbfgs":
-            training = grid.training  # what was validated: more rounds fit closer and predict no better
-        return FitSettings(None, grid, (family,), family_settings, _kinds(p), training, 0.0)
-    given = Candidate(family.name, depth, p.l2, p.shrinkage or 0.0, p.routing_l2 or 0.0)
-    return FitSettings(given, None, (family,), family_settings, _kinds(p), training, 0.0)
+
+    depth: int | None
+    leaf: str | LeafFamily
+    n_knots: int
+    solver: str
+    n_restarts: int
+    init: Any
+    l2: float | None
+    shrinkage: float | None
+    routing_l2: float | None
+    fairness: float
+    l1: float
+    max_iter: int | None
+    preset: str | None
+    time_limit: float | None
+    device: str
+    dtype: str
+    random_state: int | None
+    preprocess: bool
+    progress: bool
+
+    def __post_init__(self) -> None:
+        if self.depth is not None:
+            check_depth(self.depth)
+        _ = self.family
+        _one_of("solver", self.solver, SOLVERS)
+        _one_of("dtype", self.dtype, ("float64", "float32"))
+        _one_of("preset", self.preset, (None, "paper"))
+        if isinstance(self.init, str):
+            _one_of("init", self.init, ("auto", *STARTS))
+        else:
+            check_start(self.init)
+        _whole("n_restarts", self.n_restarts, 1)
+        if self.max_iter is not None:
+            _whole("max_iter", self.max_iter, 1)
+        for name in (*PENALTIES, "time_limit"):
+            if getattr(self, name) is not None:
+                _not_negative(name, getattr(self, name))
+        for name in ("fairness", "l1"):
+            _not_negative(name, getattr(self, name))
+        if self.random_state is not None:
+            _whole("random_state", self.random_state, 0)
+        choose_device(self.device)
+        if self.preset == "paper" and self.depth is None and isinstance(self.init, str):
+            raise InvalidParameterError(
+                'preset="paper" needs a depth, as the paper has no rule for it; pass depth=1 or 2'
+            )
+
+    @cached_property
+    def family(self) -> LeafFamily:
+        """The survival model of the leaves."""
+        return get_family(self.leaf, **({"n_knots": self.n_knots} if str(self.leaf).startswith("spline") else {}))
+
+    @property
+    def seed(self) -> int:
+        """Seed of folds and starts."""
+        return 0 if self.random_state is None else int(self.random_state)
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """Precision of training."""
+        return torch_dtype(self.dtype)
+
+    def given(self, depth: int | None) -> Candidate | None:
+        """The setting where nothing is left to choose; ``depth`` is that of a hard tree in ``init``, if any."""
+        depth = depth if self.depth is None else self.depth
+        if self.preset == "paper":
+            assert depth is not None
+            return Candidate(self.family.name, depth, 0.0)
+        some_open = any(getattr(self, name) is None for name in PENALTIES)
+        if depth is None or self.l2 is None or (some_open and depth > 0):
+            return None
+        return Candidate(self.family.name, depth, self.l2, self.shrinkage or 0.0, self.routing_l2 or 0.0)
+
+    def grid(self, depth: int | None) -> Grid:
+        """What inner validation tries where something is left to choose."""
+        grid, depth = Grid(), depth if self.depth is None else self.depth
+        if depth is not None:
+            grid = replace(grid, depths=(depth,))
+        grid = replace(
+            grid,
+            ridge=grid.ridge if self.l2 is None else (float(self.l2),),
+            shrinkage=grid.shrinkage if self.shrinkage is None else (float(self.shrinkage),),
+            routing_l2=grid.routing_l2 if self.routing_l2 is None else (float(self.routing_l2),),
+        )
+        if isinstance(self.init, str) and self.init != "auto":
+            grid = replace(grid, starts=(self.init,) * (1 if self.init == "logrank" else 3))
+        if self.solver == "nodec":
+            grid = replace(grid, training=replace(grid.training, solver="nodec", nodec=NodecSettings(max_sweeps=4)))
+        return grid
+
+    def recipe(self, candidate: Candidate, chosen: Grid | None = None, start: np.ndarray | None = None) -> Recipe:
+        """How the final tree is made.
+
+        Parameters
+        ----------
+        candidate : Candidate
+        chosen : Grid, optional
+            What the candidate was chosen from.
+        start : ndarray (B, P + 1), optional
+            Routing weights of the only start.
+        """
+        paper = self.preset == "paper"
+        training = self._paper_training() if paper else self._training(chosen)
+        starts = self._kinds() if start is None else (start,)
+        l2_all = PAPER_L2 if paper else 0.0
+        return Recipe(self.family, candidate, starts, training, l2_all, self.fairness, self.l1, self.seed)
+
+    def _paper_training(self) -> Training:
+        sweeps = PAPER_SWEEPS if self.max_iter is None else self.max_iter
+        nodec = NodecSettings(max_sweeps=sweeps, patience=sweeps)
+        return Training("nodec", nodec=nodec, stops_early=self.max_iter is None)
+
+    def _training(self, chosen: Grid | None) -> Training:
+        if self.max_iter is None:
+            if chosen is not None and self.solver == "lbfgs":
+                return chosen.training  # what was validated: more rounds fit closer and predict no better
+            return Training(self.solver)  # type: ignore[arg-type]  # checked above
+        plain = Training()
+        joint = replace(plain.joint, max_iterations=self.max_iter)
+        nodec = replace(plain.nodec, max_sweeps=self.max_iter)
+        return Training(self.solver, joint, nodec, stops_early=False)  # type: ignore[arg-type]  # checked above
+
+    def _kinds(self) -> tuple[str | np.ndarray, ...]:
+        """The kind of each start."""
+        if self.preset == "paper":
+            return (self.init if isinstance(self.init, str) and self.init != "auto" else "random",) * PAPER_RESTARTS
+        if self.init == "logrank":
+            return ("logrank",)
+        if self.init in ("random", "kmeans"):
+            return (self.init,) * self.n_restarts
+        return ("logrank",) + ("random",) * (self.n_restarts - 1)
 
 
-def _training(p: Any) -> TrainSettings:
-    plain = TrainSettings(p.solver)
-    if p.max_iter is None:
-        return plain
-    return TrainSettings(
-        p.solver,
-        joint=replace(plain.joint, max_iterations=p.max_iter),
-        nodec=replace(plain.nodec, max_sweeps=p.max_iter),
-    )
-
-
-def _grid(p: Any, depth: int | None) -> Grid:
-    grid = Grid()
-    if depth is not None:
-        grid = replace(grid, depths=(depth,))
-    grid = replace(
-        grid,
-        ridge=grid.ridge if p.l2 is None else (float(p.l2),),
-        shrinkage=grid.shrinkage if p.shrinkage is None else (float(p.shrinkage),),
-        routing_l2=grid.routing_l2 if p.routing_l2 is None else (float(p.routing_l2),),
-    )
-    if isinstance(p.init, str) and p.init != "auto":
-        grid = replace(grid, starts=(p.init,) * (1 if p.init == "logrank" else 3))
-    if p.solver == "nodec":
-        grid = replace(grid, training=replace(grid.training, solver="nodec", nodec=NodecSettings(max_sweeps=4)))
-    return grid
-
-
-def _kinds(p: Any) -> tuple[str, ...]:
-    if p.init == "logrank":
-        return ("logrank",)
-    if p.init in ("random", "kmeans"):
-        return (p.init,) * p.n_restarts
-    return ("logrank",) + ("random",) * (p.n_restarts - 1)
+def torch_dtype(name: str) -> torch.dtype:
+    """The precision of this name."""
+    return {"float64": torch.float64, "float32": torch.float32}[name]
 
 
 def choose_device(device: str) -> torch.device:
@@ -160,33 +189,6 @@ def choose_device(device: str) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InvalidParameterError(f'device {device!r} asks for CUDA, but torch sees no CUDA device; use "auto"')
     return chosen
-
-
-def check_parameters(p: Any) -> None:
-    """Check every argument once; the sentence names it, what it must be and what it got."""
-    if p.depth is not None:
-        check_depth(p.depth)
-    get_family(p.leaf, **({"n_knots": p.n_knots} if str(p.leaf).startswith("spline") else {}))
-    _one_of("solver", p.solver, SOLVERS)
-    _one_of("dtype", p.dtype, ("float64", "float32"))
-    _one_of("preset", p.preset, (None, "paper"))
-    if isinstance(p.init, str):
-        _one_of("init", p.init, ("auto", *STARTS))
-    else:
-        check_start(p.init)
-    _whole("n_restarts", p.n_restarts, 1)
-    if p.max_iter is not None:
-        _whole("max_iter", p.max_iter, 1)
-    for name in ("l2", "shrinkage", "routing_l2", "time_limit"):
-        if getattr(p, name) is not None:
-            _not_negative(name, getattr(p, name))
-    for name in ("fairness", "l1"):
-        _not_negative(name, getattr(p, name))
-    if p.random_state is not None:
-        _whole("random_state", p.random_state, 0)
-    choose_device(p.device)
-    if p.preset == "paper" and p.depth is None and isinstance(p.init, str):
-        raise InvalidParameterError('preset="paper" needs a depth, as the paper has no rule for it; pass depth=1 or 2')
 
 
 def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:

@@ -23,24 +23,17 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_parameters import check_parameters, choose_device, settings_of
-from softsurv.hazards import get_family
+from softsurv.estimators.soft_parameters import PENALTIES, SoftParameters, choose_device
 from softsurv.nonparametric import StepFunction, censoring_survival
-from softsurv.soft.distributed import Ranks, RunningSum, join
+from softsurv.soft.fit import build_tree
+from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import one_core_each
-from softsurv.soft.stream_train import Job, StreamSettings, train_streamed
-from softsurv.soft.streaming import (
-    Axis,
-    ChunkStore,
-    Rows,
-    StreamedObjective,
-    chosen,
-    gather_outcomes,
-    join_rows,
-    make_axis,
-)
+from softsurv.soft.recipe import Candidate
+from softsurv.soft.streaming.distributed import Ranks, RunningSum, join
+from softsurv.soft.streaming.fit import Job, Sweeps, train_streamed
+from softsurv.soft.streaming.objective import Axis, StreamedObjective, make_axis
+from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
 from softsurv.trees.leaf_table import LeafTable, leaf_table
-from softsurv.trees.soft_tree import SoftTree
 
 logger = logging.getLogger(__name__)
 
@@ -96,51 +89,42 @@ def fit_stream(
     SoftsurvError
         If another process of the job ends.
     """
-    check_parameters(model)
-    _check_streamable(model)
-    settings = settings_of(model)
-    assert settings.candidate is not None
-    dtype, seed = getattr(torch, model.dtype), 0 if model.random_state is None else int(model.random_state)
+    parameters = SoftParameters(**model.get_params(deep=False))
+    candidate = _streamable(parameters)
     with (
-        join(model.device) as ranks,
-        Budget(model.time_limit) as budget,
+        join(parameters.device) as ranks,
+        Budget(parameters.time_limit) as budget,
         one_core_each() as workers,
-        ChunkStore(parse_bytes(memory), folder, dtype) as store,
+        ChunkStore(parse_bytes(memory), folder, parameters.torch_dtype) as store,
     ):
-        device = choose_device(model.device) if ranks.size == 1 else ranks.device
+        device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
         counted = _Counted(table.chunks(ranks.rank, ranks.size))
         encoder = fit_preprocessor(iter(counted), ranks.gather)
         total = sum(ranks.gather(counted.rows))
-        sample, spread, fingerprint = _fill(store, table, encoder, ranks, seed, sample_rows / total)
+        sample, spread, fingerprint = _fill(store, table, encoder, ranks, parameters.seed, sample_rows / total)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
-        axis = make_axis(get_family(model.leaf, **settings.family_settings), time, event, weight)
+        axis = make_axis(parameters.family, time, event, weight)
         sample.log_time = np.log(np.where(sample.log_time > 0, sample.log_time, axis.floor))
         identity = _identity(model, axis, fingerprint)
         job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, identity)
-        how = StreamSettings(
-            settings.candidate,
-            settings.starts if settings.candidate.depth else settings.starts[:1],
-            settings.training,
-            max_sweeps=max_sweeps,
-            seed=seed,
-        )
-        like = torch.zeros((), dtype=dtype, device=device)
-        routing, leaves, report, objective = train_streamed(store, sample, axis, how, job, like)
-        model.leaf_table_, witnesses = _leaf_table(objective, routing, ranks)
-    depth = settings.candidate.depth
-    tree = SoftTree(depth, len(encoder.columns_), axis.family, 1, dtype).to(device)
-    tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": axis.clock[None]})
-    tree.collapse_empty(torch.from_numpy(witnesses).to(tree.leaves))
-    _set_outcomes(model, time, event, weight)
-    model.time_floor_ = axis.floor
-    model.preprocessor_, model.tree_ = encoder, tree
-    model.report_ = replace(report, details=report.details | {"fingerprint": fingerprint})
-    model.candidate_, model.depth_, model.selection_ = settings.candidate, depth, pd.DataFrame()
-    model.feature_names_in_ = np.array(encoder.input_names_, dtype=object)
-    model.n_features_in_ = len(encoder.input_names_)
-    model.spread_ = spread
-    return model
+        like = torch.zeros((), dtype=parameters.torch_dtype, device=device)
+        recipe, sweeps = parameters.recipe(candidate), Sweeps(most=max_sweeps)
+        routing, leaves, report, objective = train_streamed(store, sample, axis, recipe, sweeps, job, like)
+        leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
+    seen = torch.from_numpy(witnesses)
+    fitted = FittedSoftTree(
+        build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.clock, seen),
+        candidate,
+        replace(report, details=report.details | {"fingerprint": fingerprint}),
+        leaves_reached,
+        spread,
+        axis.floor,
+        encoder,
+    )
+    censoring = _thinned(censoring_survival(time, event, weight))
+    names = [str(name) for name in encoder.input_names_]
+    return model._adopt_streamed(fitted, names, censoring, default_grid(time, event), float(time.max()))
 
 
 def predict_stream(
@@ -187,27 +171,30 @@ def parse_bytes(memory: int | str) -> int:
     return int(float(match[1]) * units[match[2].upper()])
 
 
-def _check_streamable(model: SoftSurvivalTree) -> None:
-    """What only trees in memory can do is refused by name."""
-    for name in ("depth", "l2", "shrinkage", "routing_l2"):
-        if getattr(model, name) is None and not (model.depth == 0 and name in ("shrinkage", "routing_l2")):
+def _streamable(p: SoftParameters) -> Candidate:
+    """The setting; what only trees in memory can do is refused by name."""
+    for name in ("depth", *PENALTIES):
+        if getattr(p, name) is None and not (p.depth == 0 and name in ("shrinkage", "routing_l2")):
             raise InvalidParameterError(
                 f"{name} must be given to stream, got None; choose it on a sample of the rows, with softsurv.tune say"
             )
     needed = {"solver": "lbfgs", "l1": 0, "fairness": 0, "preset": None, "preprocess": True}
     for name, value in needed.items():
-        if getattr(model, name) != value:
-            raise InvalidParameterError(f"{name} must be {value!r} to stream, got {getattr(model, name)!r}")
-    if not isinstance(model.init, str):
+        if getattr(p, name) != value:
+            raise InvalidParameterError(f"{name} must be {value!r} to stream, got {getattr(p, name)!r}")
+    if not isinstance(p.init, str):
         raise InvalidParameterError("init must be the name of a start to stream, got a tree")
+    candidate = p.given(None)
+    assert candidate is not None
+    return candidate
 
 
 def _fill(
     store: ChunkStore, table: Table, encoder: Preprocessor, ranks: Ranks, seed: int, share: float
-) -> tuple[Rows, NDArray[np.float64], str]:
+) -> tuple[ChunkRows, NDArray[np.float64], str]:
     """Encode the table into the store; returns the sample, its times not yet logarithms, each column's spread, and a
     fingerprint of all rows."""
-    picked: list[Rows] = []
+    picked: list[ChunkRows] = []
     digests: list[tuple[int, str]] = []
     n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
     for chunk in table.chunks(ranks.rank, ranks.size):
@@ -219,7 +206,7 @@ def _fill(
         weight = np.ones_like(chunk.time) if chunk.weight is None else chunk.weight
         design = np.hstack([np.ones((int(keep.sum()), 1)), x[keep]])
         number = chunk.first_row + np.flatnonzero(keep)
-        picked.append(Rows(design, chunk.time[keep], chunk.event[keep], weight[keep], number))
+        picked.append(ChunkRows(design, chunk.time[keep], chunk.event[keep], weight[keep], number))
         n += len(x)
     parts = [rows for part in ranks.gather(picked) for rows in part]
     mean, square = (ranks.total(sums) / sum(ranks.gather(n))).numpy()
@@ -294,12 +281,3 @@ def _thinned(curve: StepFunction) -> StepFunction:
         return curve
     keep = np.unique(np.linspace(0, curve.times.size - 1, CURVE_POINTS).round().astype(int))
     return StepFunction(curve.times[keep], curve.values[keep], curve.initial)
-
-
-def _set_outcomes(
-    model: SoftSurvivalTree, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
-) -> None:
-    """What an estimator keeps of its training outcomes."""
-    model.censoring_ = _thinned(censoring_survival(time, event, weight))
-    model.unique_times_ = default_grid(time, event)
-    model.horizon_ = float(time.max())

@@ -8,54 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.nn.functional import pad
 
-from softsurv.budget import Budget
 from softsurv.data.partition import Index, stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
-from softsurv.hazards import get_family
-from softsurv.hazards.base import LeafFamily
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
 from softsurv.metrics.fairness import curve_gap
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
-from softsurv.soft.blocks import leaf_step
 from softsurv.soft.capacity import stack_size
-from softsurv.soft.decomposition import Trained
 from softsurv.soft.fairness import fairness_of
-from softsurv.soft.initialise import initial_leaves, presumed_outcomes
-from softsurv.soft.objective import Objective, Penalties
-from softsurv.soft.optimise import Settings
-from softsurv.soft.problem import Problem, join_problems, make_problem, time_floor
-from softsurv.soft.selection import Candidate
-from softsurv.soft.train import TrainSettings, fit_single_leaf, start_routing, train
+from softsurv.soft.fit import build_tree
+from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import join_problems, make_problem, time_floor
+from softsurv.soft.recipe import Recipe
+from softsurv.soft.starts import start_routing
 from softsurv.trees.soft_tree import SoftTree
 
 FloatArray = NDArray[np.float64]
-
-FIRST_LEAVES = Settings(max_iterations=10)
-"""How far the leaves are fitted to a start's routing before training."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting of the soft tree, nothing left to choose; penalties in units of 1 / N."""
-
-    candidate: Candidate
-    starts: tuple[str, ...] = ("logrank",)
-    training: TrainSettings = field(default_factory=TrainSettings)
-    family_settings: dict[str, int] = field(default_factory=dict)
-    l2_all: float = 0.0
-    fairness: float = 0.0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,26 +62,24 @@ def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool
 
 def cross_validate_soft(
     data: SurvivalData | Sequence[Fold],
-    setting: Setting,
+    recipe: Recipe,
     n_folds: int = 5,
     *,
     seed: int = 0,
-    device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float64,
-    budget: Budget | None = None,
+    machine: Machine | None = None,
 ) -> list[dict[str, Any]]:
-    """Held-out measures of one setting in every fold.
+    """Held-out measures of one recipe in every fold.
 
     Parameters
     ----------
     data : SurvivalData or sequence of Fold
         Raw data, or folds that :func:`make_folds` prepared: sweeps prepare them once.
-    setting : Setting
+    recipe : Recipe
+        Without ``l1``, and its starts given by name.
     n_folds, seed : int
         Number of folds and their seed, where ``data`` are raw.
-    device, dtype
-        Where and in what precision to train.
-    budget : Budget, optional
+    machine : Machine, optional
+        The CPU by default.
 
     Returns
     -------
@@ -112,24 +88,16 @@ def cross_validate_soft(
         groups' survival curves) where the data have two groups.
     """
     folds = make_folds(data, n_folds, seed) if isinstance(data, SurvivalData) else list(data)
-    trees = fit_folds(folds, setting, device=torch.device(device), dtype=dtype, budget=budget)
+    trees = fit_folds(folds, recipe, machine)
     return [measure_fold(fold, tree) for fold, tree in zip(folds, trees, strict=True)]
 
 
-def fit_folds(
-    folds: Sequence[Fold],
-    setting: Setting,
-    *,
-    device: torch.device | None = None,
-    dtype: torch.dtype = torch.float64,
-    budget: Budget | None = None,
-) -> list[SoftTree]:
+def fit_folds(folds: Sequence[Fold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:
     """The tree of each fold: of its starts the one with the lowest training objective."""
-    device = torch.device("cpu") if device is None else device
-    family = get_family(setting.candidate.family, **setting.family_settings)
+    machine = Machine(torch.device("cpu")) if machine is None else machine
     trees: list[SoftTree] = []
-    for part in _fold_slabs(folds, setting, device, dtype):
-        trees += _fit_stack(folds[part], setting, family, device, dtype, budget)
+    for part in _fold_slabs(folds, recipe, machine):
+        trees += _fit_together(folds[part], recipe, machine)
     return trees
 
 
@@ -155,117 +123,42 @@ def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
     return result
 
 
-def _fold_slabs(folds: Sequence[Fold], setting: Setting, device: torch.device, dtype: torch.dtype) -> Iterator[slice]:
+def _fold_slabs(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> Iterator[slice]:
     """Consecutive folds that train together, as many as the device takes at once.
 
     The grid of the fairness penalty is the fold's own, so with that penalty each fold is a stack of its own.
     """
     rows, columns = max(f.train.n for f in folds), max(f.train.X.shape[1] for f in folds) + 1
-    n_trees = stack_size(rows, 2**setting.candidate.depth, columns, device, dtype, shared_design=False)
-    together = 1 if setting.fairness else max(1, min(len(folds), n_trees // len(setting.starts)))
+    leaves = 2**recipe.candidate.depth
+    n_trees = stack_size(rows, leaves, columns, machine.device, machine.dtype, shared_design=False)
+    together = 1 if recipe.fairness else max(1, min(len(folds), n_trees // len(recipe.starts)))
     size = math.ceil(len(folds) / math.ceil(len(folds) / together))  # parts of equal size
     return (slice(first, first + size) for first in range(0, len(folds), size))
 
 
-def _fit_stack(
-    folds: Sequence[Fold],
-    setting: Setting,
-    family: LeafFamily,
-    device: torch.device,
-    dtype: torch.dtype,
-    budget: Budget | None,
-) -> list[SoftTree]:
-    """Train the starts of several folds as one stack."""
-    candidate, n_starts = setting.candidate, len(setting.starts)
-    columns = max(fold.train.X.shape[1] for fold in folds) + 1
-    problem = join_problems([_fold_problem(fold, family, columns, device, dtype) for fold in folds])
-    one = 1 / torch.tensor([float(fold.train.n) for fold in folds]).to(problem.weight)
-    anchor = fit_single_leaf(problem, l2=candidate.ridge * one, l2_all=setting.l2_all * one)  # (G, 1, Q + K)
-    leaves, routing = anchor, anchor[:, :0, :columns]
-    if candidate.depth > 0:
-        problem = replace(problem, weight=problem.weight.repeat_interleave(n_starts, 0))
-        trained = _train_starts(folds, setting, problem, anchor, one.repeat_interleave(n_starts), budget)
-        rows = trained.objective.view(len(folds), n_starts).argmin(1) + n_starts * torch.arange(len(folds)).to(device)
-        leaves, routing = trained.leaves[rows], trained.routing[rows]
-    return [
-        _own_tree(fold, family, candidate.depth, leaves[k], routing[k], problem.clock[k])
-        for k, fold in enumerate(folds)
-    ]
-
-
-def _train_starts(
-    folds: Sequence[Fold],
-    setting: Setting,
-    problem: Problem,
-    anchor: Tensor,  # (G, 1, Q + K)
-    one: Tensor,  # (M,) 1 / N of each tree
-    budget: Budget | None,
-) -> Trained:
-    """Train every start of every fold."""
-    candidate, n_starts = setting.candidate, len(setting.starts)
-    penalties = Penalties(
-        (0.0 if candidate.shrinkage > 0 else candidate.ridge) * one,
-        candidate.shrinkage * one,
-        candidate.routing_l2 * one,
-        anchor.repeat_interleave(n_starts, 0),
-        setting.l2_all * one,
-    )
-    fairness = fairness_of(folds[0].train, problem, setting.fairness)
-    objective = Objective(problem, candidate.depth, penalties, fairness)
-    columns = problem.design.shape[-1]
-    routing = torch.cat([_start_routing(fold, setting, columns) for fold in folds]).to(anchor)
-    leaves = torch.cat([_start_leaves(fold, setting, anchor[k], columns) for k, fold in enumerate(folds)])
-    leaves = leaf_step(objective, routing, leaves, 0, FIRST_LEAVES)
-    return train(objective, routing, leaves, setting.training, budget)
-
-
-def _fold_problem(fold: Fold, family: LeafFamily, columns: int, device: torch.device, dtype: torch.dtype) -> Problem:
-    """The fold's training rows, its design padded with columns of zeros."""
-    problem = make_problem(fold.train, family, dtype=dtype, device=device)
-    return replace(problem, design=pad(problem.design, (0, columns - problem.design.shape[-1])))
-
-
-def _start_routing(fold: Fold, setting: Setting, columns: int) -> Tensor:  # (starts, B, columns)
-    """Routing weights of the fold's starts, zero in the padding."""
-    x, (time, event) = fold.train.x.numpy(), presumed_outcomes(fold.train)
-    seeds = [setting.seed + k for k in range(len(setting.starts))]
-    table = start_routing(setting.starts, x, time, event, setting.candidate.depth, seeds)
-    return pad(table, (0, columns - table.shape[-1]))
-
-
-def _start_leaves(
-    fold: Fold,
-    setting: Setting,
-    anchor: Tensor,  # (1, Q + K)
-    columns: int,
-) -> Tensor:  # (starts, L, Q + K)
-    """Leaves about the fold's single-leaf fit, drawn as if the padding were not there."""
-    seeds = [setting.seed + k for k in range(len(setting.starts))]
-    own = _own_columns(fold, columns, anchor.shape[-1])
-    drawn = initial_leaves(anchor[:, own].expand(len(seeds), 1, -1), setting.candidate.depth, seeds)
-    leaves = anchor.new_zeros(*drawn.shape[:2], anchor.shape[-1])
-    leaves[..., own] = drawn
-    return leaves
-
-
-def _own_columns(fold: Fold, columns: int, size: int) -> list[int]:
-    """Positions of a fold's own parameters among those of a padded leaf: features, then shapes."""
-    return [*range(fold.train.X.shape[1] + 1), *range(columns, size)]
-
-
-def _own_tree(
-    fold: Fold,
-    family: LeafFamily,
-    depth: int,
-    leaves: Tensor,  # (L, Q + K)
-    routing: Tensor,  # (B, Q)
-    clock: Tensor,  # (n_clock,)
-) -> SoftTree:
-    """The fold's tree without the padding."""
-    features = fold.train.X.shape[1]
-    own = _own_columns(fold, routing.shape[-1], leaves.shape[-1])
-    tree = SoftTree(depth, features, family, 1, leaves.dtype).to(leaves.device)
-    state = {"routing": routing[None, :, : features + 1], "leaves": leaves[None, :, own], "clock": clock[None]}
-    tree.load_state_dict(state)
-    tree.collapse_empty(fold.train.x.to(tree.leaves))
-    return tree
+def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> list[SoftTree]:
+    """Train the starts of several folds as one stack; of each fold the best tree, without the padding."""
+    family, depth, starts = recipe.family, recipe.candidate.depth, recipe.used_starts
+    columns = [fold.train.X.shape[1] + 1 for fold in folds]
+    parts = [make_problem(fold.train, family, dtype=machine.dtype, device=machine.device) for fold in folds]
+    problem = join_problems(parts)
+    n = torch.tensor([float(fold.train.n) for fold in folds]).to(problem.weight)
+    anchors = fit_anchors(problem, recipe, n, budget=machine.budget).point[0]
+    seeds = [recipe.seed + k for k in range(len(starts))]
+    routing = torch.stack(
+        [
+            pad(start_routing(starts, fold.train, depth, seeds), (0, max(columns) - own))
+            for fold, own in zip(folds, columns, strict=True)
+        ]
+    ).to(problem.design)
+    fairness = fairness_of(folds[0].train, problem.repeat(len(starts)), recipe.fairness)
+    stack = make_stack(problem, recipe, routing, anchors, n, fairness=fairness, columns=columns)
+    trained = fit_stack(stack, recipe.training, machine)
+    best = trained.objective.view(len(folds), -1).argmin(1)
+    trees = []
+    for k, (fold, own) in enumerate(zip(folds, columns, strict=True)):
+        row = k * len(starts) + best[k]
+        routing_, leaves = trained.routing[row, :, :own], trained.leaves[row]
+        leaves = torch.cat([leaves[:, :own], leaves[:, max(columns) :]], 1)
+        trees.append(build_tree(family, depth, routing_, leaves, problem.clock[k], fold.train.x))
+    return trees

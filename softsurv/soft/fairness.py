@@ -11,7 +11,6 @@ weigh the pairs: |A|, |B| and the sums are weighted ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -28,9 +27,6 @@ from softsurv.trees.routing import (
     routing_slopes,
     subtree_costs,
 )
-
-if TYPE_CHECKING:
-    from softsurv.soft.objective import Objective
 
 
 def trapezoid_weights(times: Tensor) -> Tensor:
@@ -91,12 +87,11 @@ class GroupFairness:
         )
 
     def value_and_gradient(
-        self, objective: Objective, routing: Tensor, leaves: Tensor, hard_levels: int
+        self, problem: Problem, depth: int, routing: Tensor, leaves: Tensor, hard_levels: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Penalty (M,) and its gradients over routing (M, B, Q) and leaves (M, L, Q + K)."""
-        problem, depth, columns = objective.problem, objective.depth, objective.columns
-        link = problem.family.link
-        go_left = harden(torch.sigmoid(objective.splits(routing)), hard_levels)
+        link, columns = problem.family.link, problem.design.shape[-1]
+        go_left = harden(torch.sigmoid(linear(routing, problem.design)), hard_levels)
         probability = reach_probability(go_left, depth, torch.ones_like(problem.weight))
         shape = leaves[..., columns:]
         grid = problem.per_tree(self.grid_features)

@@ -1,75 +1,30 @@
-"""One soft tree from data: the chosen setting, several starts as one stack, the best of them kept."""
+"""One soft tree from data: several starts as one stack, the best of them kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-
-import numpy as np
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
-from softsurv.results import FitReport
+from softsurv.results import FitReport, Status
 from softsurv.soft.fairness import fairness_of
-from softsurv.soft.initialise import presumed_outcomes
-from softsurv.soft.objective import Objective, Penalties
-from softsurv.soft.parallel import map_parts, slabs
-from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.proximal import refit_named, sparse_fit
-from softsurv.soft.selection import Candidate
-from softsurv.soft.train import SINGLE_LEAF, Trained, TrainSettings, fit_single_leaf, start_leaves, start_routing, train
+from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
+from softsurv.soft.group_lasso import GroupLasso
+from softsurv.soft.nodec import Progress
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import make_problem
+from softsurv.soft.recipe import Recipe
+from softsurv.soft.starts import start_routing
 from softsurv.trees.soft_tree import SoftTree
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How the final tree is trained.
-
-    Attributes
-    ----------
-    candidate : Candidate
-        Depth and penalties, in units of 1 / N.
-    starts : tuple of str or ndarray (B, P + 1)
-        Kind of each start, or its routing weights.
-    training : TrainSettings
-    l2_all : float
-        Ridge on every leaf parameter, in units of 1 / N.
-    fairness : float
-    l1 : float
-        Group lasso over features, in units of 1 / sqrt(N); it names the features, which are then fitted without it.
-    groups : tuple of int
-        Feature that each encoded column belongs to.
-    """
-
-    candidate: Candidate
-    starts: tuple[str | np.ndarray, ...]
-    training: TrainSettings
-    l2_all: float
-    fairness: float
-    l1: float
-    groups: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where and for how long to train."""
-
-    device: torch.device
-    dtype: torch.dtype
-    budget: Budget
-    workers: int
 
 
 def fit_tree(
     data: SurvivalData,
-    family: LeafFamily,
     recipe: Recipe,
-    seed: int,
     machine: Machine,
-    progress: Callable[[int, Tensor], None] | None = None,
+    groups: tuple[int, ...] = (),
+    progress: Progress | None = None,
 ) -> tuple[SoftTree, FitReport]:
     """Train every start and keep the one with the lowest training objective.
 
@@ -77,11 +32,10 @@ def fit_tree(
     ----------
     data : SurvivalData
         With numeric, complete features.
-    family : LeafFamily
     recipe : Recipe
-    seed : int
-        Start k uses ``seed + k``.
     machine : Machine
+    groups : tuple of int
+        Feature that each column belongs to, for ``recipe.l1``.
     progress : callable, optional
         Called with the round and the objectives of the trees that trained together.
 
@@ -90,78 +44,46 @@ def fit_tree(
     SoftTree
         A stack of one.
     FitReport
+        ``details`` holds the objective of every start, and whether the single-leaf fit converged.
     """
-    depth = recipe.candidate.depth
-    starts = recipe.starts if depth else recipe.starts[:1]
-    problem = make_problem(data, family, n_trees=len(starts), dtype=machine.dtype, device=machine.device)
-    groups = torch.tensor(recipe.groups, dtype=torch.int64, device=machine.device)
-    l1 = problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5 if len(groups) else 0.0)
-    penalties = _penalties(problem, recipe, groups, l1, data.n)
-    objective = Objective(problem, depth, penalties, fairness_of(data, problem, recipe.fairness))
-    seeds = [seed + k for k in range(len(starts))]
-    routing = _routing(starts, data, depth, seeds).to(problem.design)
-    anchor = penalties.anchor
-    leaves = anchor if depth == 0 else start_leaves(objective, routing, anchor, seeds)
-
-    def improve(part: slice) -> Trained:
-        """Train the starts of one slab; with an l1 penalty, then thin them out and refit what is named."""
-        rows = torch.arange(len(starts), device=machine.device)[part]
-        mine = objective.take(rows)
-        trained = train(mine, routing[rows], leaves[rows], recipe.training, machine.budget, progress)
-        if recipe.l1 == 0 or not len(groups):
-            return trained
-        r, b, _ = sparse_fit(mine, trained.routing, trained.leaves, groups, l1[rows], budget=machine.budget)
-        r, b, value = refit_named(mine, r, b, groups, recipe.training.joint, machine.budget)
-        return replace(trained, routing=r, leaves=b, objective=value)
-
-    parts = map_parts(improve, slabs(len(starts), data.n * 2**depth, machine.device), machine.workers)
-    return _best_tree(parts, data, depth, family, problem.clock, machine.budget)
-
-
-def _penalties(problem: Problem, recipe: Recipe, groups: Tensor, l1: Tensor, n: int) -> Penalties:
-    """Penalties of the stack; a shrunken tree takes the ridge through its anchor alone."""
-    candidate = recipe.candidate
-    one = problem.weight.new_full((problem.n_trees,), 1 / n)
-    ridge, everything = candidate.ridge * one, recipe.l2_all * one
-    anchor = fit_single_leaf(problem, l2=ridge, l2_all=everything)
-    if bool((l1 > 0).any()):
-        lone = Objective(problem, 0, Penalties(ridge, 0 * one, 0 * one, anchor, everything))
-        no_routing = problem.design.new_zeros(problem.n_trees, 0, lone.columns)
-        _, sparse, _ = sparse_fit(lone, no_routing, anchor, groups, l1)
-        _, anchor, _ = refit_named(lone, no_routing, sparse, groups, SINGLE_LEAF)
-    own_ridge = 0 * one if candidate.shrinkage > 0 else ridge
-    return Penalties(own_ridge, candidate.shrinkage * one, candidate.routing_l2 * one, anchor, everything)
-
-
-def _routing(starts: tuple[str | np.ndarray, ...], data: SurvivalData, depth: int, seeds: list[int]) -> Tensor:
-    x, (time, event) = data.x.numpy(), presumed_outcomes(data)
-    if depth == 0:
-        return torch.zeros(1, 0, x.shape[1] + 1, dtype=torch.float64)
-    tables = [
-        start_routing([start], x, time, event, depth, [seed])[0] if isinstance(start, str) else torch.as_tensor(start)
-        for start, seed in zip(starts, seeds, strict=True)
-    ]
-    return torch.stack(tables)
-
-
-def _best_tree(
-    parts: list[Trained], data: SurvivalData, depth: int, family: LeafFamily, clock: Tensor, budget: Budget
-) -> tuple[SoftTree, FitReport]:
-    objectives = [p.objective.double().cpu() for p in parts]
-    of_part = [float(v.min()) for v in objectives]
-    owner = int(np.argmin(of_part))
-    at = int(objectives[owner].argmin())
-    part = parts[owner]
-    tree = SoftTree(depth, data.x.shape[1], family, 1, part.leaves.dtype)
-    tree.load_state_dict(
-        {"routing": part.routing[at : at + 1].cpu(), "leaves": part.leaves[at : at + 1].cpu(), "clock": clock[:1].cpu()}
+    starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
+    problem = make_problem(data, recipe.family, dtype=machine.dtype, device=machine.device)
+    n, lasso = torch.full((1,), float(data.n)).to(problem.weight), None
+    if recipe.l1 > 0 and groups:
+        numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
+        lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
+    one = None if lasso is None else lasso.take(torch.zeros(1, dtype=torch.int64, device=machine.device))
+    anchor = fit_anchors(problem, recipe, n, lasso=one, budget=budget)
+    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))])
+    fairness = fairness_of(data, problem.repeat(len(starts)), recipe.fairness)
+    stack = make_stack(
+        problem, recipe, routing.to(problem.design)[None], anchor.point[0], n, fairness=fairness, lasso=lasso
     )
-    tree.collapse_empty(data.x.to(part.leaves.dtype))
+    trained = fit_stack(stack, recipe.training, machine, progress)
+    best = int(trained.objective.argmin())
+    ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
     report = FitReport(
-        budget.status or part.status,
-        of_part[owner],
-        seconds=budget.seconds,
-        trace=tuple(float(v[at]) for v in part.trace),
-        details={"objectives": torch.cat(objectives).tolist()},
+        (None if budget is None else budget.status) or ended,
+        float(trained.objective[best]),
+        seconds=0.0 if budget is None else budget.seconds,
+        trace=tuple(float(losses[best]) for losses in trained.trace),
+        details={"objectives": trained.objective.tolist(), "single_leaf_converged": bool(anchor.converged.all())},
     )
-    return tree.to(part.leaves.device), report
+    tree = build_tree(recipe.family, depth, trained.routing[best], trained.leaves[best], problem.clock[0], data.x)
+    return tree, report
+
+
+def build_tree(
+    family: LeafFamily,
+    depth: int,
+    routing: Tensor,  # (B, Q)
+    leaves: Tensor,  # (L, Q + K)
+    clock: Tensor,  # (n_clock,)
+    x: Tensor,  # (n, P) rows that show which leaves are reached
+) -> SoftTree:
+    """The tree of these parameters; branch nodes that send all rows one way are collapsed."""
+    tree = SoftTree(depth, routing.shape[-1] - 1, family, 1, leaves.dtype)
+    state = {"routing": routing, "leaves": leaves, "clock": clock}
+    tree.load_state_dict({name: value[None].cpu() for name, value in state.items()})
+    tree.collapse_empty(x.to(tree.leaves))
+    return tree.to(leaves.device)

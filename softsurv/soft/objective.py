@@ -8,13 +8,14 @@ by recursion from the leaves up; no automatic differentiation is needed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.fairness import GroupFairness
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
     harden,
@@ -24,41 +25,6 @@ from softsurv.trees.routing import (
     routing_slopes,
     subtree_costs,
 )
-
-
-@dataclass(frozen=True)
-class Penalties:
-    """Quadratic penalties, one value per tree (M,).
-
-    Attributes
-    ----------
-    l2 : Tensor (M,)
-        ``l2/2 ||a||^2`` over the leaf coefficients; intercepts and shapes are free unless ``l2_all``.
-    shrinkage : Tensor (M,)
-        ``shrinkage/2 sum_leaf ||b_leaf - anchor||^2`` over all leaf parameters.
-    routing_l2 : Tensor (M,)
-        ``routing_l2/2 ||w||^2`` over the routing weights, intercepts free.
-    anchor : Tensor (M, 1, Q + K)
-        Where the leaves shrink to: the single-leaf fit.
-    l2_all : Tensor (M,)
-        ``l2_all/2 ||b||^2`` over every leaf parameter, as printed in the paper.
-    """
-
-    l2: Tensor
-    shrinkage: Tensor
-    routing_l2: Tensor
-    anchor: Tensor
-    l2_all: Tensor
-
-    def take(self, trees: Tensor) -> Penalties:
-        """The penalties of some trees."""
-        return Penalties(**{f.name: getattr(self, f.name)[trees] for f in fields(self)})
-
-
-def no_penalties(n_trees: int, leaf_size: int, like: Tensor) -> Penalties:
-    """Penalties that are all zero."""
-    zero = like.new_zeros(n_trees)
-    return Penalties(zero, zero, zero, like.new_zeros(n_trees, 1, leaf_size), zero)
 
 
 @dataclass(frozen=True)
@@ -85,6 +51,10 @@ class Objective:
         """The objective of some trees of the stack."""
         fairness = None if self.fairness is None else self.fairness.take(trees)
         return Objective(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
+
+    def whole_groups(self, trees: Tensor) -> Tensor:
+        """The mask (M,) of trees widened so that :meth:`take` accepts it."""
+        return self.problem.whole_groups(trees)
 
     def splits(self, routing: Tensor) -> Tensor:
         """Linear combinations at the branch nodes, (M, B, N)."""
@@ -154,7 +124,7 @@ class Objective:
         value, d_routing, reach = self._routing_value(routing, terms.loss, hard_levels)
         d_leaves = self.leaf_gradient(leaves, terms.slopes, reach)
         if self.fairness is not None:
-            extra = self.fairness.value_and_gradient(self, routing, leaves, hard_levels)
+            extra = self.fairness.value_and_gradient(self.problem, self.depth, routing, leaves, hard_levels)
             value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
         penalty, r_penalty, l_penalty = self.penalty(routing, leaves)
         return value + penalty, d_routing + r_penalty, d_leaves + l_penalty
@@ -163,7 +133,7 @@ class Objective:
         """Objective of each tree, (M,)."""
         value, _, _ = self._routing_value(routing, self.leaf_terms(leaves).loss, 0)
         if self.fairness is not None:
-            value = value + self.fairness.value_and_gradient(self, routing, leaves, 0)[0]
+            value = value + self.fairness.value_and_gradient(self.problem, self.depth, routing, leaves, 0)[0]
         return value + self.penalty(routing, leaves)[0]
 
     def routing_value_and_gradient(

@@ -8,16 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
 import torch
+
+from softsurv.budget import Budget
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 MAX_CELLS = 400_000
 """Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and for how long to train, on how many threads."""
+
+    device: torch.device
+    dtype: torch.dtype = torch.float64
+    budget: Budget | None = None
+    workers: int = 1
 
 
 @cache

@@ -7,6 +7,8 @@ or the correlations of the features; without it they need several times as many 
 
 from __future__ import annotations
 
+from copy import copy
+
 import torch
 from torch import Tensor
 
@@ -31,13 +33,16 @@ lower with these than with 1 for all, and hardly differs within a factor of two 
 
 
 def inverse_gram(design: Tensor) -> Tensor:
-    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q)."""
+    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q).
+
+    Where the diagonal stands for the matrix, its inverse is a vector: (G, Q).
+    """
     rows, columns = design.shape[1:]
     count = design[..., :1].double().square().sum(1)  # (G, 1) of rows: padding lacks the column of ones
     diagonal = design.double().square().sum(1) / count
     empty = diagonal <= 0  # a column of zeros has no scale of its own
     if columns > min(rows, MAX_COLUMNS):
-        return torch.diag_embed(1 / torch.where(empty, 1.0, diagonal)).to(design)
+        return (1 / torch.where(empty, 1.0, diagonal)).to(design)
     gram = (design.mT @ design).double() / count[..., None]
     gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
     return torch.cholesky_inverse(torch.linalg.cholesky(gram)).to(design)
@@ -61,24 +66,31 @@ class GramMetric:
         self.leaves = leaves
         self.per_group = problem.n_trees // problem.n_groups
         self.moves = moves
-        self.inverse = inverse_gram(problem.design)  # (G, Q, Q)
-        self.rows: Tensor | None = None
-        self.of_rows = self.inverse
+        self.inverse = inverse_gram(problem.design)  # (G, Q, Q), or (G, Q) of a diagonal
 
-    def __call__(self, gradient: Tensor, rows: Tensor | None) -> Tensor:
-        """Steps (m, D) from gradients (m, D) of the trees ``rows``, which are whole groups if there are several."""
-        if rows is not self.rows:
-            self.rows = rows
-            self.of_rows = self.inverse
-            if rows is not None and len(self.inverse) > 1:
-                self.of_rows = self.inverse[groups_of(rows, self.per_group)]
+    def take(self, trees: Tensor) -> GramMetric:
+        """The metric of some trees, which are whole groups if there are several."""
+        part = copy(self)
+        if len(self.inverse) > 1:
+            part.inverse = self.inverse[groups_of(trees, self.per_group)]
+        part.moves = None if self.moves is None else self.moves[trees]
+        return part
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """Steps (m, D) from gradients (m, D)."""
         m, q = len(gradient), self.columns
-        parts = [linear(gradient[:, : self.size].reshape(m, -1, q), self.of_rows).flatten(1)]
+        parts = [self._scaled(gradient[:, : self.size].reshape(m, -1, q)).flatten(1)]
         if self.leaves:
             leaves = gradient[:, self.size :].reshape(m, self.leaves, -1)
-            coefficients = LEAF_SCALE * linear(leaves[..., :q], self.of_rows)
+            coefficients = LEAF_SCALE * self._scaled(leaves[..., :q])
             parts.append(torch.cat([coefficients, SHAPE_SCALE * leaves[..., q:]], -1).flatten(1))
         step = torch.cat(parts, 1)
-        if self.moves is None:
-            return step
-        return torch.where(self.moves if rows is None else self.moves[rows], step, 0.0)
+        return step if self.moves is None else torch.where(self.moves, step, 0.0)
+
+    def _scaled(self, gradient: Tensor) -> Tensor:  # (m, nodes, Q)
+        """Gradients times the inverse matrix of their tree's group."""
+        if self.inverse.dim() == 3:
+            return linear(gradient, self.inverse)
+        m, nodes, groups = *gradient.shape[:2], len(self.inverse)
+        per_group = gradient.reshape(groups, m // groups * nodes, self.columns)
+        return (per_group * self.inverse[:, None]).view_as(gradient)

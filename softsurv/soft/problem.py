@@ -71,6 +71,10 @@ class Problem:
         chosen = {name: getattr(self, name)[groups] for name in _GROUPED if getattr(self, name) is not None}
         return replace(self, weight=self.weight[trees], **chosen)
 
+    def repeat(self, times: int) -> Problem:
+        """The problem with every tree that many times, next to each other."""
+        return self if times == 1 else replace(self, weight=self.weight.repeat_interleave(times, 0))
+
     def whole_groups(self, trees: Tensor) -> Tensor:
         """The mask (M,) of trees widened so that :meth:`take` accepts it."""
         if self.n_groups == 1:
@@ -165,8 +169,9 @@ def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def join_problems(problems: list[Problem]) -> Problem:
-    """One problem of several groups of equally many trees; shorter groups are padded with rows of weight zero, whose
-    design is zero too.
+    """One problem of several groups of equally many trees.
+
+    Shorter groups are padded with rows of weight zero, whose design is zero too; narrower ones with columns of zeros.
 
     Raises
     ------
@@ -176,15 +181,15 @@ def join_problems(problems: list[Problem]) -> Problem:
     for name in _GROUPED:
         if len({getattr(p, name) is None for p in problems}) > 1:
             raise InvalidParameterError(f"problems must all have {name} or none; give each data set the same columns")
-    longest = max(p.design.shape[1] for p in problems)
+    longest, widest = (max(p.design.shape[k] for p in problems) for k in (1, 2))
 
     def pad(value: Tensor, axis: int) -> Tensor:
         """As many rows along the axis as the longest group has; the design gets zeros, others their last row."""
         missing = longest - value.shape[axis]
+        if axis == 1:  # the design: zeros leave its Gram matrix as it is
+            return torch.nn.functional.pad(value, (0, widest - value.shape[2], 0, missing))
         if missing == 0:
             return value
-        if axis == 1:  # the design: rows of zeros leave its Gram matrix as it is
-            return torch.nn.functional.pad(value, (0, 0, 0, missing))
         filler = value.narrow(axis, value.shape[axis] - 1, 1)
         sizes = [missing if k == axis % value.dim() else -1 for k in range(value.dim())]
         return torch.cat([value, filler.expand(sizes)], axis)

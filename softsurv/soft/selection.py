@@ -12,39 +12,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
-from softsurv.data.partition import stratified_folds
+from softsurv.data.partition import Index, stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
-from softsurv.soft.initialise import presumed_outcomes
-from softsurv.soft.objective import Objective, Penalties, no_penalties
-from softsurv.soft.optimise import Settings
-from softsurv.soft.parallel import map_parts, slabs
+from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.parallel import Machine, map_parts, slabs
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.train import TrainSettings, fit_single_leaf, start_leaves, start_routing, train
+from softsurv.soft.recipe import Candidate, Recipe, Training
+from softsurv.soft.starts import start_routing
 from softsurv.trees.routing import hbp_leaf
 
 USUAL_RIDGE = 0.3
 """Kept where the folds do not tell: in units of 1 / N, on features scaled to [0, 1]."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One setting: penalties are in units of 1 / N, as in ``strength / N``."""
-
-    family: str
-    depth: int
-    ridge: float
-    shrinkage: float = 0.0
-    routing_l2: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ class Grid:
     n_folds: int = 5
     standard_errors: float = 2.0
     min_events_per_leaf: int = 20
-    training: TrainSettings = field(default_factory=lambda: TrainSettings(joint=Settings(max_iterations=60, ftol=1e-6)))
+    training: Training = field(default_factory=lambda: Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-6)))
 
 
 @dataclass(frozen=True)
@@ -97,11 +87,8 @@ def select(
     families: Sequence[LeafFamily],
     grid: Grid,
     seed: int,
-    device: torch.device | str = "cpu",
-    dtype: torch.dtype = torch.float64,
-    budget: Budget | None = None,
+    machine: Machine,
     progress: Callable[[str], None] | None = None,
-    workers: int = 1,
 ) -> Selection:
     """Try every candidate of the grid on inner folds and choose the shallowest that is good enough.
 
@@ -113,10 +100,10 @@ def select(
     grid : Grid
     seed : int
         Of the folds and the starts.
-    budget : Budget, optional
-        Once exhausted, no further candidates are tried; depth 0 always is.
-    workers : int
-        Threads that train parts of the stack on a CPU.
+    machine : Machine
+        Once its budget is exhausted, no further candidates are tried; depth 0 always is.
+    progress : callable, optional
+        Called with what is tried next.
 
     Raises
     ------
@@ -130,90 +117,106 @@ def select(
             f"{int(happened.sum())}; collect more events, or set depth, l2, shrinkage and routing_l2"
         )
     n_folds = min(grid.n_folds, int(happened.sum()), int((~happened).sum()) or len(happened))
-    folds = stratified_folds(happened, max(n_folds, 2), seed)
-    masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
-    for number, (rows, _) in enumerate(folds):
-        masks[number, rows] = 1.0
+    folds = [train for train, _ in stratified_folds(happened, max(n_folds, 2), seed)]
     trials: list[Trial] = []
     for family in families:
-        problem = make_problem(data, family, weight=masks, dtype=dtype, device=device)
-        bench = _Bench(data, problem, masks.to(problem.weight), grid, seed, budget, workers)
-        singles = bench.single_leaf_trials()
+        inner = InnerFolds.of(data, family, folds, machine)
+        singles = inner.single_leaf_trials(grid.ridge)
         if 0 in grid.depths:
             trials += singles
         ridge = _usual_unless_worse(singles, grid.standard_errors).candidate.ridge
         for depth in grid.depths:
             enough = happened.sum() >= grid.min_events_per_leaf * 2**depth or depth == min(grid.depths)
-            if depth == 0 or not enough or (budget is not None and budget.exhausted and trials):
+            spent = machine.budget is not None and machine.budget.exhausted and trials
+            if depth == 0 or not enough or spent:
                 continue
             if progress is not None:
                 progress(f"{family.name}, depth {depth}")
-            trials += bench.tree_trials(depth, ridge)
+            pairs = product(grid.shrinkage, grid.routing_l2)
+            candidates = [Candidate(family.name, depth, ridge, *pair) for pair in pairs]
+            trials += inner.tree_trials(
+                candidates, Recipe(family, candidates[0], grid.starts, grid.training, seed=seed)
+            )
     return Selection(_simplest_good(trials, grid.standard_errors), trials)
 
 
-@dataclass
-class _Bench:
-    """Inner folds of one family: everything that candidates share."""
+@dataclass(frozen=True)
+class InnerFolds:
+    """What the candidates of one family are tried on.
+
+    Attributes
+    ----------
+    data : SurvivalData
+    rows : list of ndarray
+        Training rows of each fold.
+    problem : Problem
+        Of one tree for each fold.
+    masks : Tensor (folds, N)
+        1 for a fold's training rows.
+    machine : Machine
+    """
 
     data: SurvivalData
+    rows: list[Index]
     problem: Problem
-    masks: Tensor  # (folds, N)
-    grid: Grid
-    seed: int
-    budget: Budget | None
-    workers: int
+    masks: Tensor
+    machine: Machine
 
-    def single_leaf_trials(self) -> list[Trial]:
+    @classmethod
+    def of(cls, data: SurvivalData, family: LeafFamily, folds: list[Index], machine: Machine) -> InnerFolds:
+        """The folds with these training rows."""
+        masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
+        for number, rows in enumerate(folds):
+            masks[number, rows] = 1.0
+        problem = make_problem(data, family, weight=masks, dtype=machine.dtype, device=machine.device)
+        return cls(data, folds, problem, masks.to(problem.weight), machine)
+
+    def single_leaf_trials(self, ridges: Sequence[float]) -> list[Trial]:
         """Depth 0 with each ridge."""
-        folds, ridges = len(self.masks), self.grid.ridge
-        rows = torch.arange(folds).repeat_interleave(len(ridges))
-        problem = self.problem.take(rows)
-        size = self.masks.sum(1)[rows]
-        strength = torch.tensor(ridges).to(size).repeat(folds)
-        leaves = fit_single_leaf(problem, l2=strength / size)
-        routing = leaves.new_zeros(len(rows), 0, problem.design.shape[-1])
-        losses = held_out_loss(_plain(problem, 0), routing, leaves, self._held_out(rows)).view(folds, -1)
-        name = problem.family.name
-        return [Trial(Candidate(name, 0, r), losses[:, k].cpu()) for k, r in enumerate(ridges)]
+        family = self.problem.family
+        candidates = [Candidate(family.name, 0, ridge) for ridge in ridges]
+        leaves = fit_anchors(self.problem, Recipe(family, candidates[0]), self.masks.sum(1), settings=candidates).point[
+            0
+        ]
+        problem = self.problem.repeat(len(ridges))
+        leaves = leaves.flatten(0, 1)
+        plain = Objective(problem, 0, no_penalties(problem.n_trees, leaves.shape[-1], problem.design))
+        routing = leaves.new_zeros(len(leaves), 0, problem.design.shape[-1])
+        fold = torch.arange(len(self.masks), device=leaves.device).repeat_interleave(len(ridges))
+        losses = held_out_loss(plain, routing, leaves, self._held_out(fold))
+        return self._trials(candidates, losses.view(len(self.masks), -1).cpu())
 
-    def tree_trials(self, depth: int, ridge: float) -> list[Trial]:
-        """Every pair of shrinkage and routing penalty at one depth, its loss averaged over the starts."""
-        grid, folds = self.grid, len(self.masks)
-        size = self.masks.sum(1)
-        anchors = fit_single_leaf(self.problem, l2=ridge / size)
-        starts = [self._starts(fold, depth) for fold in range(folds)]
-        pairs = list(product(grid.shrinkage, grid.routing_l2))
-        keys = list(product(range(folds), range(len(pairs)), range(len(grid.starts))))
+    def tree_trials(self, candidates: Sequence[Candidate], recipe: Recipe) -> list[Trial]:
+        """Candidates of one depth, the loss of each averaged over the starts."""
+        machine, depth, size = self.machine, recipe.candidate.depth, self.masks.sum(1)
+        routing = torch.stack([self._starts(fold, recipe) for fold in range(len(self.rows))]).to(size)
+        anchors = fit_anchors(self.problem, recipe, size, settings=candidates).point[0]
+        stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates)
+        trained = fit_stack(stack, recipe.training, machine)
+        everyone = torch.arange(stack.n_trees, device=size.device)
+        fold = everyone // (stack.n_trees // len(self.rows))
 
-        def attempt(part: slice) -> Tensor:
-            """Held-out loss of the candidates of one slab, each trained on its fold."""
-            chosen = keys[part]
-            fold = torch.tensor([k[0] for k in chosen])
-            strength = torch.tensor([pairs[k[1]] for k in chosen]).to(size) / size[fold][:, None]
-            zero = torch.zeros_like(strength[:, 0])
-            penalties = Penalties(zero, strength[:, 0], strength[:, 1], anchors[fold], zero)
-            problem = Objective(self.problem.take(fold), depth, penalties)
-            routing = torch.stack([starts[k[0]][k[2]] for k in chosen]).to(size)
-            leaves = start_leaves(problem, routing, anchors[fold], [self.seed + k[2] for k in chosen])
-            trained = train(problem, routing, leaves, grid.training, self.budget)
-            return held_out_loss(problem, trained.routing, trained.leaves, self._held_out(fold)).double().cpu()
+        def losses_of(part: slice) -> Tensor:
+            trees = everyone[part]
+            objective = stack.objective.take(trees)
+            held_out = self._held_out(fold[trees])
+            return held_out_loss(objective, trained.routing[trees], trained.leaves[trees], held_out).double().cpu()
 
-        device = self.problem.design.device
-        parts = slabs(len(keys), self.data.n * 2**depth, device)
-        losses = torch.cat(map_parts(attempt, parts, self.workers)).view(folds, len(pairs), len(grid.starts)).mean(-1)
-        base = Candidate(self.problem.family.name, depth, ridge)
-        return [Trial(replace(base, shrinkage=s, routing_l2=r), losses[:, k]) for k, (s, r) in enumerate(pairs)]
+        parts = slabs(stack.n_trees, self.data.n * 2**depth, machine.device)
+        losses = torch.cat(map_parts(losses_of, parts, machine.workers))
+        return self._trials(candidates, losses.view(len(self.rows), len(candidates), -1).mean(-1))
 
-    def _starts(self, fold: int, depth: int) -> Tensor:
-        rows = torch.nonzero(self.masks[fold].cpu())[:, 0]
-        seeds = [self.seed + 1000 * fold + k for k in range(len(self.grid.starts))]
-        time, event = presumed_outcomes(self.data)
-        return start_routing(self.grid.starts, self.data.x.numpy()[rows], time[rows], event[rows], depth, seeds)
+    def _starts(self, fold: int, recipe: Recipe) -> Tensor:  # (S, B, Q)
+        seeds = [recipe.seed + 1000 * fold + k for k in range(len(recipe.starts))]
+        return start_routing(recipe.starts, self.data.take(self.rows[fold]), recipe.candidate.depth, seeds)
 
-    def _held_out(self, fold: Tensor) -> Tensor:
+    def _held_out(self, fold: Tensor) -> Tensor:  # (M,) -> (M, N) weights
         weight = torch.ones(self.data.n) if self.data.weight is None else self.data.weight
         return (1 - self.masks[fold]) * weight.to(self.masks)
+
+    @staticmethod
+    def _trials(candidates: Sequence[Candidate], losses: Tensor) -> list[Trial]:  # (folds, candidates)
+        return [Trial(candidate, losses[:, k]) for k, candidate in enumerate(candidates)]
 
 
 def held_out_loss(
@@ -226,11 +229,6 @@ def held_out_loss(
     leaf = hbp_leaf(objective.splits(routing), objective.depth)
     loss = objective.leaf_terms(leaves).loss.gather(1, leaf[:, None])[:, 0]
     return (loss * held_out).sum(1) / held_out.sum(1)
-
-
-def _plain(problem: Problem, depth: int) -> Objective:
-    size = problem.design.shape[-1] + problem.family.n_shape
-    return Objective(problem, depth, no_penalties(problem.n_trees, size, problem.design))
 
 
 def _gap_error(trial: Trial, best: Trial) -> float:

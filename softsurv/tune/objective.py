@@ -8,16 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 import optuna
-import torch
 from optuna.pruners import NopPruner
 
 from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_parameters import check_parameters, choose_device, settings_of
+from softsurv.estimators.soft_parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.metrics.fairness import curve_gap
-from softsurv.soft.cross_validation import Fold, Setting, cross_validate_soft, make_folds
+from softsurv.soft.cross_validation import Fold, cross_validate_soft, make_folds
+from softsurv.soft.parallel import Machine
+from softsurv.soft.recipe import Recipe
 from softsurv.tune.spaces import Space, default_space, suggest
 
 DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
@@ -130,12 +131,10 @@ class Objective:
         Folds of an estimator that is no plain soft tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
         """
         if self.estimator == "soft":
-            setting = soft_setting(model)
-            if setting is not None:
-                device = choose_device(model.device)
-                return cross_validate_soft(
-                    self._prepared(model.preprocess)[part], setting, device=device, dtype=getattr(torch, model.dtype)
-                )
+            recipe = soft_setting(model)
+            if recipe is not None:
+                machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
+                return cross_validate_soft(self._prepared(model.preprocess)[part], recipe, machine=machine)
         from joblib import Parallel, delayed
 
         jobs = (delayed(_fit_and_measure)(model, self.data.take(a), self.data.take(b)) for a, b in self._rows[part])
@@ -166,23 +165,12 @@ class Objective:
                 )
 
 
-def soft_setting(model: SoftSurvivalTree) -> Setting | None:
-    """The estimator's arguments as one setting; None where folds cannot share a stack or choose inside."""
-    check_parameters(model)
-    settings = settings_of(model)
-    plain = isinstance(model.leaf, str) and isinstance(model.init, str) and not model.l1 and model.time_limit is None
-    if settings.candidate is None or not plain:
-        return None
-    seed = 0 if model.random_state is None else int(model.random_state)
-    return Setting(
-        settings.candidate,
-        settings.starts,
-        settings.training,
-        settings.family_settings,
-        settings.l2_all,
-        model.fairness,
-        seed,
-    )
+def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
+    """How the folds' trees are made as one stack; None where folds cannot share one, or choose inside."""
+    parameters = SoftParameters(**model.get_params(deep=False))
+    plain = isinstance(parameters.init, str) and not parameters.l1 and parameters.time_limit is None
+    candidate = parameters.given(None) if plain else None
+    return None if candidate is None else parameters.recipe(candidate)
 
 
 def _rungs(n_folds: int) -> Iterator[slice]:

@@ -16,7 +16,8 @@ from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
-from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
 
 backend = pytest.importorskip("torch._lazy.ts_backend", reason="this torch has no lazy tensors")

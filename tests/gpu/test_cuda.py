@@ -13,7 +13,8 @@ from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimise
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.cross_validation import Setting, fit_folds, make_folds
-from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
 from softsurv.soft.selection import Candidate

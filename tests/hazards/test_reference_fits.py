@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from softsurv.data.datasets import load_dataset
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
-from softsurv.soft.objective import Objective, no_penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import make_problem
 from softsurv.soft.train import fit_single_leaf
 from softsurv.trees.soft_tree import SoftTree

@@ -7,7 +7,8 @@ import torch
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
-from softsurv.soft.objective import Objective, Penalties, no_penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties, no_penalties
 from softsurv.soft.problem import make_problem
 from softsurv.trees.topology import n_branches, n_leaves
 

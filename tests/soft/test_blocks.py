@@ -8,13 +8,14 @@ from sklearn.linear_model import LogisticRegression
 from softsurv.hazards import get_family
 from softsurv.soft import blocks
 from softsurv.soft.blocks import CLASS_RIDGE, Balance, branch_step, classify, leaf_step, minimise_joint
-from softsurv.soft.objective import Objective, no_penalties
-from softsurv.soft.optimise import Settings
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import make_problem
 from softsurv.trees.routing import hbp_leaf
 from softsurv.trees.topology import level_slice
 
-TO_THE_END = Settings(max_iterations=500, ftol=1e-14, gtol=1e-9)
+TO_THE_END = LbfgsSettings(max_iterations=500, ftol=1e-14, gtol=1e-9)
 NEVER = Balance(0.0, 0.0, 0.0)
 """No node counts as imbalanced, but for an empty one."""
 
@@ -86,7 +87,7 @@ def test_reassignment_moves_the_share_towards_balance(tools, share):
     if share in (0.0, 1.0):
         routing[:, 0, 0] += 5 * (2 * share - 1)
     before = root_share(objective, routing)
-    after = root_share(objective, branch_step(objective, routing, leaves, 0, Balance(), Settings()))
+    after = root_share(objective, branch_step(objective, routing, leaves, 0, Balance(), LbfgsSettings()))
     assert abs(before - share) < 0.01
     assert abs(after - 0.5) < abs(before - 0.5) - 0.01
 
@@ -100,7 +101,7 @@ def caught_classes(monkeypatch, objective, routing, leaves, balance):
         return weights
 
     monkeypatch.setattr(blocks, "classify", catch)
-    branch_step(objective, routing, leaves, 0, balance, Settings(max_iterations=1))
+    branch_step(objective, routing, leaves, 0, balance, LbfgsSettings(max_iterations=1))
     return caught
 
 
@@ -134,7 +135,7 @@ def test_branch_step_moves_its_working_set_only_and_never_up(tools, depth):
     objective = tools.make_objective(tools.simulate(150), depth=depth, n_trees=3)
     routing, leaves = tools.random_parameters(objective)
     for level in range(depth):
-        after = branch_step(objective, routing, leaves, level, NEVER, Settings(max_iterations=30))
+        after = branch_step(objective, routing, leaves, level, NEVER, LbfgsSettings(max_iterations=30))
         moved = (after != routing).any(-1).any(0)
         assert not moved[: level_slice(level).start].any()
         assert moved[level_slice(level)].any()
@@ -174,7 +175,7 @@ def test_leaf_step_is_the_fit_of_each_working_set_alone(tools, depth):
 def test_leaf_step_leaves_unreached_leaves_alone(tools):
     objective, routing, leaves = lopsided(tools, 0.5, depth=2)
     routing[:, 0] = torch.tensor([50.0, 0.0, 0.0])  # everything goes left
-    after = leaf_step(objective, routing, leaves, 1, Settings())
+    after = leaf_step(objective, routing, leaves, 1, LbfgsSettings())
     torch.testing.assert_close(after[:, 2:], leaves[:, 2:])
     assert (after[:, :2] != leaves[:, :2]).any()
 

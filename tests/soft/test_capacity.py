@@ -21,7 +21,8 @@ from softsurv.soft.cross_validation import (
     measure_fold,
     prepare_fold,
 )
-from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.parallel import MAX_CELLS
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem

@@ -6,7 +6,8 @@ import torch
 
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.fairness import GroupFairness
-from softsurv.soft.objective import Objective, no_penalties
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.trees.topology import n_branches, n_leaves, paths
 

@@ -7,9 +7,10 @@ import torch
 from softsurv.hazards import get_family
 from softsurv.soft import precondition
 from softsurv.soft.blocks import minimise_joint
-from softsurv.soft.initialise import initial_leaves, random_routing
-from softsurv.soft.objective import Objective, no_penalties
-from softsurv.soft.optimise import Settings, minimise
+from softsurv.soft.starts import initial_leaves, random_routing
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.precondition import LEAF_SCALE, RIDGE, SHAPE_SCALE, GramMetric, inverse_gram
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.trees.soft_tree import with_intercept
@@ -113,7 +114,7 @@ def test_minimiser_with_a_metric_is_the_minimiser_in_its_coordinates():
         value, gradient = curved(u @ half.T, rows)
         return value, gradient @ half
 
-    settings, start = Settings(max_iterations=7, ftol=0.0), torch.tensor(rng.standard_normal((3, 5)))
+    settings, start = LbfgsSettings(max_iterations=7, ftol=0.0), torch.tensor(rng.standard_normal((3, 5)))
     x, f = minimise(curved, start @ half.T, settings, metric=lambda g, rows: g @ (half @ half.T))
     u, value = minimise(mapped, start, settings)
     torch.testing.assert_close(f, value)
@@ -135,7 +136,7 @@ def test_units_of_the_features_do_not_matter(tools):
         leaves = initial_leaves(torch.zeros(2, 1, 5, dtype=torch.float64), 1, (0, 1))
         routing[..., 1:] /= factor
         leaves[..., 1:4] /= factor
-        values.append(minimise_joint(one, routing, leaves, Settings(max_iterations=20, gtol=0.0))[2])
+        values.append(minimise_joint(one, routing, leaves, LbfgsSettings(max_iterations=20, gtol=0.0))[2])
     torch.testing.assert_close(values[1], values[0], rtol=1e-6, atol=1e-8)
 
 
@@ -149,6 +150,6 @@ def test_correlated_features_cost_few_rounds(tools):
         no_penalties(1, 6, torch.zeros(0, dtype=torch.float64)),
     )
     start = torch.zeros(1, 0, 5, dtype=torch.float64), torch.zeros(1, 1, 6, dtype=torch.float64)
-    to_the_end = minimise_joint(one, *start, Settings(max_iterations=2000, ftol=1e-15, gtol=1e-10))[2]
-    soon = minimise_joint(one, *start, Settings(max_iterations=25, ftol=1e-15))[2]
+    to_the_end = minimise_joint(one, *start, LbfgsSettings(max_iterations=2000, ftol=1e-15, gtol=1e-10))[2]
+    soon = minimise_joint(one, *start, LbfgsSettings(max_iterations=25, ftol=1e-15))[2]
     assert float(soon - to_the_end) < 1e-6

@@ -13,8 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from softsurv.hazards import get_family
 from softsurv.soft import optimise
-from softsurv.soft.decomposition import NodecSettings, nodec
-from softsurv.soft.initialise import initial_leaves, random_routing
+from softsurv.soft.nodec import NodecSettings, nodec
+from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.soft.objective import Objective
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.train import fit_single_leaf

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.nonparametric import as_exact
 from softsurv.trees.topology import n_branches, n_leaves
+
+STARTS = ("random", "kmeans", "logrank")
+"""Kinds of starts by name."""
 
 KMEANS_REPEATS = 5
 """Clusterings tried for each start; the best by the Davies-Bouldin index is taken."""
@@ -24,6 +28,29 @@ SHARPNESS = 8.0
 def presumed_outcomes(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Time and event of each row (N,) for starts that know exact times only: intervals as events at their middle."""
     return as_exact(data.time, data.event, data.upper, 0.5)
+
+
+def start_routing(
+    starts: Sequence[str | NDArray[np.float64]],  # kind of each start, or its weights (B, P + 1)
+    data: SurvivalData,
+    depth: int,
+    seeds: Sequence[int],
+) -> Tensor:  # (S, B, P + 1)
+    """Routing weights of each start, proposed by the training rows."""
+    x, (time, event) = data.x.numpy(), presumed_outcomes(data)
+    tables = [torch.zeros(0, n_branches(depth), x.shape[1] + 1, dtype=torch.float64)]
+    for start, seed in zip(starts, seeds, strict=True):
+        if not isinstance(start, str):
+            tables.append(torch.as_tensor(start)[None])
+        elif start == "random":
+            tables.append(random_routing(x, depth, [seed]))
+        elif start == "kmeans":
+            tables.append(kmeans_routing(x, depth, [seed]))
+        elif start == "logrank":
+            tables.append(torch.as_tensor(logrank_routing(x, time, event, depth))[None])
+        else:
+            raise InvalidParameterError(f"init must be one of {', '.join(STARTS)}, got {start!r}")
+    return torch.cat(tables)
 
 
 def random_routing(
@@ -149,11 +176,21 @@ def initial_leaves(
     depth: int,
     seeds: Sequence[int],
     spread: float = 0.1,
+    columns: Sequence[int] | None = None,  # each tree's own of the Q columns; the others are padding
 ) -> Tensor:  # (M, L, Q + K)
-    """Leaves about the single-leaf fit, their intercepts and coefficients moved at random."""
+    """Leaves about the single-leaf fit, their intercepts and coefficients moved at random.
+
+    The noise of a tree is drawn as if the padding were not there.
+    """
     leaves = single.expand(-1, n_leaves(depth), -1).clone()
-    noise = [np.random.default_rng([s, 1]).standard_normal(leaves.shape[1:]) for s in seeds]
-    return leaves + spread * torch.as_tensor(np.stack(noise)).to(leaves)
+    size, noise = leaves.shape[-1], np.zeros(tuple(leaves.shape))
+    for tree, seed in enumerate(seeds):
+        padding = 0 if columns is None else max(columns) - columns[tree]
+        drawn = np.random.default_rng([seed, 1]).standard_normal((leaves.shape[1], size - padding))
+        own = size if columns is None else columns[tree]
+        noise[tree, :, :own] = drawn[:, :own]
+        noise[tree, :, own + padding :] = drawn[:, own:]
+    return leaves + spread * torch.as_tensor(noise).to(leaves)
 
 
 def _cluster(x: NDArray[np.float64], depth: int, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -7,19 +7,19 @@ leave the stack, so a round costs what the trees still moving cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
 
-Function = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor]]
-"""Maps parameters (m, D) of the trees ``rows`` (None: all) to values (m,) and gradients (m, D)."""
-
-Metric = Callable[[Tensor, Tensor | None], Tensor]
-"""Maps gradients (m, D) of the trees ``rows`` (None: all) to steps, by a positive definite matrix for each tree."""
+Point = tuple[Tensor, ...]
+"""Parameters of a stack of trees in one or more tensors, each (M, ...)."""
 
 SUFFICIENT_DECREASE = 1e-4
 """Armijo's constant, the usual value for quasi-Newton steps."""
@@ -31,8 +31,26 @@ LOOK_EVERY = 4
 """Rounds between looks at which trees have stopped."""
 
 
+_ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
+
+
+@contextmanager
+def never_waiting() -> Iterator[None]:
+    """While open, no device is waited for inside training, as a CUDA device never is: for tests on a CPU."""
+    token = _ALWAYS_LATE.set(True)
+    try:
+        yield
+    finally:
+        _ALWAYS_LATE.reset(token)
+
+
+def runs_ahead(value: Tensor) -> bool:
+    """Whether a look at the value would wait for its device."""
+    return value.is_cuda or _ALWAYS_LATE.get()
+
+
 @dataclass(frozen=True)
-class Settings:
+class LbfgsSettings:
     """When the optimiser stops.
 
     ``ftol`` is relative to max(1, |f|); ``gtol`` is the largest entry of the gradient.
@@ -42,6 +60,60 @@ class Settings:
     ftol: float = 1e-8
     gtol: float = 1e-6
     memory: int = 8
+
+
+class Function(Protocol):
+    """What is minimised: one function for each tree of a stack."""
+
+    @property
+    def value_and_gradient(self) -> Callable[..., tuple[Tensor, ...]]:
+        """Maps a point, one argument for each of its tensors, to the values (m,) and a gradient for each tensor."""
+
+    def take(self, trees: Tensor) -> Function:
+        """The functions of some trees."""
+
+    def whole_groups(self, trees: Tensor) -> Tensor:
+        """The mask (m,) of trees widened so that :meth:`take` accepts it."""
+
+
+class Metric(Protocol):
+    """A first guess of the inverse curvature, up to a factor: a positive definite matrix for each tree."""
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """Steps (m, D) from gradients (m, D), the tensors of a point side by side."""
+
+    def take(self, trees: Tensor) -> Metric:
+        """The metric of some trees."""
+
+
+class Identity:
+    """The metric that leaves gradients as they are."""
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """The gradient itself."""
+        return gradient
+
+    def take(self, trees: Tensor) -> Identity:
+        """The same for every tree."""
+        return self
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where a minimisation ended.
+
+    Attributes
+    ----------
+    point : tuple of Tensor (M, ...)
+    loss : Tensor (M,)
+        None is above that of its start.
+    converged : Tensor (M,) bool
+        False where a tree took all its iterations.
+    """
+
+    point: Point
+    loss: Tensor
+    converged: Tensor
 
 
 @dataclass
@@ -96,85 +168,84 @@ class _Watch:
 
 def minimise(
     function: Function,
-    start: Tensor,  # (M, D)
-    settings: Settings,
-    widen: Callable[[Tensor], Tensor] | None = None,
-    budget: Budget | None = None,
-    on_round: Callable[[Tensor, Tensor], None] | None = None,
+    start: Point,
+    settings: LbfgsSettings,
     metric: Metric | None = None,
-    cut_off: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Minimise every row's function; returns the points (M, D) and their values (M,), none above its start.
+    budget: Budget | None = None,
+    on_round: Callable[[Tensor], None] | None = None,
+) -> Minimum:
+    """Minimise the function of every tree.
 
     Parameters
     ----------
     function : Function
-    start : Tensor (M, D)
-    settings : Settings
-    widen : callable, optional
-        Widens the mask of trees to keep, where the function can only drop whole groups of trees.
+    start : tuple of Tensor (M, ...)
+    settings : LbfgsSettings
+    metric : Metric, optional
+        The identity by default.
     budget : Budget, optional
         Once it is exhausted, the best points so far are returned.
     on_round : callable, optional
-        Called with the points and values of the whole stack whenever trees are dropped or progress is looked at.
-    metric : Metric, optional
-        First guess of the inverse curvature, up to a factor; the identity by default.
-    cut_off : Tensor (M,) bool, optional
-        Set where a tree took all its iterations instead of converging.
+        Called with the losses (M,) of the whole stack whenever trees are dropped or progress is looked at.
     """
-    metric = _identity if metric is None else metric
-    best_x = start.clone()
-    state = _begin(function, start, settings, metric)
-    best_f = state.f.clone()
-    rows: Tensor | None = None
-    watch = _Watch(late=start.is_cuda)
-    for round_number in range(1, 4 * settings.max_iterations + 1):
-        _advance(function, state, rows, settings, metric)
-        if round_number % LOOK_EVERY and round_number < 4 * settings.max_iterations:
+    metric = Identity() if metric is None else metric
+    shapes = [part.shape[1:] for part in start]
+    value, *gradient = function.value_and_gradient(*start)
+    state = _begin(side_by_side(start), value, side_by_side(gradient), settings, metric)
+    best, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
+    rows: Tensor | slice = slice(None)
+    watch, last = _Watch(late=runs_ahead(best)), 4 * settings.max_iterations
+    for number in range(1, last + 1):
+        trial = state.x + state.step[:, None] * state.direction
+        value, *gradient = function.value_and_gradient(*_parts(trial, shapes))
+        _advance(state, trial, value, side_by_side(gradient), settings, metric)
+        if number % LOOK_EVERY and number < last:
             continue
-        where = slice(None) if rows is None else rows
-        best_x[where], best_f[where] = state.x, state.f
-        if cut_off is not None:
-            cut_off[where] = state.taken >= settings.max_iterations
+        best[rows], loss[rows] = state.x, state.f
+        cut_off[rows] = state.taken >= settings.max_iterations
         if on_round is not None:
-            on_round(best_x, best_f)
+            on_round(loss)
         if budget is not None and budget.exhausted:
             break
-        keep = watch(_still_moving(state.moving, rows, len(start), widen))
+        keep = watch(function.whole_groups(state.moving))
         if keep is None:
             continue
         left = torch.nonzero(keep)[:, 0]
         if len(left) == 0:
             break
         if 4 * len(left) <= 3 * len(keep):  # narrowing copies the data: only when it pays
-            left = left.to(start.device, non_blocking=True)
-            rows, state = left if rows is None else rows[left], state.take(left)
+            left = left.to(best.device, non_blocking=True)
+            rows = left if isinstance(rows, slice) else rows[left]
+            function, metric, state = function.take(left), metric.take(left), state.take(left)
             watch.narrow()
-    return best_x, best_f
+    return Minimum(_parts(best, shapes), loss, ~cut_off)
 
 
-def _still_moving(moving: Tensor, rows: Tensor | None, total: int, widen: Callable[[Tensor], Tensor] | None) -> Tensor:
-    if widen is None:
-        return moving
-    mask = torch.zeros(total, dtype=torch.bool, device=moving.device)
-    where = slice(None) if rows is None else rows
-    mask[where] = moving
-    return widen(mask)[where]
+def side_by_side(parts: Sequence[Tensor]) -> Tensor:
+    """The tensors (m, ...) of a point as one table (m, D)."""
+    return parts[0].flatten(1) if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
 
 
-def _identity(gradient: Tensor, rows: Tensor | None) -> Tensor:
-    return gradient
+def _parts(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
+    """The tensors (m, ...) that :func:`side_by_side` joined."""
+    if len(shapes) == 1:
+        return (table.view(len(table), *shapes[0]),)
+    parts, first = [], 0
+    for shape in shapes:
+        last = first + shape.numel()
+        parts.append(table[:, first:last].view(len(table), *shape))
+        first = last
+    return tuple(parts)
 
 
-def _begin(function: Function, start: Tensor, settings: Settings, metric: Metric) -> _State:
-    f, g = function(start, None)
-    steepest = metric(g, None)
-    m, d = start.shape
-    memory = start.new_zeros(settings.memory, m, d)
+def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> _State:
+    steepest = metric(g)
+    m, d = x.shape
+    memory = x.new_zeros(settings.memory, m, d)
     first = 1 / (g * steepest).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
-    zeros = torch.zeros(m, dtype=torch.int64, device=start.device)
+    zeros = torch.zeros(m, dtype=torch.int64, device=x.device)
     return _State(
-        x=start.clone(),
+        x=x,
         f=f,
         g=g,
         direction=-steepest,
@@ -184,14 +255,12 @@ def _begin(function: Function, start: Tensor, settings: Settings, metric: Metric
         moving=torch.isfinite(f) & (g.abs().amax(1) > settings.gtol),
         s=memory,
         y=memory.clone(),
-        rho=start.new_zeros(settings.memory, m),
+        rho=x.new_zeros(settings.memory, m),
     )
 
 
-def _advance(function: Function, state: _State, rows: Tensor | None, settings: Settings, metric: Metric) -> None:
-    """One trial of every tree, in place."""
-    trial = state.x + state.step[:, None] * state.direction
-    f, g = function(trial, rows)
+def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> None:
+    """Take each tree's trial (m, D) or shorten its step, in place."""
     descent = (state.g * state.direction).sum(1)
     enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * descent)
     accepted = enough & state.moving
@@ -208,9 +277,9 @@ def _advance(function: Function, state: _State, rows: Tensor | None, settings: S
     state.f = torch.where(accepted, f, state.f)
     state.taken = state.taken + accepted
     state.tries = torch.where(accepted, 0, state.tries + 1)
-    direction = _two_loop(state, rows, metric)
+    direction = _two_loop(state, metric)
     downhill = (direction * state.g).sum(1) < 0
-    direction = torch.where(downhill[:, None], direction, -metric(state.g, rows))
+    direction = torch.where(downhill[:, None], direction, -metric(state.g))
     state.direction = torch.where(pick, direction, state.direction)
     state.step = torch.where(accepted, torch.ones_like(state.step), state.step * shrink)
     stuck = state.tries > MAX_BACKTRACKS
@@ -231,7 +300,7 @@ def _remember(state: _State, trial: Tensor, g: Tensor, accepted: Tensor) -> None
     state.rho = torch.where(fit, torch.cat([state.rho[1:], inverse[None]]), state.rho)
 
 
-def _two_loop(state: _State, rows: Tensor | None, metric: Metric) -> Tensor:
+def _two_loop(state: _State, metric: Metric) -> Tensor:
     """Quasi-Newton direction -H g of every tree; empty pairs have rho = 0 and change nothing."""
     q = state.g
     pairs = list(zip(state.s.unbind(), state.y.unbind(), state.rho.unbind(), strict=True))
@@ -241,9 +310,9 @@ def _two_loop(state: _State, rows: Tensor | None, metric: Metric) -> Tensor:
         q = torch.addcmul(q, alpha, y, value=-1)
         alphas.append(alpha)
     _, last_y, last_rho = pairs[-1]
-    width = last_rho * (last_y * metric(last_y, rows)).sum(1)
+    width = last_rho * (last_y * metric(last_y)).sum(1)
     scale = torch.where(last_rho > 0, 1 / width.clamp(min=1e-300), 1.0)
-    r = scale[:, None] * metric(q, rows)
+    r = scale[:, None] * metric(q)
     for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
         r = torch.addcmul(r, alpha - (rho * (y * r).sum(1))[:, None], s)
     return -r

@@ -14,21 +14,26 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import NumericalError
 from softsurv.results import FitReport, Status
-from softsurv.soft.checkpoint import State, read_checkpoint, write_checkpoint
-from softsurv.soft.distributed import Ranks
-from softsurv.soft.objective import Objective, Penalties, no_penalties
-from softsurv.soft.optimise import Settings, minimise
+from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack, stack_penalties
+from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.soft.parallel import Machine
+from softsurv.soft.penalties import single_leaf_penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem
-from softsurv.soft.selection import Candidate
-from softsurv.soft.streaming import Axis, ChunkStore, Rows, StreamedObjective
-from softsurv.soft.train import TrainSettings, fit_single_leaf, start_leaves, start_routing, train
+from softsurv.soft.recipe import Recipe
+from softsurv.soft.starts import start_routing
+from softsurv.soft.streaming.checkpoint import State, read_checkpoint, write_checkpoint
+from softsurv.soft.streaming.distributed import Ranks
+from softsurv.soft.streaming.objective import Axis, StreamedObjective
+from softsurv.soft.streaming.store import ChunkRows, ChunkStore
 
 logger = logging.getLogger(__name__)
 
@@ -37,32 +42,21 @@ START_ROWS = 4_000
 
 
 @dataclass(frozen=True)
-class StreamSettings:
-    """How a streamed tree is trained.
+class Sweeps:
+    """Training over all rows.
 
     Attributes
     ----------
-    candidate : Candidate
-        Depth, family and penalties, the latter in units of 1 / N.
-    starts : tuple of str
-        Kinds of the starts that are tried on the sample.
-    sample_training : TrainSettings
-        Training of the starts.
-    sweep : Settings
-        Quasi-Newton steps over all rows that make one sweep.
-    max_sweeps : int
+    steps : LbfgsSettings
+        Quasi-Newton steps that make one sweep.
+    most : int
     tolerance : float
         Training ends with a sweep that gains less, relative to max(1, objective).
-    seed : int
     """
 
-    candidate: Candidate
-    starts: tuple[str, ...] = ("logrank", "random", "random")
-    sample_training: TrainSettings = field(default_factory=TrainSettings)
-    sweep: Settings = field(default_factory=lambda: Settings(max_iterations=20, ftol=1e-7))
-    max_sweeps: int = 5
+    steps: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-7))
+    most: int = 5
     tolerance: float = 1e-6
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ class Job:
 
 
 def train_streamed(
-    store: ChunkStore, sample: Rows, axis: Axis, settings: StreamSettings, job: Job, like: Tensor
+    store: ChunkStore, sample: ChunkRows, axis: Axis, recipe: Recipe, sweeps: Sweeps, job: Job, like: Tensor
 ) -> tuple[Tensor, Tensor, FitReport, StreamedObjective]:
     """Routing (1, B, Q), leaves (1, L, Q + K), the report and the objective of a streamed fit.
 
@@ -86,22 +80,24 @@ def train_streamed(
     ----------
     store : ChunkStore
         This process's chunks.
-    sample : Rows
+    sample : ChunkRows
         The same random rows in every process.
     axis : Axis
-    settings : StreamSettings
+    recipe : Recipe
+        Its starts are trained on the sample.
+    sweeps : Sweeps
     job : Job
     like : Tensor
         Of the device and the precision to train in.
     """
-    depth = settings.candidate.depth
+    depth = recipe.candidate.depth
     problem = sample.problem(axis.family, axis.clock, float(sample.weight.sum()), like)
     state = None if job.checkpoint is None else job.ranks.share(_read(job))
     if state is None:
-        anchor = _single_leaf(store, problem, axis, settings, job)
+        anchor = _single_leaf(store, problem, axis, recipe, sweeps, job)
         routing, leaves = anchor[:, :0, : problem.design.shape[-1]], anchor
         if depth > 0:
-            routing, leaves = job.ranks.share(_start(sample, problem, axis, settings, anchor))
+            routing, leaves = job.ranks.share(_start(sample, problem, axis, recipe, anchor))
         state = State(
             {"anchor": anchor, "routing": routing, "leaves": leaves},
             {"trace": [], "passes": 0, "status": str(Status.ITERATION_LIMIT)},
@@ -110,14 +106,15 @@ def train_streamed(
     else:
         logger.info("going on from %s after %d sweeps", job.checkpoint, len(state.values["trace"]))
     state = State({name: value.to(like) for name, value in state.tensors.items()}, state.values)
-    penalties = _penalties(settings.candidate, axis.n, state.tensors["anchor"])
+    anchor = state.tensors["anchor"]
+    penalties = stack_penalties([recipe.candidate], recipe.l2_all, _rows(axis, anchor), anchor[:, None, None])
     objective = StreamedObjective(store, axis, depth, penalties, job.ranks, job.workers)
     metric = GramMetric(problem, 2**depth - 1, 2**depth)
-    return *_finish(objective, metric, state, settings, job), objective
+    return *_finish(objective, metric, state, sweeps, job), objective
 
 
 def _finish(
-    objective: StreamedObjective, metric: GramMetric, state: State, settings: StreamSettings, job: Job
+    objective: StreamedObjective, metric: GramMetric, state: State, sweeps: Sweeps, job: Job
 ) -> tuple[Tensor, Tensor, FitReport]:
     """Sweeps over all rows until they gain no more."""
     routing, leaves = state.tensors["routing"], state.tensors["leaves"]
@@ -125,14 +122,14 @@ def _finish(
     before = state.values["passes"]
     status = Status(state.values["status"])
     began = time.monotonic()
-    while status != Status.CONVERGED and len(trace) < settings.max_sweeps:
-        routing, leaves, value = _sweep(objective, routing, leaves, settings.sweep, job, metric)
+    while status != Status.CONVERGED and len(trace) < sweeps.most:
+        routing, leaves, value = _sweep(objective, routing, leaves, sweeps.steps, job, metric)
         gain = (trace[-1] - value) if trace else float("inf")
         trace.append(value)
         logger.info("sweep %d: objective %.8f, %.0f s", len(trace), value, time.monotonic() - began)
         if job.progress is not None:
             job.progress("sweep", value)
-        flat = gain <= settings.tolerance * max(1.0, abs(value))
+        flat = gain <= sweeps.tolerance * max(1.0, abs(value))
         stopped = job.ranks.share(job.budget.status)
         status = Status.CONVERGED if flat else stopped or Status.ITERATION_LIMIT
         tensors = {"anchor": state.tensors["anchor"], "routing": routing, "leaves": leaves}
@@ -145,60 +142,45 @@ def _finish(
 
 
 def _sweep(
-    objective: StreamedObjective, routing: Tensor, leaves: Tensor, settings: Settings, job: Job, metric: GramMetric
+    objective: StreamedObjective, routing: Tensor, leaves: Tensor, steps: LbfgsSettings, job: Job, metric: GramMetric
 ) -> tuple[Tensor, Tensor, float]:
     """Some quasi-Newton steps over all rows."""
-    cut = routing.numel()
-
-    def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
-        r, b = x[:, :cut].view_as(routing), x[:, cut:].view_as(leaves)
-        value, d_routing, d_leaves = objective.value_and_gradient(r, b)
-        return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
-
-    start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
     budget = job.budget if job.ranks.size == 1 else None  # all processes must take the same steps
-    x, value = minimise(function, start, settings, budget=budget, metric=metric)
-    if not bool(torch.isfinite(value).all()):
+    end = minimise(objective, (routing, leaves), steps, metric, budget)
+    if not bool(torch.isfinite(end.loss).all()):
         raise NumericalError("the fit left the finite numbers; rescale the features or the times")
-    return x[:, :cut].view_as(routing), x[:, cut:].view_as(leaves), float(value)
+    return end.point[0], end.point[1], float(end.loss)
 
 
-def _single_leaf(store: ChunkStore, problem: Problem, axis: Axis, settings: StreamSettings, job: Job) -> Tensor:
+def _single_leaf(store: ChunkStore, problem: Problem, axis: Axis, recipe: Recipe, sweeps: Sweeps, job: Job) -> Tensor:
     """The single-leaf fit on all rows, (1, 1, Q + K), begun on the sample."""
-    ridge = problem.weight.new_full((1,), settings.candidate.ridge / axis.n)
-    leaves = fit_single_leaf(problem, l2=ridge)
-    free = no_penalties(1, leaves.shape[-1], leaves)
-    penalties = Penalties(ridge, free.shrinkage, free.routing_l2, free.anchor, free.l2_all)
+    leaves = fit_anchors(problem, recipe, _rows(axis, problem.weight)).point[0][0]
+    ridge = problem.weight.new_full((1,), recipe.candidate.ridge / axis.n)
+    penalties = single_leaf_penalties(ridge, 0 * ridge, leaves.shape[-1])
     objective = StreamedObjective(store, axis, 0, penalties, job.ranks, job.workers)
     routing = leaves[:, :0, : problem.design.shape[-1]]
-    _, leaves, value = _sweep(objective, routing, leaves, settings.sweep, job, GramMetric(problem, 0, 1))
+    _, leaves, value = _sweep(objective, routing, leaves, sweeps.steps, job, GramMetric(problem, 0, 1))
     logger.info("single leaf: objective %.8f after %d passes", value, objective.passes)
     return leaves
 
 
-def _start(
-    sample: Rows, problem: Problem, axis: Axis, settings: StreamSettings, anchor: Tensor
-) -> tuple[Tensor, Tensor]:
+def _start(sample: ChunkRows, problem: Problem, axis: Axis, recipe: Recipe, anchor: Tensor) -> tuple[Tensor, Tensor]:
     """The best of several starts trained on the sample."""
-    candidate, n = settings.candidate, len(settings.starts)
-    seeds = [settings.seed + k for k in range(n)]
-    stack = Problem(**{**vars(problem), "weight": problem.weight.expand(n, -1, -1).contiguous()})
-    penalties = _penalties(candidate, axis.n, anchor.expand(n, -1, -1).contiguous())
-    objective = Objective(stack, candidate.depth, penalties)
     few = slice(0, START_ROWS)
-    x, time_ = sample.design[few, 1:].astype(float), np.exp(sample.log_time[few])
-    routing = start_routing(settings.starts, x, time_, sample.event[few], candidate.depth, seeds).to(anchor)
-    leaves = start_leaves(objective, routing, penalties.anchor, seeds)
-    trained = train(objective, routing, leaves, settings.sample_training)
+    x, time_ = pd.DataFrame(sample.design[few, 1:].astype(float)), torch.from_numpy(np.exp(sample.log_time[few]))
+    rows = SurvivalData(x, time_, torch.from_numpy(sample.event[few]))
+    seeds = [recipe.seed + k for k in range(len(recipe.starts))]
+    routing = start_routing(recipe.starts, rows, recipe.candidate.depth, seeds).to(anchor)
+    stack = make_stack(problem, recipe, routing[None], anchor[None], _rows(axis, anchor))
+    trained = fit_stack(stack, recipe.training, Machine(anchor.device, anchor.dtype))
     best = int(trained.objective.argmin())
     logger.info("starts on %d rows: objectives %s", len(sample.event), trained.objective.tolist())
     return trained.routing[best : best + 1], trained.leaves[best : best + 1]
 
 
-def _penalties(candidate: Candidate, n: int, anchor: Tensor) -> Penalties:
-    one = anchor.new_full((len(anchor),), 1 / n)
-    ridge = 0.0 if candidate.shrinkage > 0 else candidate.ridge
-    return Penalties(ridge * one, candidate.shrinkage * one, candidate.routing_l2 * one, anchor, 0 * one)
+def _rows(axis: Axis, like: Tensor) -> Tensor:
+    """Number of rows, (1,)."""
+    return like.new_full((1,), axis.n)
 
 
 def _read(job: Job) -> State | None:

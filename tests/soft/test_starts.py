@@ -11,7 +11,7 @@ from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.soft.initialise import (
+from softsurv.soft.starts import (
     initial_leaves,
     kmeans_routing,
     logrank_routing,

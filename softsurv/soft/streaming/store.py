@@ -1,4 +1,4 @@
-"""Training on more rows than fit in memory: the objective summed over chunks, on this or on many processes.
+"""Rows of a table by chunks, in memory or in a file.
 
 The chunks of a process stay in memory up to a stated number of bytes and lie in one file beyond it. Of every row only
 the outcome is kept in memory whatever the budget: 8 bytes for its time, 1 for its event, 8 for its weight.
@@ -19,15 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softsurv.hazards.base import LeafFamily
-from softsurv.soft.distributed import Ranks, RunningSum
-from softsurv.soft.objective import Objective, Penalties, no_penalties
-from softsurv.soft.parallel import map_parts
 from softsurv.soft.problem import Problem
-from softsurv.trees.routing import hbp_leaf, linear
+from softsurv.soft.streaming.distributed import Ranks
 
 
 @dataclass
-class Rows:
+class ChunkRows:
     """Rows in memory: design (n, Q) with a leading column of ones, outcome and weight, and their numbers."""
 
     design: NDArray[np.floating]
@@ -133,94 +130,10 @@ class ChunkStore:
             done += os.preadv(self._file.fileno(), [view[done:]], offset + done)
         return design
 
-    def rows(self, number: int, floor: float) -> Rows:
+    def rows(self, number: int, floor: float) -> ChunkRows:
         """A chunk with times of zero raised to ``floor``."""
         time, event, weight = self.outcomes[number]
-        return Rows(self.design(number), np.log(np.where(time > 0, time, floor)), event, weight)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What all chunks share: family, clock, floor of the times, sum of the weights and number of rows."""
-
-    family: LeafFamily
-    clock: Tensor
-    floor: float
-    total: float
-    n: int
-
-
-class StreamedObjective:
-    """Training objective of one tree over all chunks of all processes, with its gradient.
-
-    Parameters
-    ----------
-    store : ChunkStore
-        This process's chunks.
-    axis : Axis
-    depth : int
-    penalties : Penalties
-        Of one tree.
-    ranks : Ranks
-    workers : int
-        Threads; each holds one chunk at a time.
-
-    Notes
-    -----
-    Sums over chunks carry their rounding errors, so that the result depends on the chunks but not on their order
-    or on how processes share them.
-    """
-
-    def __init__(
-        self, store: ChunkStore, axis: Axis, depth: int, penalties: Penalties, ranks: Ranks, workers: int = 1
-    ) -> None:
-        self.store, self.axis, self.depth, self.ranks, self.workers = store, axis, depth, ranks, workers
-        self.penalties = penalties
-        self.like = penalties.anchor
-        self.columns = self.like.shape[-1] - axis.family.n_shape
-        self.passes = 0
-        self._penalty = Objective(_empty_problem(axis, self.columns, self.like), depth, penalties)
-
-    def value_and_gradient(self, routing: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Objective (1,) and its gradients over routing (1, B, Q) and leaves (1, L, Q + K)."""
-        self.passes += 1
-        free = no_penalties(1, self.like.shape[-1], self.like)
-
-        def part(number: int) -> Tensor:
-            problem = self.problem(number)
-            value, d_routing, d_leaves = Objective(problem, self.depth, free).value_and_gradient(routing, leaves)
-            return torch.cat([value, d_routing.flatten(), d_leaves.flatten()])
-
-        size = 1 + routing.numel() + leaves.numel()
-        total = RunningSum(leaves.new_zeros(size))
-        for flat in map_parts(part, range(len(self.store)), self.workers):
-            total.add(flat)
-        flat = self.ranks.total(total)
-        value, p_routing, p_leaves = self._penalty.penalty(routing, leaves)
-        cut = 1 + routing.numel()
-        return (
-            value + flat[:1],
-            p_routing + flat[1:cut].view_as(routing),
-            p_leaves + flat[cut:].view_as(leaves),
-        )
-
-    def problem(self, number: int) -> Problem:
-        """The problem of one chunk."""
-        rows = self.store.rows(number, self.axis.floor)
-        return rows.problem(self.axis.family, self.axis.clock, self.axis.total, self.like)
-
-    def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], NDArray[np.float64]]:
-        """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
-
-        def part(number: int) -> tuple[NDArray[np.int8], NDArray[np.floating]]:
-            design = self.store.design(number)
-            leaf = hbp_leaf(linear(routing, torch.from_numpy(design)[None].to(routing)), self.depth)[0].cpu().numpy()
-            _, first = np.unique(leaf, return_index=True)
-            return leaf.astype(np.int8 if self.depth < 7 else np.int16), design[first, 1:]
-
-        found = map_parts(part, range(len(self.store)), self.workers)
-        witnesses = np.concatenate([w for part_ in self.ranks.gather([w for _, w in found]) for w in part_])
-        return [leaf for leaf, _ in found], witnesses.astype(np.float64)
+        return ChunkRows(self.design(number), np.log(np.where(time > 0, time, floor)), event, weight)
 
 
 def gather_outcomes(
@@ -232,17 +145,6 @@ def gather_outcomes(
     time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((weight, event, time))
     return time[order], event[order], weight[order]
-
-
-def make_axis(
-    family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
-) -> Axis:
-    """The clock and the totals of all rows."""
-    positive = time[time > 0]
-    floor = float(positive.min()) / 2 if positive.size else 1.0
-    log_time = torch.from_numpy(np.log(np.where(time > 0, time, floor)))
-    clock = family.fit_clock(log_time, torch.from_numpy(event))
-    return Axis(family, clock, floor, float(weight.sum()), len(time))
 
 
 def chosen(seed: int, first_row: int, n: int, share: float) -> NDArray[np.bool_]:
@@ -259,14 +161,8 @@ def chosen(seed: int, first_row: int, n: int, share: float) -> NDArray[np.bool_]
     return z.astype(np.float64) <= share * 2.0**64
 
 
-def join_rows(parts: Sequence[Rows]) -> Rows:
+def join_rows(parts: Sequence[ChunkRows]) -> ChunkRows:
     """Rows of several parts in the order of their numbers."""
     order = np.argsort(np.concatenate([p.number for p in parts]), kind="stable")
     names = ("design", "log_time", "event", "weight", "number")
-    return Rows(*(np.concatenate([getattr(p, name) for p in parts])[order] for name in names))
-
-
-def _empty_problem(axis: Axis, columns: int, like: Tensor) -> Problem:
-    """A problem of no rows, whose objective is its penalties."""
-    nothing = Rows(np.zeros((1, columns)), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1))
-    return nothing.problem(axis.family, axis.clock, 1.0, like)
+    return ChunkRows(*(np.concatenate([getattr(p, name) for p in parts])[order] for name in names))

@@ -20,9 +20,10 @@ from softsurv.estimators import stream
 from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import stream_train
-from softsurv.soft.checkpoint import read_checkpoint, write_checkpoint
-from softsurv.soft.distributed import Ranks, RunningSum
-from softsurv.soft.objective import Objective, Penalties
+from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
+from softsurv.soft.streaming.distributed import Ranks, RunningSum
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
 from softsurv.soft.streaming import ChunkStore, StreamedObjective, chosen, gather_outcomes, make_axis
 

@@ -14,7 +14,7 @@ from softsurv import SoftSurvivalTree
 from softsurv.data.chunks import Table
 from softsurv.estimators.stream import fit_stream
 from softsurv.soft import stream_train
-from softsurv.soft.distributed import join
+from softsurv.soft.streaming.distributed import join
 
 ARGUMENTS = {"depth": 2, "leaf": "weibull", "l2": 0.1, "shrinkage": 0.01, "routing_l2": 0.01, "n_restarts": 1}
 

@@ -8,15 +8,16 @@ objective rises (Beck & Teboulle 2009; O'Donoghue & Candes 2015), each tree with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
-from softsurv.soft.blocks import minimise_masked
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimise import Settings
+from softsurv.soft.optimisers import LbfgsSettings, Minimum
+from softsurv.soft.restricted import Moves, fit_moves
 
 Pair = tuple[Tensor, Tensor]
 """Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
@@ -44,42 +45,63 @@ def group_weights(groups: Tensor) -> Tensor:  # (F,)
     return torch.bincount(groups).sqrt()
 
 
-def sparse_fit(
+@dataclass(frozen=True)
+class GroupLasso:
+    """The penalty of a stack of trees.
+
+    Attributes
+    ----------
+    groups : Tensor (P,)
+        Number of each column's feature.
+    strength : Tensor (M,)
+    """
+
+    groups: Tensor
+    strength: Tensor
+
+    def take(self, trees: Tensor) -> GroupLasso:
+        """The penalty of some trees."""
+        return GroupLasso(self.groups, self.strength[trees])
+
+    @cached_property
+    def thresholds(self) -> Tensor:
+        """What each feature's norm costs, (M, F)."""
+        return self.strength[:, None] * group_weights(self.groups).to(self.strength)
+
+    def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
+        """Penalty of each tree, (M,)."""
+        return (self.thresholds * group_norms(routing, leaves, self.groups)).sum(1)
+
+    def shrunk(self, routing: Tensor, leaves: Tensor, step: Tensor) -> Pair:
+        """Proximal step: every group's norm falls by step (M,) times its threshold, to 0 at least."""
+        norms = group_norms(routing, leaves, self.groups)
+        keep = (1 - step[:, None] * self.thresholds / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
+        factor = keep[:, self.groups][:, None]  # (M, 1, P)
+        r, b = routing.clone(), leaves.clone()
+        r[..., 1:] *= factor
+        b[..., 1 : len(self.groups) + 1] *= factor
+        return r, b
+
+
+def fit_sparse(
     objective: Objective,
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
-    groups: Tensor,  # (P,)
-    strength: Tensor,  # (M,)
+    lasso: GroupLasso,
     max_iterations: int = 400,
     tolerance: float = 1e-7,
     budget: Budget | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,)."""
-    weights = group_weights(groups).to(routing)
-    threshold = strength[:, None] * weights  # (M, F)
-
-    def penalty(r: Tensor, b: Tensor) -> Tensor:
-        return (threshold * group_norms(r, b, groups)).sum(1)
-
-    def shrink(r: Tensor, b: Tensor, step: Tensor) -> Pair:
-        """Proximal step of the penalty: every group's norm falls by step times its threshold, to 0 at least."""
-        norms = group_norms(r, b, groups)
-        keep = (1 - step[:, None] * threshold / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
-        factor = keep[:, groups][:, None]  # (M, 1, P)
-        r, b = r.clone(), b.clone()
-        r[..., 1:] *= factor
-        b[..., 1 : len(groups) + 1] *= factor
-        return r, b
-
     at: Pair = (routing, leaves)
     ahead = at
-    momentum = strength.new_ones(len(strength))
-    step = torch.full_like(momentum, 1.0)
-    best = objective.value(*at) + penalty(*at)
+    momentum = torch.ones_like(lasso.strength)
+    step = torch.ones_like(momentum)
+    best = objective.value(*at) + lasso.value(*at)
     quiet = torch.zeros_like(momentum)
     for _ in range(max_iterations):
         value, d_routing, d_leaves = objective.value_and_gradient(*ahead)
-        step, new, total = _backtrack(objective, ahead, value, (d_routing, d_leaves), step, shrink, penalty)
+        step, new, total = _backtrack(objective, lasso, ahead, value, (d_routing, d_leaves), step)
         rose = total > best
         grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())
         pull = torch.where(rose, 0.0, (momentum - 1) / grown)[:, None, None]
@@ -96,35 +118,38 @@ def sparse_fit(
     return at[0], at[1], best
 
 
-def refit_named(
+def fit_named(
     objective: Objective,
     routing: Tensor,
     leaves: Tensor,
-    groups: Tensor,  # (P,)
-    settings: Settings,
+    lasso: GroupLasso,
+    settings: LbfgsSettings,
     budget: Budget | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Train on without the group lasso, dropped features staying out: the relaxed lasso (Meinshausen 2007)."""
-    named = group_norms(routing, leaves, groups)[:, groups] > 0  # (M, P)
+) -> Minimum:
+    """Make trees sparse, then train them on without the group lasso, dropped features staying out.
+
+    The relaxed lasso (Meinshausen 2007).
+    """
+    routing, leaves, _ = fit_sparse(objective, routing, leaves, lasso, budget=budget)
+    named = group_norms(routing, leaves, lasso.groups)[:, lasso.groups] > 0  # (M, P)
     kept = torch.cat([torch.ones_like(named[:, :1]), named], 1)[:, None]  # with the intercept
     shapes = torch.ones_like(leaves[:, :1, kept.shape[-1] :]).bool()
-    move_leaves = torch.cat([kept, shapes], -1).expand_as(leaves)
-    return minimise_masked(objective, routing, leaves, kept.expand_as(routing), move_leaves, settings, budget=budget)
+    moves = Moves(kept.expand_as(routing), torch.cat([kept, shapes], -1).expand_as(leaves))
+    return fit_moves(objective, routing, leaves, moves, settings, budget=budget)
 
 
 def _backtrack(
     objective: Objective,
+    lasso: GroupLasso,
     at: Pair,
     value: Tensor,  # (M,)
     gradient: Pair,
     step: Tensor,  # (M,)
-    shrink: Callable[[Tensor, Tensor, Tensor], Pair],
-    penalty: Callable[[Tensor, Tensor], Tensor],
 ) -> tuple[Tensor, Pair, Tensor]:
     """Halve each tree's step until the quadratic model bounds its objective; returns step, point, objective."""
     for _ in range(MAX_HALVINGS):
         length = step[:, None, None]
-        new = shrink(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
+        new = lasso.shrunk(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
         smooth = objective.value(*new)
         change = (new[0] - at[0], new[1] - at[1])
         bound = value + _inner(gradient, change) + _inner(change, change) / (2 * step)
@@ -132,7 +157,7 @@ def _backtrack(
         if not bool(short.any()):
             break
         step = torch.where(short, 0.5 * step, step)
-    return step, new, smooth + penalty(*new)
+    return step, new, smooth + lasso.value(*new)
 
 
 def _inner(a: Pair, b: Pair) -> Tensor:  # (M,)

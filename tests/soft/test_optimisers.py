@@ -9,9 +9,9 @@ from scipy.optimize import minimize as scipy_minimise
 from scipy.optimize import rosen, rosen_der
 
 from softsurv.budget import Budget
-from softsurv.soft.optimise import Settings, minimise
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 
-TO_THE_END = Settings(max_iterations=2000, ftol=0.0, gtol=1e-9)
+TO_THE_END = LbfgsSettings(max_iterations=2000, ftol=0.0, gtol=1e-9)
 
 
 def rosenbrock(x, rows):
@@ -60,7 +60,7 @@ def test_a_shallow_start_is_not_a_flat_end():
     """A first step along a small gradient gains little; that alone must not end the search."""
     scales = torch.full((1, 2), 1e-5, dtype=torch.float64)
     centres = torch.tensor([[3.0, -50.0]], dtype=torch.float64)
-    x, _ = minimise(quadratic(scales, centres), torch.zeros(1, 2, dtype=torch.float64), Settings(ftol=1e-5, gtol=1e-8))
+    x, _ = minimise(quadratic(scales, centres), torch.zeros(1, 2, dtype=torch.float64), LbfgsSettings(ftol=1e-5, gtol=1e-8))
     torch.testing.assert_close(x, centres, rtol=0, atol=0.1)
 
 
@@ -70,7 +70,7 @@ def test_stack_is_its_rows_one_by_one(seed, m, d):
     rng = np.random.default_rng(seed)
     scales = torch.tensor(10 ** rng.uniform(-2, 3, (m, d)))
     centres, start = random_start(m, d, seed + 1), random_start(m, d, seed, 5.0)
-    rule = Settings(max_iterations=40)
+    rule = LbfgsSettings(max_iterations=40)
     x, f = minimise(quadratic(scales, centres), start, rule)
     for k in range(m):
         one = slice(k, k + 1)
@@ -86,7 +86,7 @@ def test_never_above_the_start(seed, iterations, size):
         return (x**2).sum(1) + 5 * torch.cos(8 * x).sum(1), 2 * x - 40 * torch.sin(8 * x)
 
     start = random_start(6, 3, seed, size)
-    x, f = minimise(rough, start, Settings(max_iterations=iterations))
+    x, f = minimise(rough, start, LbfgsSettings(max_iterations=iterations))
     assert (f <= rough(start, None)[0]).all()
     torch.testing.assert_close(rough(x, None)[0], f)
 
@@ -122,7 +122,7 @@ def test_a_finite_value_with_an_infinite_gradient_ends_quietly():
     def function(x, rows):
         return x.abs().sqrt().sum(1), torch.sign(x) / (2 * x.abs().sqrt())
 
-    x, f = minimise(function, torch.tensor([[4.0], [0.0]], dtype=torch.float64), Settings(max_iterations=50))
+    x, f = minimise(function, torch.tensor([[4.0], [0.0]], dtype=torch.float64), LbfgsSettings(max_iterations=50))
     assert torch.isfinite(x).all()
     assert (f <= torch.tensor([2.0, 0.0])).all()
 
@@ -144,7 +144,7 @@ def test_rows_that_stop_leave_the_stack():
         seen.append(len(x))
         return quadratic(scales, torch.zeros(8, d, dtype=torch.float64))(x, rows)
 
-    minimise(function, random_start(8, d), Settings(max_iterations=200, ftol=1e-14))
+    minimise(function, random_start(8, d), LbfgsSettings(max_iterations=200, ftol=1e-14))
     assert seen[0] == 8
     assert seen[-1] == 1
 
@@ -162,7 +162,7 @@ def test_widened_masks_keep_whole_groups():
     def widen(mask):
         return mask.view(2, 3).any(1, keepdim=True).expand(2, 3).reshape(-1)
 
-    minimise(function, random_start(6, d), Settings(max_iterations=200, ftol=1e-14), widen)
+    minimise(function, random_start(6, d), LbfgsSettings(max_iterations=200, ftol=1e-14), widen)
     assert seen[-1] == [0, 1, 2]
 
 
@@ -173,10 +173,10 @@ def test_iteration_limit_counts_accepted_steps():
         calls.append(1)
         return rosenbrock(x, rows)
 
-    minimise(function, random_start(1, 4), Settings(max_iterations=5, ftol=0.0))
+    minimise(function, random_start(1, 4), LbfgsSettings(max_iterations=5, ftol=0.0))
     assert len(calls) <= 1 + 4 * 5
     start = random_start(2, 4)
-    x, _ = minimise(rosenbrock, start, Settings(max_iterations=0))
+    x, _ = minimise(rosenbrock, start, LbfgsSettings(max_iterations=0))
     torch.testing.assert_close(x, start)
 
 
@@ -205,6 +205,6 @@ def test_progress_never_rises():
 def test_single_precision():
     scales = torch.logspace(0, 3, 5).expand(3, 5)
     centres = random_start(3, 5, 1).float()
-    x, f = minimise(quadratic(scales, centres), random_start(3, 5).float(), Settings(max_iterations=300, ftol=0.0))
+    x, f = minimise(quadratic(scales, centres), random_start(3, 5).float(), LbfgsSettings(max_iterations=300, ftol=0.0))
     assert x.dtype == f.dtype == torch.float32
     torch.testing.assert_close(x, centres, rtol=0, atol=1e-2)

@@ -7,10 +7,10 @@ import torch
 from softsurv.budget import Budget
 from softsurv.hazards import family_names, get_family
 from softsurv.results import Status
-from softsurv.soft.decomposition import NodecSettings, nodec
-from softsurv.soft.initialise import initial_leaves, logrank_routing, random_routing
+from softsurv.soft.nodec import NodecSettings, nodec
+from softsurv.soft.starts import initial_leaves, logrank_routing, random_routing
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimise import Settings
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.train import fit_single_leaf, start_leaves
 
@@ -154,7 +154,7 @@ def test_progress_sees_every_sweep(tools):
 
 def test_settings_reach_the_steps(tools):
     objective, routing, leaves = started(tools, tools.simulate(80), depth=1)
-    none = Settings(max_iterations=0)
+    none = LbfgsSettings(max_iterations=0)
     frozen = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2, branch=none, leaf=none))
     torch.testing.assert_close((frozen.routing, frozen.leaves), (routing, leaves))
 

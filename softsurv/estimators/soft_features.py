@@ -1,0 +1,49 @@
+"""The features of a soft tree: names, where encoded columns come from, and how much each raw feature matters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.trees.leaf_table import LeafTable
+from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.topology import paths
+
+
+def encoded_names(encoder: Preprocessor | None, n_features: int, names: NDArray[np.object_] | None) -> list[str]:
+    """Names of the encoded features; ``names`` are those of the raw ones, where they have any."""
+    if encoder is not None:
+        return [str(name) for name in encoder.get_feature_names_out()]
+    return [f"x{k}" for k in range(n_features)] if names is None else [str(n) for n in names]
+
+
+def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, ...]:
+    """Number of the raw column that each encoded column comes from."""
+    if encoder is None:
+        return tuple(range(n_encoded))
+    sources = [column.source for column in encoder.columns_]
+    order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
+    return tuple(order[name] for name in sources)
+
+
+def importances(
+    tree: SoftTree,
+    table: LeafTable,
+    spread: NDArray[np.float64],  # (P,) standard deviation of each encoded feature
+    encoder: Preprocessor | None,
+) -> NDArray[np.float64]:
+    """Share of each raw feature in the tree, summing to one; zero for an unused feature."""
+    routing, leaves = (v[0].detach().double().cpu().numpy() for v in (tree.routing, tree.leaves))
+    share = table.n / max(table.n.sum(), 1)  # (L,)
+    on_path = np.abs(paths(tree.depth)).T @ share if tree.depth else np.zeros(0)  # (B,)
+    p = len(spread)
+    size = (on_path @ np.abs(routing[:, 1:]) + share @ np.abs(leaves[:, 1 : p + 1])) * spread
+    if encoder is None:
+        total = size
+    else:
+        names = [str(name) for name in encoder.input_names_]
+        total = np.zeros(len(names))
+        for value, column in zip(size, encoder.columns_, strict=True):
+            total[names.index(column.source)] += value
+    return total / total.sum() if total.sum() > 0 else total

@@ -1,0 +1,270 @@
+"""Fit a stack of soft trees: many settings, many folds, many starts at once.
+
+`make_stack` lays the trees out with their penalties and starts, `fit_stack` trains them. Everything that trains soft
+trees goes this way: the estimator's own fit, the choice of depth and penalties, cross-validation, and the starts of a
+streamed fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.errors import NumericalError
+from softsurv.soft.fairness import GroupFairness
+from softsurv.soft.group_lasso import GroupLasso, fit_named
+from softsurv.soft.nodec import Progress, Trained, nodec
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import Function, LbfgsSettings, Metric, Minimum, minimise
+from softsurv.soft.parallel import Machine, keep_memory, map_parts, slabs
+from softsurv.soft.penalties import Penalties, single_leaf_penalties, tree_penalties
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import Problem
+from softsurv.soft.recipe import Candidate, Recipe, Training
+from softsurv.soft.restricted import Moves, OverMoves, fit_leaves, fit_moves, moves_metric
+from softsurv.soft.starts import initial_leaves
+
+SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
+"""The single-leaf fit is convex (in the exponentials of the shapes) and cheap: solve it to the end."""
+
+FIRST_LEAVES = LbfgsSettings(max_iterations=10)
+"""How far the leaves are fitted to a start's routing before training."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Trees that are fitted together, each with its rows, its penalties and its start.
+
+    Attributes
+    ----------
+    objective : Objective
+        Of M trees: their rows are the weights of its problem, (M, 1, N).
+    routing : Tensor (M, B, Q)
+    leaves : Tensor (M, L, Q + K)
+    moves : Moves, optional
+        Parameters that may move; all by default. A tree whose routing may not move keeps it to the last digit.
+    lasso : GroupLasso, optional
+        Trained trees are made sparse by it.
+    """
+
+    objective: Objective
+    routing: Tensor
+    leaves: Tensor
+    moves: Moves | None = None
+    lasso: GroupLasso | None = None
+
+    @property
+    def n_trees(self) -> int:
+        """M."""
+        return len(self.leaves)
+
+    def take(self, trees: Tensor) -> Stack:
+        """Some of the trees; whole groups where the problem has several."""
+        return Stack(
+            self.objective.take(trees),
+            self.routing[trees],
+            self.leaves[trees],
+            None if self.moves is None else self.moves.take(trees),
+            None if self.lasso is None else self.lasso.take(trees),
+        )
+
+
+def make_stack(
+    problem: Problem,
+    recipe: Recipe,
+    routing: Tensor,  # (F, S, B, Q)
+    anchors: Tensor,  # (F, C, 1, Q + K)
+    n: Tensor,  # (F,) training rows, in units of which penalties are
+    *,
+    settings: Sequence[Candidate] | None = None,
+    fairness: GroupFairness | None = None,
+    lasso: GroupLasso | None = None,
+    columns: Sequence[int] | None = None,  # (F,) each fold's own of the Q columns
+) -> Stack:
+    """The trees of F folds, C settings and S starts: M = F C S, folds slowest, starts fastest.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of F trees: one for each fold.
+    recipe : Recipe
+        Its ``candidate`` is the only setting where ``settings`` are not given; all have one depth.
+    """
+    settings = [recipe.candidate] if settings is None else settings
+    (folds, starts), depth = routing.shape[:2], settings[0].depth
+    penalties = stack_penalties(settings, recipe.l2_all, n, anchors[:, :, None].expand(-1, -1, starts, -1, -1))
+    per_fold = len(settings) * starts
+    seeds = [recipe.seed + k for k in range(starts)] * (folds * len(settings))
+    own = None if columns is None else [c for c in columns for _ in range(per_fold)]
+    leaves = penalties.anchor if depth == 0 else initial_leaves(penalties.anchor, depth, seeds, columns=own)
+    objective = Objective(problem.repeat(per_fold), depth, penalties, fairness)
+    return Stack(objective, routing[:, None].expand(-1, len(settings), -1, -1, -1).flatten(0, 2), leaves, lasso=lasso)
+
+
+def stack_penalties(
+    settings: Sequence[Candidate],  # C
+    l2_all: float,
+    n: Tensor,  # (F,) training rows
+    anchors: Tensor,  # (F, C, S, 1, Q + K)
+) -> Penalties:
+    """The penalties of the trees of all folds, settings and starts, (M,)."""
+    one = (1 / n)[:, None, None].expand(anchors.shape[:3])
+
+    def strengths(values: Sequence[float]) -> Tensor:  # of each setting -> (M,)
+        return (torch.tensor(values).to(one)[:, None] * one).flatten()
+
+    return tree_penalties(
+        strengths([s.ridge for s in settings]),
+        strengths([s.shrinkage for s in settings]),
+        strengths([s.routing_l2 for s in settings]),
+        strengths([l2_all] * len(settings)),
+        anchors.flatten(0, 2),
+    )
+
+
+def fit_anchors(
+    problem: Problem,
+    recipe: Recipe,
+    n: Tensor,  # (F,)
+    *,
+    settings: Sequence[Candidate] | None = None,
+    lasso: GroupLasso | None = None,
+    budget: Budget | None = None,
+) -> Minimum:
+    """The single-leaf fit of each fold and setting, (F, C, 1, Q + K): what the leaves of trees begin at and shrink to.
+
+    Settings of one ridge share it.
+    """
+    settings = [recipe.candidate] if settings is None else settings
+    ridges = list(dict.fromkeys(s.ridge for s in settings))
+    one = (1 / n)[:, None].expand(-1, len(ridges))
+    ridge = (torch.tensor(ridges).to(one) * one).flatten()
+    end = fit_single_leaf(problem.repeat(len(ridges)), ridge, recipe.l2_all * one.flatten(), lasso, budget)
+    at = [ridges.index(s.ridge) for s in settings]
+
+    def spread(value: Tensor) -> Tensor:
+        return value.unflatten(0, (len(n), len(ridges)))[:, at]
+
+    return Minimum((spread(end.point[0]),), spread(end.loss), spread(end.converged))
+
+
+def fit_single_leaf(
+    problem: Problem,
+    ridge: Tensor | None = None,  # (M,)
+    l2_all: Tensor | None = None,  # (M,)
+    lasso: GroupLasso | None = None,
+    budget: Budget | None = None,
+) -> Minimum:
+    """The depth-0 trees; the point is their leaves (M, 1, Q + K).
+
+    Raises
+    ------
+    NumericalError
+        If a fit leaves the finite numbers.
+    """
+    m, columns = problem.n_trees, problem.design.shape[-1]
+    routing, zero = problem.design.new_zeros(m, 0, columns), problem.design.new_zeros(m)
+    start = problem.design.new_zeros(m, 1, columns + problem.family.n_shape)
+    start[..., columns:] = problem.family.initial_shape(problem.clock[0])
+    penalties = single_leaf_penalties(
+        zero if ridge is None else ridge, zero if l2_all is None else l2_all, start.shape[-1]
+    )
+    objective = Objective(problem, 0, penalties)
+    end = minimise(objective, (routing, start), SINGLE_LEAF, GramMetric(problem, 0, 1), budget)
+    if not bool(torch.isfinite(end.loss).all()):
+        raise NumericalError("the single-leaf fit left the finite numbers; rescale the features or the times")
+    if lasso is not None:
+        end = fit_named(objective, end.point[0], end.point[1], lasso, SINGLE_LEAF, budget)
+    return replace(end, point=end.point[1:])
+
+
+def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Progress | None = None) -> Trained:
+    """Train every tree of a stack, in parts that fit the processor's caches.
+
+    Parameters
+    ----------
+    stack : Stack
+    training : Training
+    machine : Machine
+    progress : callable, optional
+        Called with the round and the objectives of the trees that train together.
+
+    Returns
+    -------
+    Trained
+        Of all trees, in the order of the stack.
+    """
+    keep_memory()
+    problem = stack.objective.problem
+    if problem.n_groups > 1:  # folds with rows of their own: their caller chooses how many train at once
+        return _fit_part(stack, training, machine.budget, progress)
+    parts = slabs(stack.n_trees, problem.design.shape[1] * stack.leaves.shape[1], stack.leaves.device)
+    if problem.n_groups > 1:  # folds with rows of their own: the caller chooses how many of them train at once
+        parts = [slice(0, stack.n_trees)]
+    fit_part = partial(_fit_part, stack, training, machine.budget, progress)
+    return _joined(map_parts(fit_part, parts, machine.workers))
+
+
+def _fit_part(
+    whole: Stack, training: Training, budget: Budget | None, progress: Progress | None, part: slice | None = None
+) -> Trained:
+    """Fit the leaves to the start's routing, then train; with a group lasso, thin the trees out and refit them."""
+    everyone = torch.arange(whole.n_trees, device=whole.leaves.device)
+    stack = whole if part in (None, slice(0, whole.n_trees)) else whole.take(everyone[part])
+    objective, routing, leaves = stack.objective, stack.routing, _first_leaves(stack, budget)
+    if training.solver == "nodec" and objective.depth > 0:
+        trained = nodec(objective, routing, leaves, training.nodec, budget, progress)
+    else:
+        trace: list[Tensor] = []
+
+        def look(loss: Tensor) -> None:
+            trace.append(loss.clone())
+            if progress is not None:
+                progress(len(trace), loss)
+
+        function, metric = _over_moves(stack)
+        end = minimise(function, (routing, leaves), training.joint, metric, budget, look)
+        trained = Trained(end.point[0], end.point[1], end.loss, end.converged, tuple(trace))
+    if stack.lasso is None:
+        return trained
+    end = fit_named(objective, trained.routing, trained.leaves, stack.lasso, training.joint, budget)
+    return Trained(end.point[0], end.point[1], end.loss, end.converged, trained.trace)
+
+
+def _first_leaves(stack: Stack, budget: Budget | None) -> Tensor:
+    """Leaves fitted a little to the start's routing."""
+    objective, moves = stack.objective, stack.moves
+    if objective.depth == 0:
+        return stack.leaves
+    if moves is None:
+        return fit_leaves(objective, stack.routing, stack.leaves, FIRST_LEAVES, budget=budget)
+    alone = Moves(torch.zeros_like(moves.routing), moves.leaves)
+    return fit_moves(objective, stack.routing, stack.leaves, alone, FIRST_LEAVES, budget=budget).point[1]
+
+
+def _over_moves(stack: Stack) -> tuple[Function, Metric]:
+    """What joint training minimises, and its metric."""
+    objective, moves = stack.objective, stack.moves
+    if moves is None:
+        return objective, GramMetric(objective.problem, stack.routing.shape[1], stack.leaves.shape[1])
+    return OverMoves(objective, moves), moves_metric(objective, moves)
+
+
+def _joined(parts: list[Trained]) -> Trained:
+    """Parts of a stack as one; the trace of a part that ended earlier stays at its end."""
+    if len(parts) == 1:
+        return parts[0]
+    length = max(len(part.trace) for part in parts)
+    padded = [[part.trace[min(k, len(part.trace) - 1)] for part in parts if part.trace] for k in range(length)]
+    return Trained(
+        torch.cat([part.routing for part in parts]),
+        torch.cat([part.leaves for part in parts]),
+        torch.cat([part.objective for part in parts]),
+        torch.cat([part.converged for part in parts]),
+        tuple(torch.cat(losses) for losses in padded),
+    )

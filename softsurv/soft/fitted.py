@@ -1,0 +1,91 @@
+"""A fitted soft tree as one value: what a fit, a streamed fit and a saved model have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.hazards import get_family
+from softsurv.results import FitReport
+from softsurv.soft.recipe import Candidate
+from softsurv.trees.leaf_table import LeafTable
+from softsurv.trees.soft_tree import SoftTree
+
+
+@dataclass(frozen=True)
+class FittedSoftTree:
+    """A tree with all that is needed to predict, read and save it.
+
+    Attributes
+    ----------
+    tree : SoftTree
+        A stack of one.
+    candidate : Candidate
+        Depth, family and penalties used.
+    report : FitReport
+    leaf_table : LeafTable
+        The training rows in each leaf.
+    spread : ndarray (P,)
+        Standard deviation of each encoded feature.
+    time_floor : float
+        What stands for time 0.
+    preprocessor : Preprocessor or None
+        What encodes raw features.
+    tried : list of dict
+        What inner validation tried, best first.
+    """
+
+    tree: SoftTree
+    candidate: Candidate
+    report: FitReport
+    leaf_table: LeafTable
+    spread: NDArray[np.float64]
+    time_floor: float
+    preprocessor: Preprocessor | None = None
+    tried: list[dict[str, Any]] = field(default_factory=list)
+
+    def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays, and plain values for JSON."""
+        family = self.tree.family
+        tensors = {f"tree.{k}": v.detach().cpu().numpy() for k, v in self.tree.state_dict().items()}
+        leaf_arrays, leaf_meta = self.leaf_table.state()
+        arrays = tensors | {f"leaves.{k}": v for k, v in leaf_arrays.items()} | {"spread": self.spread}
+        return arrays, {
+            "family": family.name,
+            "family_settings": family.settings(),
+            "depth": self.tree.depth,
+            "candidate": vars(self.candidate),
+            "preprocessor": None if self.preprocessor is None else self.preprocessor.to_dict(),
+            "selection": self.tried,
+            "report": self.report.to_dict(),
+            "leaves": leaf_meta,
+            "time_floor": self.time_floor,
+        }
+
+    @classmethod
+    def restored(
+        cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any], device: torch.device, time_floor: float
+    ) -> FittedSoftTree:
+        """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without theirs."""
+        tensors = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
+        family = get_family(meta["family"], **meta["family_settings"])
+        features, dtype = tensors["leaves"].shape[-1] - 1 - family.n_shape, tensors["leaves"].dtype
+        tree = SoftTree(meta["depth"], features, family, 1, dtype)
+        tree.load_state_dict(tensors)
+        leaf_arrays = {k.removeprefix("leaves."): v for k, v in arrays.items() if k.startswith("leaves.")}
+        encoder = meta["preprocessor"]
+        return cls(
+            tree.to(device),
+            Candidate(**meta["candidate"]),
+            FitReport.from_dict(meta["report"]),
+            LeafTable.restore(leaf_arrays, meta["leaves"]),
+            arrays["spread"],
+            meta.get("time_floor", time_floor),
+            None if encoder is None else Preprocessor.from_dict(encoder),
+            meta["selection"],
+        )

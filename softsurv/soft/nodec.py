@@ -1,0 +1,265 @@
+"""NODEC-DR: node-based decomposition with reassignment, for a stack of trees (paper `sst`, section 4 and Appendix C).
+
+All working sets of one level are solved at once: with the branch nodes above the level routing by their HBP,
+the rows and the parameters of two subtrees of the same level are disjoint, so this equals solving them in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, minimise, runs_ahead
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.restricted import Restricted, fit_branches, fit_leaves
+from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
+from softsurv.trees.topology import level_slice, n_branches
+
+CLASS_RIDGE = 1e-3
+"""Ridge of the weighted logistic regression: its classes come from a linear rule, so without it they separate."""
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Thresholds of the reassignment heuristic: moderate imbalance, high imbalance, share to swap."""
+
+    moderate: float = 0.3
+    high: float = 0.1
+    swap: float = 0.4
+
+    def decayed(self, factor: float) -> Balance:
+        """All three thresholds times a factor, as after each macro iteration."""
+        return Balance(self.moderate * factor, self.high * factor, self.swap * factor)
+
+
+Progress = Callable[[int, Tensor], None]
+"""Called after each sweep with its number and the best objectives (M,)."""
+
+
+@dataclass(frozen=True)
+class NodecSettings:
+    """Published settings (section 5.1), with the moderate and high thresholds in the order that the text wants.
+
+    ``patience``: a tree stops after this many macro iterations without an improvement of ``tolerance`` (relative).
+    """
+
+    max_sweeps: int = 10
+    balance: Balance = field(default_factory=Balance)
+    decay: float = 0.8
+    patience: int = 3
+    tolerance: float = 1e-4
+    branch: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
+    leaf: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Best parameters of every tree, their objectives, and how training ended.
+
+    Attributes
+    ----------
+    routing : Tensor (M, B, Q)
+    leaves : Tensor (M, L, Q + K)
+    objective : Tensor (M,)
+    converged : Tensor (M,) bool
+    trace : tuple of Tensor (M,)
+        Best objectives after each sweep or look.
+    """
+
+    routing: Tensor
+    leaves: Tensor
+    objective: Tensor
+    converged: Tensor
+    trace: tuple[Tensor, ...] = ()
+
+
+class _Best:
+    """The best parameters of every tree so far."""
+
+    def __init__(self, routing: Tensor, leaves: Tensor, objective: Tensor) -> None:
+        self.routing, self.leaves, self.objective = routing.clone(), leaves.clone(), objective
+
+    def keep(self, routing: Tensor, leaves: Tensor, value: Tensor, trees: Tensor) -> None:
+        """Keep the given parameters of ``trees`` where their objective is lower."""
+        won = value < self.objective[trees]
+        self.routing[trees] = torch.where(won[:, None, None], routing, self.routing[trees])
+        self.leaves[trees] = torch.where(won[:, None, None], leaves, self.leaves[trees])
+        self.objective[trees] = torch.where(won, value, self.objective[trees])
+
+
+def nodec(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    settings: NodecSettings,
+    budget: Budget | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Train every tree of the stack from its start; an exhausted budget returns the best trees so far."""
+    trees = torch.arange(len(leaves), device=leaves.device)
+    best = _Best(routing, leaves, objective.value(routing, leaves))
+    part, waited, balance = objective, torch.zeros_like(trees), settings.balance
+    converged = torch.full_like(waited, objective.depth == 0).bool()
+    trace: list[Tensor] = []
+    for sweep in range(settings.max_sweeps):
+        before = best.objective[trees].clone()
+        for level in range(max(objective.depth, 1)):
+            routing, leaves = _improve(part, routing, leaves, level, balance, settings, budget)
+            best.keep(routing, leaves, part.value(routing, leaves), trees)
+        trace.append(best.objective.clone())
+        if progress is not None:
+            progress(sweep, best.objective)
+        if objective.depth == 0 or (budget is not None and budget.exhausted):
+            break
+        improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
+        waited = torch.where(improved, 0, waited + 1)
+        converged[trees] = waited >= settings.patience
+        keep = part.whole_groups(waited < settings.patience)
+        if not bool(keep.any()):
+            break
+        if not bool(keep.all()):
+            moving = torch.nonzero(keep)[:, 0]
+            trees, routing, leaves, waited = trees[moving], routing[moving], leaves[moving], waited[moving]
+            part = part.take(moving)
+        balance = balance.decayed(settings.decay)
+    return Trained(best.routing, best.leaves, best.objective, converged, tuple(trace))
+
+
+def _improve(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    level: int,
+    balance: Balance,
+    settings: NodecSettings,
+    budget: Budget | None,
+) -> tuple[Tensor, Tensor]:
+    """BN step, then LN step, of one level; the root's working set has no leaves unless it is the whole tree."""
+    if objective.depth:
+        routing = branch_step(objective, routing, leaves, level, balance, settings.branch, budget)
+    if level > 0 or objective.depth <= 1:
+        leaves = fit_leaves(objective, routing, leaves, settings.leaf, level, budget)
+    return routing, leaves
+
+
+def some(mask: Tensor) -> bool:
+    """Whether there is work for a mask; on a GPU it is done in any case, because a look would wait for the device."""
+    return runs_ahead(mask) or bool(mask.any())
+
+
+def branch_step(
+    objective: Objective,
+    routing: Tensor,
+    leaves: Tensor,
+    level: int,
+    balance: Balance,
+    settings: LbfgsSettings,
+    budget: Budget | None = None,
+) -> Tensor:
+    """BN step: branch nodes of all working sets of one level, with reassignment where routing is imbalanced."""
+    leaf_loss = objective.leaf_terms(leaves).loss
+    at_node, left, share = _routed(objective, routing, level)
+    smaller = torch.minimum(share, 1 - share)  # (M, S)
+    heavy_enough = balance.moderate * (objective.problem.weight > 0).sum((1, 2)) >= 1
+    imbalanced = (smaller <= balance.moderate) & heavy_enough[:, None] & at_node.any(-1)
+    if some(imbalanced):
+        labels = left
+        high = imbalanced & (smaller <= balance.high)
+        if some(high):
+            error = (objective.reach(routing, level) * leaf_loss).sum(1, keepdim=True)  # term (9)
+            labels = _swap_worst(left, at_node, error, share, high, balance.swap)
+        nodes = level_slice(level)
+        rows = at_node & imbalanced[..., None]
+        fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
+        routing = routing.clone()
+        routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
+    free = _free_branches(~imbalanced, level, objective.depth)
+    if not some(free):
+        return routing
+    return fit_branches(objective, routing, leaves, leaf_loss, free, settings, level, budget)
+
+
+@dataclass(frozen=True)
+class Classification(Restricted):
+    """Weighted logistic loss of branch nodes, with a ridge on their weights."""
+
+    objective: Objective
+    mass: Tensor  # (M, S, N) weight of each row at each node
+    target: Tensor  # (M, S, N) 1 for left
+
+    def take(self, trees: Tensor) -> Classification:
+        """The loss of some trees."""
+        return Classification(self.objective.take(trees), self.mass[trees], self.target[trees])
+
+    def value_and_gradient(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """Loss (M,) and its gradient over the routing weights (M, S, Q)."""
+        design = self.objective.problem.design
+        v = linear(weights, design)
+        loss = self.mass * (torch.nn.functional.softplus(v) - self.target * v)
+        ridge = 0.5 * CLASS_RIDGE * weights[..., 1:].square().sum((1, 2))
+        gradient = linear_pullback(self.mass * (torch.sigmoid(v) - self.target), design)
+        gradient[..., 1:] += CLASS_RIDGE * weights[..., 1:]
+        return loss.sum((1, 2)) + ridge, gradient
+
+
+def classify(
+    objective: Objective,
+    weights: Tensor,  # (M, S, Q) of the level's branch nodes
+    rows: Tensor,  # (M, S, N) bool: rows that count at each node
+    left: Tensor,  # (M, S, N) bool: side on which each row is now
+    labels: Tensor,  # (M, S, N) bool: side on which it is wanted, True for left
+    settings: LbfgsSettings,
+    budget: Budget | None = None,
+) -> Tensor:
+    """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together."""
+    here_left, here_right = rows & left, rows & ~left
+    count = torch.where(left, here_left.sum(-1, keepdim=True), here_right.sum(-1, keepdim=True))
+    mass = torch.where(rows, 0.5 / count.clamp(min=1), 0.0)  # 1 / (2 L |I_s|) and 1 / (2 (1 - L) |I_s|)
+    loss = Classification(objective, mass, labels.to(weights))
+    metric = GramMetric(objective.problem, weights.shape[1])
+    return minimise(loss, (weights,), settings, metric, budget).point[0]
+
+
+def _routed(objective: Objective, routing: Tensor, level: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows whose HBP path passes each node of the level and which of all rows it sends left, (M, S, N); the
+    share that goes left, (M, S)."""
+    splits = objective.splits(routing)
+    at = hbp_leaf(splits, level)[:, None]  # (M, 1, N) node of this level
+    numbers = torch.arange(2**level, device=splits.device)[None, :, None]
+    at_node = (at == numbers) & (objective.problem.weight > 0)
+    left = splits[:, level_slice(level)] >= 0
+    total = at_node.sum(-1)
+    return at_node, left, (at_node & left).sum(-1) / total.clamp(min=1)
+
+
+def _swap_worst(
+    left: Tensor,  # (M, S, N) bool
+    at_node: Tensor,  # (M, S, N) bool
+    error: Tensor,  # (M, 1, N)
+    share: Tensor,  # (M, S)
+    high: Tensor,  # (M, S) bool
+    fraction: float,
+) -> Tensor:
+    """Swap the class of the fraction of each node's rows in its big child that have the largest error term."""
+    big = at_node & (left == (share >= 0.5)[..., None])
+    count = torch.minimum((fraction * at_node.sum(-1)).ceil().long(), big.sum(-1) - 1).clamp(min=0)
+    ranked = torch.where(big, error, -torch.inf).argsort(-1, descending=True)
+    rank = torch.empty_like(ranked).scatter_(
+        -1, ranked, torch.arange(ranked.shape[-1], device=ranked.device).expand_as(ranked)
+    )
+    return left ^ (big & (rank < count[..., None]) & high[..., None])
+
+
+def _free_branches(balanced: Tensor, level: int, depth: int) -> Tensor:  # (M, S) -> (M, B, 1)
+    """Branch nodes that the BN step moves: each balanced node with its descendants; the root alone if D > 1."""
+    free = torch.zeros(balanced.shape[0], n_branches(depth), dtype=torch.bool, device=balanced.device)
+    free[:, level_slice(level)] = balanced
+    if level > 0:
+        for below in range(level + 1, depth):
+            free[:, level_slice(below)] = balanced.repeat_interleave(2 ** (below - level), 1)
+    return free[..., None]

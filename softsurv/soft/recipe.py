@@ -1,0 +1,88 @@
+"""How a soft tree is made: its setting, its starts, and how far it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from softsurv.errors import InvalidParameterError
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.nodec import NodecSettings
+from softsurv.soft.optimisers import LbfgsSettings
+
+Solver = Literal["lbfgs", "nodec"]
+SOLVERS: tuple[Solver, ...] = ("lbfgs", "nodec")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting: penalties are in units of 1 / N, as in ``strength / N``."""
+
+    family: str
+    depth: int
+    ridge: float
+    shrinkage: float = 0.0
+    routing_l2: float = 0.0
+
+
+@dataclass(frozen=True)
+class Training:
+    """How trees are trained once their starts are there.
+
+    Attributes
+    ----------
+    solver : {"lbfgs", "nodec"}
+    joint : LbfgsSettings
+        Of the solver "lbfgs", over all parameters jointly.
+    nodec : NodecSettings
+    stops_early : bool
+        The number of rounds is a validated one. More rounds fit closer and predict no better, so a fit that takes all
+        of them is no defect.
+    """
+
+    solver: Solver = "lbfgs"
+    joint: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=100, ftol=1e-7))
+    nodec: NodecSettings = field(default_factory=NodecSettings)
+    stops_early: bool = True
+
+    def __post_init__(self) -> None:
+        if self.solver not in SOLVERS:
+            raise InvalidParameterError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One soft tree with nothing left to choose.
+
+    Attributes
+    ----------
+    family : LeafFamily
+    candidate : Candidate
+        Depth and penalties, in units of 1 / N.
+    starts : tuple of str or ndarray (B, P + 1)
+        Kind of each start, or its routing weights.
+    training : Training
+    l2_all : float
+        Ridge on every leaf parameter, in units of 1 / N.
+    fairness : float
+    l1 : float
+        Group lasso over features, in units of 1 / sqrt(N). It names the features, which are then fitted without it.
+    seed : int
+        Start k uses ``seed + k``.
+    """
+
+    family: LeafFamily
+    candidate: Candidate
+    starts: tuple[str | np.ndarray, ...] = ("logrank",)
+    training: Training = field(default_factory=Training)
+    l2_all: float = 0.0
+    fairness: float = 0.0
+    l1: float = 0.0
+    seed: int = 0
+
+    @property
+    def used_starts(self) -> tuple[str | np.ndarray, ...]:
+        """The starts that there are: a single leaf has one."""
+        return self.starts if self.candidate.depth else self.starts[:1]

@@ -1,0 +1,157 @@
+"""The training objective over some of its parameters: leaves alone, branch nodes alone, any that a mask lets move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from softsurv.budget import Budget
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise, side_by_side
+from softsurv.soft.precondition import GramMetric
+from softsurv.trees.routing import subtree_costs
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Which parameters of each tree may move.
+
+    Attributes
+    ----------
+    routing : Tensor (M, B, Q) bool
+    leaves : Tensor (M, L, Q + K) bool
+    """
+
+    routing: Tensor
+    leaves: Tensor
+
+    def take(self, trees: Tensor) -> Moves:
+        """Those of some trees."""
+        return Moves(self.routing[trees], self.leaves[trees])
+
+
+class Restricted:
+    """An objective and, of each of its trees, what the restriction holds fixed."""
+
+    objective: Objective
+
+    def whole_groups(self, trees: Tensor) -> Tensor:
+        """The mask (M,) of trees widened so that `take` accepts it."""
+        return self.objective.whole_groups(trees)
+
+
+@dataclass(frozen=True)
+class OverLeaves(Restricted):
+    """The objective over the leaves; ``reach`` (M, L, N) is the fixed weight of each row in each leaf."""
+
+    objective: Objective
+    reach: Tensor
+
+    def take(self, trees: Tensor) -> OverLeaves:
+        """The objective of some trees."""
+        return OverLeaves(self.objective.take(trees), self.reach[trees])
+
+    def value_and_gradient(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective (M,) and its gradient over the leaves (M, L, Q + K)."""
+        return self.objective.leaf_value_and_gradient(leaves, self.reach)
+
+
+@dataclass(frozen=True)
+class OverBranches(Restricted):
+    """The objective over the branch nodes that are ``free`` (M, B, 1); every row's loss in every leaf is fixed."""
+
+    objective: Objective
+    leaf_loss: Tensor  # (M, L, N)
+    free: Tensor
+    hard_levels: int
+
+    def take(self, trees: Tensor) -> OverBranches:
+        """The objective of some trees."""
+        taken = self.objective.take(trees)
+        return replace(self, objective=taken, leaf_loss=self.leaf_loss[trees], free=self.free[trees])
+
+    def value_and_gradient(self, routing: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective (M,) and its gradient over the routing (M, B, Q)."""
+        value, gradient = self.objective.routing_value_and_gradient(routing, self.leaf_loss, self.hard_levels)
+        return value, torch.where(self.free, gradient, 0.0)
+
+
+@dataclass(frozen=True)
+class OverMoves(Restricted):
+    """The objective over the parameters that may move."""
+
+    objective: Objective
+    moves: Moves
+    hard_levels: int = 0
+
+    def take(self, trees: Tensor) -> OverMoves:
+        """The objective of some trees."""
+        return replace(self, objective=self.objective.take(trees), moves=self.moves.take(trees))
+
+    def value_and_gradient(self, routing: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Objective (M,) and its gradients, zero for what may not move."""
+        value, d_routing, d_leaves = self.objective.value_and_gradient(routing, leaves, self.hard_levels)
+        return value, torch.where(self.moves.routing, d_routing, 0.0), torch.where(self.moves.leaves, d_leaves, 0.0)
+
+
+def fit_leaves(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    settings: LbfgsSettings,
+    level: int = 0,
+    budget: Budget | None = None,
+) -> Tensor:
+    """Leaves (M, L, Q + K) for a fixed routing, in which the branch nodes above ``level`` route by their HBP."""
+    if objective.fairness is not None:  # the fairness term couples all rows: the routing is no constant of a leaf
+        moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
+        return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
+    restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level))
+    metric = GramMetric(objective.problem, leaves=leaves.shape[1])
+    return minimise(restricted, (leaves,), settings, metric, budget).point[0]
+
+
+def fit_branches(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    leaf_loss: Tensor,  # (M, L, N)
+    free: Tensor,  # (M, B, 1) bool
+    settings: LbfgsSettings,
+    level: int,
+    budget: Budget | None = None,
+) -> Tensor:
+    """Routing (M, B, Q) for fixed leaves: only the free branch nodes move."""
+    if objective.fairness is not None:
+        moves = Moves(free.expand_as(routing), torch.zeros_like(leaves).bool())
+        return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[0]
+    if level == 0 and objective.depth > 1:  # the root alone: what lies below it is a constant on either side
+        sides = subtree_costs(torch.sigmoid(objective.splits(routing)), leaf_loss, objective.depth)[1]
+        stump = Objective(objective.problem, 1, objective.penalties)
+        root = fit_branches(stump, routing[:, :1], leaves, sides, free[:, :1], settings, 0, budget)
+        return torch.cat([root, routing[:, 1:]], 1)
+    metric = GramMetric(objective.problem, routing.shape[1])
+    restricted = OverBranches(objective, leaf_loss, free, level)
+    return minimise(restricted, (routing,), settings, metric, budget).point[0]
+
+
+def fit_moves(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, Q + K)
+    moves: Moves,
+    settings: LbfgsSettings,
+    hard_levels: int = 0,
+    budget: Budget | None = None,
+) -> Minimum:
+    """Minimise over the parameters that may move; the point is routing and leaves."""
+    metric = moves_metric(objective, moves)
+    return minimise(OverMoves(objective, moves, hard_levels), (routing, leaves), settings, metric, budget)
+
+
+def moves_metric(objective: Objective, moves: Moves) -> GramMetric:
+    """The metric over the parameters that may move."""
+    branches, leaves = moves.routing.shape[1], moves.leaves.shape[1]
+    return GramMetric(objective.problem, branches, leaves, side_by_side((moves.routing, moves.leaves)))
