@@ -20,10 +20,9 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.sparse.leaf_fit import fit_leaves
+from softsurv.sparse.leaf_fit import ROUGH, fit_leaves
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import (
-    ROUGH,
     Grown,
     Plan,
     TrainingRows,
@@ -154,7 +153,7 @@ class Bench:
         stack = self.problem.take(torch.as_tensor(which))
         leaf = torch.zeros(len(which), self.problem.weight.shape[-1], dtype=torch.int64)
         strengths = np.tile(ridges, self.n_folds)
-        model, _ = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, np.inf))
+        (model,) = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, np.inf)).point
         losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, -1)
         last = model.view(self.n_folds, len(ridges), *model.shape[1:])[-1]
         trials = [
@@ -206,7 +205,7 @@ class Bench:
         trials, model = [], grown.model
         for strength, slopes in self.grid.shrinkage:
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
-            model, _ = fit_leaves(stack, grown.leaf, len(plans[0].rules) + 1, penalties, model, ROUGH)
+            (model,) = fit_leaves(stack, grown.leaf, len(plans[0].rules) + 1, penalties, model, ROUGH).point
             losses = self._losses(stack, model, grown.leaf, which).reshape(-1, self.n_folds)
             for k, candidate in enumerate(candidates):
                 last = (k + 1) * self.n_folds - 1

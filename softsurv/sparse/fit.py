@@ -124,7 +124,7 @@ def fit_rules(
             break
         gone += out
         rules = new
-        model, _ = fit_leaves(problem, leaves_of([rules], split), len(rules) + 1, penalties, model)
+        (model,) = fit_leaves(problem, leaves_of([rules], split), len(rules) + 1, penalties, model).point
         if all(rule is None for rule in rules):
             rules = ()
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
@@ -135,9 +135,9 @@ def fit_rules(
         if len(kept) < len(rules):
             model = torch.cat([model[:, :1], torch.as_tensor(deviations).to(model)[None]], 1)
             rules, leaf = kept, leaves_of([kept], split)
-    model, value = fit_leaves(problem, leaf, len(rules) + 1, penalties, model)
-    tree = soft_tree(problem, rules, model, split, columns)
-    return SparseFit(tree, rules, candidate, choice, tuple(gone), float(value[0]))
+    end = fit_leaves(problem, leaf, len(rules) + 1, penalties, model)
+    tree = soft_tree(problem, rules, end.point[0], split, columns)
+    return SparseFit(tree, rules, candidate, choice, tuple(gone), float(end.loss[0]))
 
 
 def _times(data: SurvivalData) -> NDArray[np.float64]:

@@ -1,31 +1,40 @@
-"""Leaf models under hard routing: common coefficients and each leaf's deviation from them, fitted jointly.
+"""Leaf models under hard routing: one common model and each leaf's deviation from it, fitted jointly.
 
-Every row is in one leaf of each tree, so one loss for each row and tree is enough, whatever the number of leaves.
+Every row is in one leaf of each tree, so one loss for each row and tree is enough, whatever the number of leaves. Slopes
+and baselines deviate apart: leaves may share all slopes and have a level and shape of their own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
+from softsurv.budget import Budget
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
-from softsurv.soft.optimise import Settings, minimise
+from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
 from softsurv.soft.precondition import inverse_gram
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import linear, linear_pullback
 
-FIT = Settings(max_iterations=100, ftol=1e-8)
-"""How far leaves are fitted."""
+FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
+"""How far the leaves of a final tree are fitted."""
+
+ROUGH = LbfgsSettings(max_iterations=25, ftol=1e-6)
+"""How far leaves are fitted between two looks at the rules, and for candidates to be compared."""
 
 CURVATURE = 0.25
 """Typical curvature of a row's loss in its level: scales the first steps."""
 
+STEP = 1e-3
+"""Distance of central differences, on parameters of order one: an error of 1e-6 in slopes and curvatures."""
+
 
 @dataclass(frozen=True)
 class LeafPenalties:
-    """Quadratic penalties of leaf models, one value per tree (M,), in units of the mean loss.
+    """Quadratic penalties of leaf models, one value per tree (M,), on the scale of the mean loss.
 
     Attributes
     ----------
@@ -42,23 +51,170 @@ class LeafPenalties:
     slopes: Tensor
 
     def take(self, trees: Tensor) -> LeafPenalties:
-        return LeafPenalties(self.ridge[trees], self.baseline[trees], self.slopes[trees])
+        """The penalties of some trees."""
+        return LeafPenalties(**{f.name: getattr(self, f.name)[trees] for f in fields(self)})
 
 
-def row_terms(problem: Problem, offset: Tensor, shape: Tensor, leaf: Tensor) -> tuple[Tensor, Slopes]:
-    """Loss of every row (M, 1, N) and its slopes, from offsets (M, 1, N) and shapes of leaves (M, L, K)."""
+class LeafObjective:
+    """Penalised mean loss of a stack of trees, each row in its own leaf.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of M trees.
+    leaf : Tensor (M, N)
+        Leaf of each row.
+    n_leaves : int
+        L.
+    penalties : LeafPenalties
+    """
+
+    def __init__(self, problem: Problem, leaf: Tensor, n_leaves: int, penalties: LeafPenalties) -> None:
+        self.problem, self.leaf, self.penalties = problem, leaf, penalties
+        self.columns = problem.design.shape[-1]
+        self.member = torch.nn.functional.one_hot(leaf, n_leaves).to(problem.design).mT.contiguous()  # (M, L, N)
+        own = torch.isfinite(penalties.slopes)
+        self.shared = not bool(own.any())
+        size = self.columns + problem.family.n_shape
+        strength = penalties.baseline[:, None].repeat(1, size)
+        strength[:, 1 : self.columns] = torch.where(own, penalties.slopes, 0.0)[:, None]
+        free = torch.ones_like(strength, dtype=torch.bool)
+        free[:, 1 : self.columns] = own[:, None]
+        self.strength, self.free = strength, free & (n_leaves > 1)  # a single leaf is the common model
+
+    def take(self, trees: Tensor) -> LeafObjective:
+        """The objective of some trees of the stack."""
+        part = copy(self)
+        part.problem, part.penalties = self.problem.take(trees), self.penalties.take(trees)
+        part.leaf, part.member = self.leaf[trees], self.member[trees]
+        part.strength, part.free = self.strength[trees], self.free[trees]
+        return part
+
+    def whole_groups(self, trees: Tensor) -> Tensor:
+        """The mask (m,) of trees widened so that :meth:`take` accepts it."""
+        return self.problem.whole_groups(trees)
+
+    def value_and_gradient(
+        self,
+        common: Tensor,  # (M, 1, Q + K)
+        deviation: Tensor,  # (M, L, Q + K)
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Objective (M,) and its gradients."""
+        p, q = self.problem, self.columns
+        leaves = common + deviation
+        if self.shared:
+            own_level = deviation[..., 0].gather(1, self.leaf)[:, None]
+            offset = linear(common[..., :q], p.design) + own_level
+        else:
+            offset = (linear(leaves[..., :q], p.design) * self.member).sum(1, keepdim=True)
+        loss, slopes = row_terms(p, offset, leaves[..., q:], self.leaf)
+        total, d_shape = self._pulled(leaves[..., q:], slopes)
+        if self.shared:
+            d_common = torch.cat([linear_pullback(total, p.design), d_shape.sum(1, keepdim=True)], -1)
+            d_leaf = torch.zeros_like(leaves)
+            d_leaf[..., 0] = (self.member @ total.mT)[..., 0]
+            d_leaf[..., q:] = d_shape
+        else:
+            d_leaf = torch.cat([linear_pullback(self.member * total, p.design), d_shape], -1)
+            d_common = d_leaf.sum(1, keepdim=True)
+        value = (p.weight * loss).sum((1, 2))
+        ridge = self.penalties.ridge[:, None, None]
+        away = torch.where(self.free[:, None], deviation, 0.0)
+        value = value + 0.5 * (self.strength[:, None] * away.square() ).sum((1, 2))
+        value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
+        d_common[..., 1:q] += ridge * common[..., 1:q]
+        return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
+
+    def _pulled(self, shape: Tensor, slopes: Slopes) -> tuple[Tensor, Tensor]:
+        """Slopes over the offsets (M, 1, N) and over the shapes (M, L, K)."""
+        p = self.problem
+        total = p.weight * slopes.at_time
+        d_shape = p.family.baseline_pullback(
+            shape, p.per_tree(p.features), self.member * total, self.member * (p.weight * slopes.log_slope)
+        )
+        for slope, features in ((slopes.at_entry, p.entry_features), (slopes.at_upper, p.upper_features)):
+            if slope is not None and features is not None:
+                more = p.weight * slope
+                total = total + more
+                own = self.member * more
+                d_shape = d_shape + p.family.baseline_pullback(shape, p.per_tree(features), own, torch.zeros_like(own))
+        return total, d_shape
+
+
+class LeafMetric:
+    """First steps: the inverse Gram matrix for the common model, one over the rows' weight for deviations."""
+
+    def __init__(self, objective: LeafObjective) -> None:
+        problem = objective.problem
+        self.columns, self.per_group = objective.columns, problem.n_trees // problem.n_groups
+        self.inverse = inverse_gram(problem.design)
+        share = (objective.member * problem.weight).sum(-1)  # (M, L)
+        curvature = CURVATURE * share[..., None] + objective.strength[:, None]
+        self.scale = torch.where(objective.free[:, None], 1 / curvature.clamp(min=1e-12), 0.0)  # (M, L, Q + K)
+
+    def take(self, trees: Tensor) -> LeafMetric:
+        """The metric of some trees."""
+        part = copy(self)
+        part.scale = self.scale[trees]
+        if len(self.inverse) > 1:
+            part.inverse = self.inverse[trees.view(-1, self.per_group)[:, 0] // self.per_group]
+        return part
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """Steps (m, D) from gradients (m, D)."""
+        m, n_leaves, size = self.scale.shape
+        parts = gradient.view(m, 1 + n_leaves, size)
+        slopes = parts[:, :1, : self.columns]
+        if self.inverse.dim() == 3:
+            slopes = linear(slopes, self.inverse)
+        else:
+            slopes = slopes * self.inverse.repeat_interleave(m // len(self.inverse), 0)[:, None]
+        common = torch.cat([slopes / CURVATURE, parts[:, :1, self.columns :]], -1)
+        return torch.cat([common, self.scale * parts[:, 1:]], 1).flatten(1)
+
+
+def fit_leaves(
+    problem: Problem,
+    leaf: Tensor,  # (M, N)
+    n_leaves: int,
+    penalties: LeafPenalties,
+    start: Tensor | None = None,  # (M, 1 + L, Q + K)
+    settings: LbfgsSettings = FIT,
+    budget: Budget | None = None,
+) -> Minimum:
+    """Fit the leaves of every tree; the point is common models and deviations as one tensor (M, 1 + L, Q + K)."""
+    q = problem.design.shape[-1]
+    if start is None:
+        start = problem.design.new_zeros(problem.n_trees, 1 + n_leaves, q + problem.family.n_shape)
+        start[:, 0, q:] = problem.family.initial_shape(problem.clock[0])
+    objective = LeafObjective(problem, leaf, n_leaves, penalties)
+    own = torch.where(objective.free[:, None], start[:, 1:], 0.0)
+    end = minimise(objective, (start[:, :1], own), settings, LeafMetric(objective), budget)
+    return Minimum((torch.cat(end.point, 1),), end.loss, end.converged)
+
+
+def leaf_models(model: Tensor) -> Tensor:
+    """Parameters of each leaf (M, L, Q + K) from common models and deviations (M, 1 + L, Q + K)."""
+    return model[:, :1] + model[:, 1:]
+
+
+def row_terms(
+    problem: Problem,
+    offset: Tensor,  # (M, 1, N)
+    shape: Tensor,  # (M, L, K)
+    leaf: Tensor,  # (M, N)
+) -> tuple[Tensor, Slopes]:
+    """Loss of every row (M, 1, N) in its leaf, and its slopes."""
     p = problem
 
     def at_leaf(values: Tensor) -> Tensor:
-        if values.shape[1] == 1:
-            return values
-        return values.expand(len(leaf), -1, -1).gather(1, leaf[:, None])
+        return values if values.shape[1] == 1 else values.expand(len(leaf), -1, -1).gather(1, leaf[:, None])
 
     def predictor(features: Tensor | None) -> Tensor | None:
         return None if features is None else offset + at_leaf(p.family.baseline(shape, p.per_tree(features))[0])
 
-    value, log_slope = p.family.baseline(shape, p.per_tree(p.features))
-    z, log_slope, event = offset + at_leaf(value), at_leaf(log_slope), p.per_tree(p.event)
+    value, log_slope = (at_leaf(part) for part in p.family.baseline(shape, p.per_tree(p.features)))
+    z, event = offset + value, p.per_tree(p.event)
     if p.entry_features is None and p.upper_features is None:
         return right_censored_loss(p.family.link, z, log_slope, event)
     started = torch.ones_like(p.event, dtype=torch.bool) if p.started is None else p.started
@@ -75,130 +231,33 @@ def row_terms(problem: Problem, offset: Tensor, shape: Tensor, leaf: Tensor) -> 
     )
 
 
-def fit_leaves(
-    problem: Problem,
-    leaf: Tensor,  # (M, N) leaf of each row
-    n_leaves: int,
-    penalties: LeafPenalties,
-    start: Tensor | None = None,  # (M, 1 + L, Q + K)
-    settings: Settings = FIT,
-) -> tuple[Tensor, Tensor]:
-    """Common model and deviations of the leaves (M, 1 + L, Q + K), and the objective (M,)."""
-    m, q, k = problem.n_trees, problem.design.shape[-1], problem.family.n_shape
-    size = q + k
-    if start is None:
-        start = problem.design.new_zeros(m, 1 + n_leaves, size)
-        start[:, 0, q:] = problem.family.initial_shape(problem.clock[0])
-    own_slopes = torch.isfinite(penalties.slopes)
-    shared = not bool(own_slopes.any())
-    member = torch.nn.functional.one_hot(leaf, n_leaves).to(problem.design).mT  # (M, L, N)
-    share = (member * problem.weight).sum(-1)  # (M, L)
-    strength = problem.design.new_zeros(m, size)
-    strength[:, 0] = penalties.baseline
-    strength[:, q:] = penalties.baseline[:, None]
-    strength[:, 1:q] = torch.where(own_slopes, penalties.slopes, 0.0)[:, None]
-    free = torch.ones_like(strength, dtype=torch.bool)
-    free[:, 1:q] = own_slopes[:, None]
-    single = n_leaves == 1
-    inverse = inverse_gram(problem.design)
-    group_of = torch.arange(m) // (m // problem.n_groups)
-    scale = 1 / (CURVATURE * share[..., None] + strength[:, None])  # (M, L, size)
-    scale = torch.where(free[:, None], scale, 0.0) if not single else torch.zeros_like(scale)
-
-    def function(x: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
-        at = slice(None) if rows is None else rows
-        p = problem if rows is None else problem.take(rows)
-        v = x.view(len(x), 1 + n_leaves, size)
-        common, deviation = v[:, :1], v[:, 1:]
-        leaves = common + deviation
-        inside = member[at]
-        if shared:
-            offset = linear(common[..., :q], p.design) + (inside * deviation[..., :1]).sum(1, keepdim=True)
-        else:
-            offset = (linear(leaves[..., :q], p.design) * inside).sum(1, keepdim=True)
-        loss, slopes = row_terms(p, offset, leaves[..., q:], leaf[at])
-        value = (p.weight * loss).sum((1, 2))
-        pull = p.weight * slopes.at_time
-        d_shape = p.family.baseline_pullback(
-            leaves[..., q:], p.per_tree(p.features), inside * pull, inside * (p.weight * slopes.log_slope)
-        )
-        total = pull
-        for slope, features in ((slopes.at_entry, p.entry_features), (slopes.at_upper, p.upper_features)):
-            if slope is not None and features is not None:
-                more = p.weight * slope
-                total = total + more
-                d_shape = d_shape + p.family.baseline_pullback(
-                    leaves[..., q:], p.per_tree(features), inside * more, torch.zeros_like(inside)
-                )
-        if shared:
-            d_common = linear_pullback(total, p.design)
-            d_leaf = torch.cat([(inside * total).sum(-1, keepdim=True), torch.zeros_like(leaves[..., 1:q]), d_shape], -1)
-            g_common = torch.cat([d_common, d_shape.sum(1, keepdim=True)], -1)
-        else:
-            d_leaf = torch.cat([linear_pullback(inside * total, p.design), d_shape], -1)
-            g_common = d_leaf.sum(1, keepdim=True)
-        pen = strength[at][:, None]
-        value = value + 0.5 * (pen * deviation.square()).sum((1, 2))
-        value = value + 0.5 * penalties.ridge[at] * common[..., 1:q].square().sum((1, 2))
-        g_common = g_common.clone()
-        g_common[..., 1:q] += penalties.ridge[at][:, None, None] * common[..., 1:q]
-        g_leaf = torch.where(free[at][:, None], d_leaf + pen * deviation, 0.0)
-        if single:
-            g_leaf = torch.zeros_like(g_leaf)
-        return value, torch.cat([g_common, g_leaf], 1).flatten(1)
-
-    def metric(gradient: Tensor, rows: Tensor | None) -> Tensor:
-        at = slice(None) if rows is None else rows
-        v = gradient.view(len(gradient), 1 + n_leaves, size)
-        of = inverse if len(inverse) == 1 else inverse[group_of[at]]
-        first = torch.cat([linear(v[:, :1, :q], of) / CURVATURE, v[:, :1, q:]], -1)
-        return torch.cat([first, scale[at] * v[:, 1:]], 1).flatten(1)
-
-    x, value = minimise(function, start.flatten(1), settings, problem.whole_groups, metric=metric)
-    return x.view(m, 1 + n_leaves, size), value
-
-
-def leaf_models(fitted: Tensor) -> Tensor:
-    """Parameters of each leaf (M, L, Q + K) from the common model and deviations (M, 1 + L, Q + K)."""
-    return fitted[:, :1] + fitted[:, 1:]
-
-
 def losses_in_leaves(problem: Problem, leaves: Tensor) -> Tensor:
-    """Loss of every row in every leaf, (M, L, N)."""
-    q = problem.design.shape[-1]
+    """Loss of every row in every leaf, (M, L, N), for leaf parameters (M, L, Q + K)."""
+    q, (m, n_leaves) = problem.design.shape[-1], leaves.shape[:2]
     offset = linear(leaves[..., :q], problem.design)
-    m, n_leaves = leaves.shape[:2]
+    only = torch.zeros(m, 1, dtype=torch.int64, device=leaves.device)
     parts = [
-        row_terms(problem, offset[:, k : k + 1], leaves[:, k : k + 1, q:], torch.zeros(m, 1, dtype=torch.int64))[0]
-        for k in range(n_leaves)
+        row_terms(problem, offset[:, k : k + 1], leaves[:, k : k + 1, q:], only)[0] for k in range(n_leaves)
     ]
     return torch.cat(parts, 1)
 
 
-def second_order(problem: Problem, model: Tensor, step: float = 1e-3) -> Tensor:
+def second_order(problem: Problem, model: Tensor) -> Tensor:
     """Slopes and curvatures (M, N, 5) of each row's loss in its leaf's level and shape, at a common model (M, 1, Q + K).
 
-    The shape correction adds to all shape parameters at once. By central differences, so for every family and every
-    kind of censoring alike; curvatures below 0 are taken as 0.
+    Minus the slope of level and of shape; the curvatures level-level, level-shape and shape-shape. A shape correction
+    adds to all shape parameters at once. They are central differences, so that every family and every kind of
+    censoring is served alike; curvatures below 0 are taken as 0.
     """
-    q = problem.design.shape[-1]
+    q, h = problem.design.shape[-1], STEP
     offset = linear(model[..., :q], problem.design)
-    nowhere = torch.zeros(len(model), 1, dtype=torch.int64)
+    only = torch.zeros(len(model), 1, dtype=torch.int64, device=model.device)
 
     def at(level: float, shape: float) -> Tensor:
-        return row_terms(problem, offset + level, model[..., q:] + shape, nowhere)[0][:, 0]
+        return row_terms(problem, offset + level, model[..., q:] + shape, only)[0][:, 0]
 
-    h = step
-    middle, up, down = at(0, 0), at(h, 0), at(-h, 0)
-    wide, narrow, both, neither = at(0, h), at(0, -h), at(h, h), at(-h, -h)
-    level_level = (up - 2 * middle + down) / h**2
-    shape_shape = (wide - 2 * middle + narrow) / h**2
-    cross = (both + neither + 2 * middle - up - down - wide - narrow) / (2 * h**2)
-    stats = [
-        -(up - down) / (2 * h),
-        -(wide - narrow) / (2 * h),
-        level_level.clamp(min=0),
-        cross,
-        shape_shape.clamp(min=0),
-    ]
-    return torch.stack(stats, -1)
+    middle, up, down, wide, narrow = at(0, 0), at(h, 0), at(-h, 0), at(0, h), at(0, -h)
+    cross = (at(h, h) + at(-h, -h) + 2 * middle - up - down - wide - narrow) / (2 * h**2)
+    curvatures = [(up - 2 * middle + down) / h**2, cross, (wide - 2 * middle + narrow) / h**2]
+    slopes = [(down - up) / (2 * h), (narrow - wide) / (2 * h)]
+    return torch.stack([*slopes, curvatures[0].clamp(min=0), cross, curvatures[2].clamp(min=0)], -1)

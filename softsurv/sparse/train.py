@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softsurv.soft.optimise import Settings
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import (
+    ROUGH,
     LeafPenalties,
     fit_leaves,
     leaf_models,
@@ -26,10 +26,6 @@ from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, r
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-ROUGH = Settings(max_iterations=25, ftol=1e-6)
-"""How far leaves are fitted between two looks at the rules, and for candidates to be compared."""
-
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -123,7 +119,7 @@ def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: Fl
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
         last = sweep == sweeps or not moving.any()
-        model, _ = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH)
+        (model,) = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH).point
         if last:
             break
         losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
