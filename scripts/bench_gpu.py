@@ -26,13 +26,16 @@ from _machine import machine_line
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.soft.capacity import stack_size
-from softsurv.soft.starts import random_routing
+from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
 from softsurv.soft.objective import Objective
-from softsurv.soft.penalties import Penalties
-from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import map_parts, one_core_each
+from softsurv.soft.penalties import Penalties
+from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
-from softsurv.soft.train import Training, fit_single_leaf, start_leaves, train
+from softsurv.soft.recipe import Training
+from softsurv.soft.restricted import fit_leaves
+from softsurv.soft.starts import initial_leaves, random_routing
 
 FEATURES = 20
 TRAINING = Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-7))
@@ -76,10 +79,12 @@ class Bench:
         data, family = simulate(cell.rows), get_family(cell.family)
         problem = make_problem(data, family, n_trees=trees, device=device)
         one = problem.weight.new_full((trees,), 1 / cell.rows)
-        anchor = fit_single_leaf(make_problem(data, family, device=device), l2=one[:1]).expand(trees, -1, -1)
+        anchor = fit_single_leaf(make_problem(data, family, device=device), one[:1]).point[0].expand(trees, -1, -1)
         self.objective = Objective(problem, cell.depth, Penalties(0 * one, one, 0.1 * one, anchor, 0 * one))
         self.routing = random_routing(data.x.numpy(), cell.depth, range(trees)).to(anchor)
-        self.leaves = start_leaves(self.objective, self.routing, anchor, list(range(trees)))
+        leaves = initial_leaves(anchor, cell.depth, list(range(trees)))
+        self.leaves = fit_leaves(self.objective, self.routing, leaves, FIRST_LEAVES)
+        self.metric = GramMetric(problem, 2**cell.depth - 1, 2**cell.depth)
         size = stack_size(cell.rows, 2**cell.depth, FEATURES + 1, device)
         self.parts = [slice(first, min(first + size, trees)) for first in range(0, trees, size)]
         self.device = device
@@ -90,7 +95,8 @@ class Bench:
 
         def fit(part: slice) -> torch.Tensor:
             rows = everyone[part]
-            return train(self.objective.take(rows), self.routing[rows], self.leaves[rows], TRAINING).objective
+            start, metric = (self.routing[rows], self.leaves[rows]), self.metric.take(rows)
+            return minimise(self.objective.take(rows), start, TRAINING.joint, metric).loss
 
         self._wait()
         started = time.perf_counter()

@@ -25,15 +25,14 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import SoftsurvWarning
 from softsurv.hazards import get_family
-from softsurv.soft import blocks
-from softsurv.soft.blocks import Balance
-from softsurv.soft.nodec import NodecSettings, nodec
-from softsurv.soft.starts import initial_leaves
+from softsurv.soft import nodec as algorithm
+from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.nodec import Balance, NodecSettings, nodec
 from softsurv.soft.objective import Objective
-from softsurv.soft.penalties import no_penalties
 from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import make_problem
-from softsurv.soft.train import fit_single_leaf, start_routing
+from softsurv.soft.starts import initial_leaves, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
 LONG = LbfgsSettings(max_iterations=200, ftol=1e-9)
@@ -47,7 +46,7 @@ class Variant:
     settings: NodecSettings = PLAIN
     random_leaves: bool = False
     ridge_on_all: bool = False
-    class_ridge: float = blocks.CLASS_RIDGE
+    class_ridge: float = algorithm.CLASS_RIDGE
 
 
 VARIANTS = {
@@ -71,17 +70,16 @@ def train(data: SurvivalData, variant: Variant, starts: int, seed: int) -> tuple
     penalties = replace(free, **({"l2_all": ridge} if variant.ridge_on_all else {"l2": ridge}))
     objective = Objective(problem, 2, penalties)
     seeds = [seed * 1000 + k for k in range(starts)]
-    x, time, event = data.x.numpy(), data.time.numpy(), data.event.numpy()
-    routing = start_routing(["random"] * starts, x, time, event, 2, seeds)
-    single = fit_single_leaf(problem, l2=penalties.l2, l2_all=penalties.l2_all)
+    routing = start_routing(["random"] * starts, data, 2, seeds)
+    single = fit_single_leaf(problem, penalties.l2, penalties.l2_all).point[0]
     leaves = initial_leaves(torch.zeros_like(single) if variant.random_leaves else single, 2, seeds)
     if variant.random_leaves:
         leaves = 10 * leaves  # standard normal
-    kept, blocks.CLASS_RIDGE = blocks.CLASS_RIDGE, variant.class_ridge
+    kept, algorithm.CLASS_RIDGE = algorithm.CLASS_RIDGE, variant.class_ridge
     try:
         done = nodec(objective, routing, leaves, variant.settings)
     finally:
-        blocks.CLASS_RIDGE = kept
+        algorithm.CLASS_RIDGE = kept
     trees = []
     for k in range(starts):
         tree = SoftTree(2, data.x.shape[1], family)

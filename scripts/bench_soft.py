@@ -38,12 +38,15 @@ from softsurv.data.partition import stratified_folds  # noqa: E402
 from softsurv.data.preprocess import Preprocessor  # noqa: E402
 from softsurv.data.survival_data import SurvivalData  # noqa: E402
 from softsurv.hazards import get_family  # noqa: E402
-from softsurv.soft.starts import initial_leaves, random_routing  # noqa: E402
+from softsurv.soft.nodec import Progress, nodec  # noqa: E402
 from softsurv.soft.objective import Objective  # noqa: E402
-from softsurv.soft.penalties import Penalties, no_penalties  # noqa: E402
+from softsurv.soft.optimisers import minimise  # noqa: E402
 from softsurv.soft.parallel import slabs  # noqa: E402
+from softsurv.soft.penalties import Penalties, no_penalties  # noqa: E402
+from softsurv.soft.precondition import GramMetric  # noqa: E402
 from softsurv.soft.problem import make_problem  # noqa: E402
-from softsurv.soft.train import Solver, Training, train  # noqa: E402
+from softsurv.soft.recipe import Solver, Training  # noqa: E402
+from softsurv.soft.starts import initial_leaves, random_routing  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -151,15 +154,26 @@ def run_twin(fold: Fold, runs: Runs, analytic: bool, n_starts: int) -> None:
         runs.objective.append(value)
 
 
+def train(
+    objective: Objective, routing: torch.Tensor, leaves: torch.Tensor, settings: Training, note: Progress
+) -> torch.Tensor:
+    """Objectives (M,) of the trees that the solver makes of these starts."""
+    if settings.solver == "nodec":
+        return nodec(objective, routing, leaves, settings.nodec, progress=note).objective
+    metric, rounds = GramMetric(objective.problem, routing.shape[1], leaves.shape[1]), count(1)
+    look = lambda loss: note(next(rounds), loss)  # noqa: E731
+    return minimise(objective, (routing, leaves), settings.joint, metric, on_round=look).loss
+
+
 def run_softsurv(fold: Fold, runs: Runs, settings: Training) -> None:
     """softsurv on the starts of a fold, in stacks of its own choice, with the course of every stack."""
     for part in slabs(len(fold.routing), fold.data.n * 2**DEPTH, torch.device("cpu")):
         trees = torch.arange(len(fold.routing))[part]
         start = (fold.objective.take(trees), fold.routing[part], fold.leaves[part])
         course = Course(float(start[0].value(*start[1:]).sum()))
-        found = clocked(runs, partial(train, *start, settings, None, course.note))
-        course.note(-1, found.objective)
-        runs.objective += found.objective.tolist()
+        found = clocked(runs, partial(train, *start, settings, course.note))
+        course.note(-1, found)
+        runs.objective += found.tolist()
         runs.traces.append((np.array(course.seconds), np.array(course.sums)))
 
 

@@ -38,13 +38,13 @@ from softsurv.estimators.soft_parameters import choose_device
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import evaluate
 from softsurv.nonparametric import kaplan_meier
+from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
-from softsurv.soft.starts import initial_leaves
 from softsurv.soft.objective import Objective
-from softsurv.soft.penalties import no_penalties
 from softsurv.soft.parallel import one_core_each
+from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import make_problem
-from softsurv.soft.train import fit_single_leaf, start_routing
+from softsurv.soft.starts import initial_leaves, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
 BENCHMARKS = ("default", "cox", "forest", "tree5", "km")
@@ -113,9 +113,8 @@ def paper_trees(leaf: str, depth: int, start: str, train: SurvivalData, seed: in
     ridge = torch.full_like(free.l2, 4.0 / train.n)
     objective = Objective(problem, depth, free.__class__(**(vars(free) | {"l2_all": ridge})))
     seeds = [seed * 1000 + k for k in range(starts)]
-    x, times, event = train.x.numpy(), train.time.numpy(), train.event.numpy()
-    routing = start_routing([start] * starts, x, times, event, depth, seeds).to(problem.design)
-    leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge), depth, seeds)
+    routing = start_routing([start] * starts, train, depth, seeds).to(problem.design)
+    leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge).point[0], depth, seeds)
     done = nodec(objective, routing, leaves, NodecSettings(max_sweeps=10, patience=10))
     routing, leaves, clock = done.routing.cpu(), done.leaves.cpu(), problem.clock.cpu()
     trees = []

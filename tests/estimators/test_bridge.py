@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,11 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.bridge import routing_from_tree
+from softsurv.estimators.soft_parameters import SoftParameters
+from softsurv.soft.fit import fit_tree
+from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.parallel import Machine
+from softsurv.soft.recipe import Training
 from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.routing import hbp_leaf
 from softsurv.trees.soft_tree import SURE
@@ -85,26 +92,23 @@ def test_real_data(name):
     assert np.array_equal(leaf, expected_leaf(tree, 3)[tree.apply(data.X)])
 
 
-def test_training_starts_there_and_lowers_the_objective(monkeypatch):
-    """The estimator hands the trainer exactly that start, leaves fitted to it."""
-    import softsurv.soft.fit as fit_module
-
+def test_training_starts_there_and_lowers_the_objective():
+    """The start alone, trained for no round at all, is the tree that the hard one's routing gives."""
     data = load_dataset("veterans")
     hard = OptimalSurvivalTree(max_depth=2).fit(data)
-    seen = {}
-    train = fit_module.train
-
-    def spy(objective, routing, leaves, *rest):
-        seen["routing"], seen["value"] = routing.clone(), float(objective.value(routing, leaves)[0])
-        return train(objective, routing, leaves, *rest)
-
-    monkeypatch.setattr(fit_module, "train", spy)
+    parameters = SoftParameters(**SoftSurvivalTree(init=hard, **PENALTIES).get_params(deep=False))
+    encoder = Preprocessor()
+    encoded = data.with_features(encoder.fit_transform(data.X))
+    x = encoded.x.numpy()
+    routing = routing_from_tree(hard.tree_, encoder, x, 2)
+    recipe = parameters.recipe(parameters.given(2), start=routing)
+    assert len(recipe.starts) == 1
+    still = replace(recipe, training=Training(joint=LbfgsSettings(max_iterations=0)))
+    tree, report = fit_tree(encoded, still, Machine(torch.device("cpu")))
+    assert np.array_equal(soft_leaf(tree.routing[0].detach().numpy(), x, 2), hard.apply(data))
     soft = SoftSurvivalTree(init=hard, **PENALTIES).fit(data)
-    x = soft.preprocessor_.transform(data.X).to_numpy()
     assert soft.depth_ == 2
-    assert seen["routing"].shape[0] == 1
-    assert np.array_equal(soft_leaf(seen["routing"][0].numpy(), x, 2), hard.apply(data))
-    assert soft.report_.objective < seen["value"]
+    assert soft.report_.objective < report.objective
 
 
 def test_a_hard_tree_and_a_deeper_soft_one():

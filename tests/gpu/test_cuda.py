@@ -10,14 +10,15 @@ import torch
 from softsurv import SoftSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import optimise
 from softsurv.soft.capacity import stack_size
-from softsurv.soft.cross_validation import Setting, fit_folds, make_folds
+from softsurv.soft.cross_validation import fit_folds, make_folds
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.soft.parallel import Machine
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
-from softsurv.soft.selection import Candidate
+from softsurv.soft.recipe import Candidate, Recipe
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")]
 
@@ -67,21 +68,21 @@ def test_auto_takes_the_device(data):
 
 def test_rounds_do_not_wait_for_the_device(data):
     objective, routing, leaves = objective_on("cuda", data, "loglogistic")
-    cut = routing[0].numel()
+    metric = GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
+    minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=2), metric)  # libraries are loaded
+    gradients = objective.value_and_gradient
 
-    def function(x, rows):
-        r, b = x[:, :cut].view_as(routing), x[:, cut:].view_as(leaves)
-        value, d_routing, d_leaves = objective.value_and_gradient(r, b)
-        return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
+    def watched(*point):
+        """From the second evaluation on, until the first look, no operator may wait."""
+        torch.cuda.set_sync_debug_mode("error")
+        return gradients(*point)
 
-    settings, metric = optimise.Settings(), GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
-    start = torch.cat([routing.flatten(1), leaves.flatten(1)], 1)
-    state = optimise._begin(function, start, settings, metric)
-    optimise._advance(function, state, None, settings, metric)
-    torch.cuda.set_sync_debug_mode("error")
+    def look(loss):
+        torch.cuda.set_sync_debug_mode("default")
+
+    objective.value_and_gradient = watched
     try:
-        for _ in range(optimise.LOOK_EVERY):
-            optimise._advance(function, state, None, settings, metric)
+        minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=1), metric, on_round=look)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -98,7 +99,8 @@ def test_the_largest_stack_fits_the_memory(data):
 
 
 def test_folds_as_one_stack_agree_with_the_cpu(data):
-    folds, setting = make_folds(data, 3), Setting(Candidate("weibull", 1, 1.0, 30.0, 1.0), ("random", "random"))
-    on_cpu, on_gpu = (fit_folds(folds, setting, device=torch.device(d)) for d in ("cpu", "cuda"))
+    candidate = Candidate("weibull", 1, 1.0, 30.0, 1.0)
+    folds, recipe = make_folds(data, 3), Recipe(get_family("weibull"), candidate, ("random", "random"))
+    on_cpu, on_gpu = (fit_folds(folds, recipe, Machine(torch.device(d))) for d in ("cpu", "cuda"))
     for a, b in zip(on_cpu, on_gpu, strict=True):
         torch.testing.assert_close(a.leaves, b.leaves.cpu(), rtol=1e-3, atol=1e-3)

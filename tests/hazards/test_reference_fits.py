@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from softsurv.data.datasets import load_dataset
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
+from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.objective import Objective
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import make_problem
-from softsurv.soft.train import fit_single_leaf
 from softsurv.trees.soft_tree import SoftTree
 
 FITTERS = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
@@ -36,7 +36,7 @@ def gbsg2():
 
 def fit(data, family):
     problem = make_problem(data, get_family(family))
-    return problem, fit_single_leaf(problem)
+    return problem, fit_single_leaf(problem).point[0]
 
 
 def log_likelihood(data, family):

@@ -11,10 +11,8 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, EvaluationWarning
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import optimise
 from softsurv.soft.capacity import LIVE_TABLES, MEMORY_SHARE, stack_size
 from softsurv.soft.cross_validation import (
-    Setting,
     cross_validate_soft,
     fit_folds,
     make_folds,
@@ -22,11 +20,12 @@ from softsurv.soft.cross_validation import (
     prepare_fold,
 )
 from softsurv.soft.objective import Objective
-from softsurv.soft.penalties import Penalties
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import MAX_CELLS
+from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.selection import Candidate
+from softsurv.soft.recipe import Candidate, Recipe
 
 CPU = torch.device("cpu")
 
@@ -66,25 +65,26 @@ def test_a_round_of_the_optimiser_never_waits_for_the_device(family):
     zero = torch.zeros(3, device="meta", dtype=torch.float64)
     penalties = Penalties(zero, zero, zero, zero.new_zeros(3, 1, leaf_size), zero)
     objective = Objective(Problem(**on_meta), 2, penalties)
-    metric.inverse = metric.of_rows = metric.inverse.to("meta")
-    branches = 3 * problem.design.shape[-1]
+    metric.inverse = metric.inverse.to("meta")
+    zeros = torch.zeros(3, 3, problem.design.shape[-1], device="meta", dtype=torch.float64)
+    start = zeros, torch.zeros(3, 4, leaf_size, device="meta", dtype=torch.float64)
+    looks = []
 
-    def function(x, rows):
-        routing, leaves = x[:, :branches].view(3, 3, -1), x[:, branches:].view(3, 4, -1)
-        value, d_routing, d_leaves = objective.value_and_gradient(routing, leaves)
-        return value, torch.cat([d_routing.flatten(1), d_leaves.flatten(1)], 1)
+    class SeenError(Exception):
+        """The first look at which trees have stopped."""
 
-    settings = optimise.Settings()
-    start = torch.zeros(3, branches + 4 * leaf_size, device="meta", dtype=torch.float64)
-    state = optimise._begin(function, start, settings, metric)
-    for _ in range(2):
-        optimise._advance(function, state, None, settings, metric)
-    assert state.x.is_meta
+    def look(loss):
+        looks.append(loss.is_meta)
+        raise SeenError
+
+    with pytest.raises(SeenError):
+        minimise(objective, start, LbfgsSettings(), metric, on_round=look)
+    assert looks == [True]
     with pytest.raises((RuntimeError, NotImplementedError)):
-        bool(state.moving.any())  # so a look at a value would have shown
+        minimise(objective, start, LbfgsSettings(), metric)  # so a look at a value would have shown
 
 
-SETTING = Setting(Candidate("weibull", 1, 1.0, 10.0, 1.0), ("random", "random"))
+SETTING = Recipe(get_family("weibull"), Candidate("weibull", 1, 1.0, 10.0, 1.0), ("random", "random"))
 
 
 def test_folds_in_parts_equal_folds_in_one_stack(monkeypatch):

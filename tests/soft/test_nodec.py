@@ -6,13 +6,13 @@ import torch
 
 from softsurv.budget import Budget
 from softsurv.hazards import family_names, get_family
-from softsurv.results import Status
+from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
-from softsurv.soft.starts import initial_leaves, logrank_routing, random_routing
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.optimisers import LbfgsSettings, never_waiting
 from softsurv.soft.problem import join_problems, make_problem
-from softsurv.soft.train import fit_single_leaf, start_leaves
+from softsurv.soft.restricted import fit_leaves
+from softsurv.soft.starts import initial_leaves, logrank_routing, random_routing
 
 QUICK = NodecSettings(max_sweeps=3)
 
@@ -23,7 +23,7 @@ ONE_SWEEP = NodecSettings(max_sweeps=1)
 def started(tools, data, family="weibull", depth=2, seeds=(0, 1, 2), **options):
     """Objective of one tree for each seed, with its random start."""
     objective = tools.make_objective(data, family, depth, n_trees=len(seeds), **options)
-    single = fit_single_leaf(objective.problem)
+    single = fit_single_leaf(objective.problem).point[0]
     return objective, random_routing(data.x.numpy(), depth, seeds), initial_leaves(single, depth, seeds)
 
 
@@ -45,8 +45,8 @@ def test_a_planted_split_is_found(tools, family):
     data = tools.simulate(300, seed=4)
     objective, routing, _ = started(tools, data, family, depth=1, seeds=(0, 1, 2))
     routing[0] = torch.tensor(logrank_routing(data.x.numpy(), data.time.numpy(), data.event.numpy(), 1))
-    single = fit_single_leaf(objective.problem)
-    leaves = start_leaves(objective, routing, single, (0, 1, 2))
+    single = fit_single_leaf(objective.problem).point[0]
+    leaves = fit_leaves(objective, routing, initial_leaves(single, 1, (0, 1, 2)), FIRST_LEAVES)
     one_leaf = Objective(objective.problem, 0, objective.penalties).value(routing[:, :0], single)
     found = nodec(objective, routing, leaves, NodecSettings())
     best = found.objective.argmin()
@@ -70,7 +70,7 @@ def test_groups_are_their_problems_one_by_one(tools):
     sets = [tools.simulate(n, seed=n) for n in (60, 75)]
     parts = [make_problem(data, family, n_trees=2) for data in sets]
     starts = [
-        (random_routing(data.x.numpy(), 2, seeds), initial_leaves(fit_single_leaf(problem), 2, seeds))
+        (random_routing(data.x.numpy(), 2, seeds), initial_leaves(fit_single_leaf(problem).point[0], 2, seeds))
         for data, problem in zip(sets, parts, strict=True)
     ]
     joined = join_problems(parts)
@@ -100,15 +100,15 @@ def test_order_of_rows_leaves_the_result_within_tolerance(tools):
     torch.testing.assert_close(again.objective, plain.objective, rtol=1e-5, atol=1e-6)
 
 
-def test_status_says_why_it_stopped(tools):
+def test_what_stopped_before_its_last_sweep_has_converged(tools):
     objective, routing, leaves = started(tools, tools.simulate(80), depth=1)
-    assert nodec(objective, routing, leaves, NodecSettings(max_sweeps=1)).status is Status.ITERATION_LIMIT
+    assert not nodec(objective, routing, leaves, NodecSettings(max_sweeps=1)).converged.any()
     patient = nodec(objective, routing, leaves, NodecSettings(max_sweeps=60, patience=2))
-    assert patient.status is Status.CONVERGED
+    assert patient.converged.all()
     assert len(patient.trace) < 60
     single, *start = started(tools, tools.simulate(80), depth=0)
     alone = nodec(single, *start, NodecSettings())
-    assert alone.status is Status.CONVERGED
+    assert alone.converged.all()
     assert len(alone.trace) == 1
 
 
@@ -126,7 +126,7 @@ def test_an_exhausted_budget_returns_the_best_so_far(tools, why):
     budget = Budget(0.0 if why == "time" else None)
     budget.interrupted = why == "interrupt"
     found = nodec(objective, routing, leaves, NodecSettings(), budget)
-    assert found.status is (Status.TIME_LIMIT if why == "time" else Status.INTERRUPTED)
+    assert not found.converged.any()
     assert len(found.trace) == 1
     assert (found.objective <= objective.value(routing, leaves)).all()
     torch.testing.assert_close(objective.value(found.routing, found.leaves), found.objective)
@@ -140,7 +140,7 @@ def test_interruption_in_the_middle_keeps_what_was_reached(tools):
         budget.interrupted = sweep == 1
 
     found = nodec(objective, routing, leaves, NodecSettings(tolerance=0.0), budget, progress)
-    assert found.status is Status.INTERRUPTED
+    assert not found.converged.any()
     assert len(found.trace) == 2
 
 
@@ -159,12 +159,12 @@ def test_settings_reach_the_steps(tools):
     torch.testing.assert_close((frozen.routing, frozen.leaves), (routing, leaves))
 
 
-def test_work_for_nobody_changes_nothing(tools, monkeypatch):
+def test_work_for_nobody_changes_nothing(tools):
     """On a GPU every step is done without a look at whether a tree needs it."""
     objective, routing, leaves = started(tools, tools.simulate(120), depth=3, penalised=True)
     looked = nodec(objective, routing, leaves, ONE_SWEEP)
-    monkeypatch.setattr("softsurv.soft.blocks.some", lambda mask: True)
-    blind = nodec(objective, routing, leaves, ONE_SWEEP)
+    with never_waiting():
+        blind = nodec(objective, routing, leaves, ONE_SWEEP)
     torch.testing.assert_close(blind.objective, looked.objective)
     torch.testing.assert_close(blind.routing, looked.routing)
 
@@ -176,7 +176,7 @@ def test_the_last_group_may_lose_trees_one_by_one(tools):
     parts = [make_problem(data, family, n_trees=3) for data in sets]
     joined = join_problems(parts)
     routing = torch.cat([random_routing(data.x.numpy(), 2, seeds) for data in sets])
-    leaves = torch.cat([initial_leaves(fit_single_leaf(part), 2, seeds) for part in parts])
+    leaves = torch.cat([initial_leaves(fit_single_leaf(part).point[0], 2, seeds) for part in parts])
     objective = Objective(joined, 2, tools.penalties_for(joined))
     sizes = []
     narrowed = NodecSettings(max_sweeps=12, patience=1, tolerance=1e-3)

@@ -5,11 +5,30 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize as scipy_minimise
 from scipy.optimize import rosen, rosen_der
 
 from softsurv.budget import Budget
 from softsurv.soft.optimisers import LbfgsSettings, minimise
+
+
+class Rowwise:
+    """A function of the parameters of some rows and of which rows they are, as the optimiser takes it."""
+
+    def __init__(self, function, rows=None, widen=lambda mask: mask):
+        self.function, self.rows, self.whole_groups = function, rows, widen
+
+    def value_and_gradient(self, x):
+        return self.function(x, self.rows)
+
+    def take(self, left):
+        return Rowwise(self.function, left if self.rows is None else self.rows[left], self.whole_groups)
+
+
+def solve(function, start, settings, widen=lambda mask: mask, **how):
+    """Points and losses."""
+    end = minimise(Rowwise(function, widen=widen), (start,), settings, **how)
+    return end.point[0], end.loss
+
 
 TO_THE_END = LbfgsSettings(max_iterations=2000, ftol=0.0, gtol=1e-9)
 
@@ -39,7 +58,7 @@ def random_start(m, d, seed=0, size=2.0):
 
 def test_rosenbrock():
     start = random_start(8, 4)
-    x, f = minimise(rosenbrock, start, TO_THE_END)
+    x, f = solve(rosenbrock, start, TO_THE_END)
     for row in range(8):
         theirs = scipy_minimise(rosen, start[row].numpy(), jac=rosen_der, method="L-BFGS-B", options={"gtol": 1e-9})
         assert float(f[row]) <= theirs.fun + 1e-9  # four dimensions have a second minimum
@@ -51,7 +70,7 @@ def test_ill_conditioned_quadratics(condition):
     d, m = 10, 5
     scales = torch.logspace(0, np.log10(condition), d, dtype=torch.float64).expand(m, d)
     centres = random_start(m, d, 1)
-    x, f = minimise(quadratic(scales, centres), random_start(m, d), TO_THE_END)
+    x, f = solve(quadratic(scales, centres), random_start(m, d), TO_THE_END)
     torch.testing.assert_close(x, centres, rtol=0, atol=1e-6)
     assert (f < 1e-10).all()
 
@@ -60,7 +79,9 @@ def test_a_shallow_start_is_not_a_flat_end():
     """A first step along a small gradient gains little; that alone must not end the search."""
     scales = torch.full((1, 2), 1e-5, dtype=torch.float64)
     centres = torch.tensor([[3.0, -50.0]], dtype=torch.float64)
-    x, _ = minimise(quadratic(scales, centres), torch.zeros(1, 2, dtype=torch.float64), LbfgsSettings(ftol=1e-5, gtol=1e-8))
+    x, _ = solve(
+        quadratic(scales, centres), torch.zeros(1, 2, dtype=torch.float64), LbfgsSettings(ftol=1e-5, gtol=1e-8)
+    )
     torch.testing.assert_close(x, centres, rtol=0, atol=0.1)
 
 
@@ -71,10 +92,10 @@ def test_stack_is_its_rows_one_by_one(seed, m, d):
     scales = torch.tensor(10 ** rng.uniform(-2, 3, (m, d)))
     centres, start = random_start(m, d, seed + 1), random_start(m, d, seed, 5.0)
     rule = LbfgsSettings(max_iterations=40)
-    x, f = minimise(quadratic(scales, centres), start, rule)
+    x, f = solve(quadratic(scales, centres), start, rule)
     for k in range(m):
         one = slice(k, k + 1)
-        alone_x, alone_f = minimise(quadratic(scales[one], centres[one]), start[one], rule)
+        alone_x, alone_f = solve(quadratic(scales[one], centres[one]), start[one], rule)
         torch.testing.assert_close(x[one], alone_x, rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(f[one], alone_f, rtol=1e-9, atol=1e-9)
 
@@ -86,7 +107,7 @@ def test_never_above_the_start(seed, iterations, size):
         return (x**2).sum(1) + 5 * torch.cos(8 * x).sum(1), 2 * x - 40 * torch.sin(8 * x)
 
     start = random_start(6, 3, seed, size)
-    x, f = minimise(rough, start, LbfgsSettings(max_iterations=iterations))
+    x, f = solve(rough, start, LbfgsSettings(max_iterations=iterations))
     assert (f <= rough(start, None)[0]).all()
     torch.testing.assert_close(rough(x, None)[0], f)
 
@@ -100,7 +121,7 @@ def test_steps_back_from_regions_without_a_value(hole):
         return torch.where(outside, hole, value), torch.where(outside[:, None], hole, gradient)
 
     start = torch.tensor([[5.0, 0.02], [0.3, 4.0], [1e-3, 1e-3]], dtype=torch.float64)
-    x, f = minimise(function, start, TO_THE_END)
+    x, f = solve(function, start, TO_THE_END)
     torch.testing.assert_close(x, torch.ones_like(x), rtol=0, atol=1e-5)
     assert torch.isfinite(f).all()
 
@@ -112,7 +133,7 @@ def test_a_row_without_a_value_stays_where_it_is_and_holds_up_nobody():
         return torch.where(bad, torch.nan, value), torch.where(bad[:, None], torch.nan, 2 * x)
 
     start = torch.tensor([[1e7, 0.0], [3.0, 4.0]], dtype=torch.float64)
-    x, f = minimise(function, start, TO_THE_END)
+    x, f = solve(function, start, TO_THE_END)
     assert x[0].tolist() == [1e7, 0.0]
     assert torch.isnan(f[0])
     assert float(f[1]) < 1e-12
@@ -122,14 +143,14 @@ def test_a_finite_value_with_an_infinite_gradient_ends_quietly():
     def function(x, rows):
         return x.abs().sqrt().sum(1), torch.sign(x) / (2 * x.abs().sqrt())
 
-    x, f = minimise(function, torch.tensor([[4.0], [0.0]], dtype=torch.float64), LbfgsSettings(max_iterations=50))
+    x, f = solve(function, torch.tensor([[4.0], [0.0]], dtype=torch.float64), LbfgsSettings(max_iterations=50))
     assert torch.isfinite(x).all()
     assert (f <= torch.tensor([2.0, 0.0])).all()
 
 
 def test_start_at_the_minimum_is_returned():
     centres = random_start(3, 2)
-    x, f = minimise(quadratic(torch.ones(3, 2, dtype=torch.float64), centres), centres, TO_THE_END)
+    x, f = solve(quadratic(torch.ones(3, 2, dtype=torch.float64), centres), centres, TO_THE_END)
     torch.testing.assert_close(x, centres)
     assert (f == 0).all()
 
@@ -144,7 +165,7 @@ def test_rows_that_stop_leave_the_stack():
         seen.append(len(x))
         return quadratic(scales, torch.zeros(8, d, dtype=torch.float64))(x, rows)
 
-    minimise(function, random_start(8, d), LbfgsSettings(max_iterations=200, ftol=1e-14))
+    solve(function, random_start(8, d), LbfgsSettings(max_iterations=200, ftol=1e-14))
     assert seen[0] == 8
     assert seen[-1] == 1
 
@@ -160,9 +181,9 @@ def test_widened_masks_keep_whole_groups():
         return quadratic(scales, torch.zeros(6, d, dtype=torch.float64))(x, rows)
 
     def widen(mask):
-        return mask.view(2, 3).any(1, keepdim=True).expand(2, 3).reshape(-1)
+        return mask.view(-1, 3).any(1, keepdim=True).expand(-1, 3).reshape(-1)
 
-    minimise(function, random_start(6, d), LbfgsSettings(max_iterations=200, ftol=1e-14), widen)
+    solve(function, random_start(6, d), LbfgsSettings(max_iterations=200, ftol=1e-14), widen)
     assert seen[-1] == [0, 1, 2]
 
 
@@ -173,10 +194,10 @@ def test_iteration_limit_counts_accepted_steps():
         calls.append(1)
         return rosenbrock(x, rows)
 
-    minimise(function, random_start(1, 4), LbfgsSettings(max_iterations=5, ftol=0.0))
+    solve(function, random_start(1, 4), LbfgsSettings(max_iterations=5, ftol=0.0))
     assert len(calls) <= 1 + 4 * 5
     start = random_start(2, 4)
-    x, _ = minimise(rosenbrock, start, LbfgsSettings(max_iterations=0))
+    x, _ = solve(rosenbrock, start, LbfgsSettings(max_iterations=0))
     torch.testing.assert_close(x, start)
 
 
@@ -188,7 +209,7 @@ def test_an_exhausted_budget_returns_the_best_so_far():
         budget.interrupted = True
         return rosenbrock(x, rows)
 
-    x, f = minimise(function, start, TO_THE_END, budget=budget)
+    x, f = solve(function, start, TO_THE_END, budget=budget)
     assert (f <= rosenbrock(start, None)[0]).all()
     torch.testing.assert_close(rosenbrock(x, None)[0], f)
     assert (f > 1e-6).any()
@@ -196,7 +217,7 @@ def test_an_exhausted_budget_returns_the_best_so_far():
 
 def test_progress_never_rises():
     values = []
-    minimise(rosenbrock, random_start(4, 4), TO_THE_END, on_round=lambda x, f: values.append(f.clone()))
+    solve(rosenbrock, random_start(4, 4), TO_THE_END, on_round=lambda f: values.append(f.clone()))
     trace = torch.stack(values)
     assert len(trace) > 3
     assert (trace.diff(dim=0) <= 0).all()
@@ -205,6 +226,31 @@ def test_progress_never_rises():
 def test_single_precision():
     scales = torch.logspace(0, 3, 5).expand(3, 5)
     centres = random_start(3, 5, 1).float()
-    x, f = minimise(quadratic(scales, centres), random_start(3, 5).float(), LbfgsSettings(max_iterations=300, ftol=0.0))
+    x, f = solve(quadratic(scales, centres), random_start(3, 5).float(), LbfgsSettings(max_iterations=300, ftol=0.0))
     assert x.dtype == f.dtype == torch.float32
     torch.testing.assert_close(x, centres, rtol=0, atol=1e-2)
+
+
+def test_a_cut_off_is_told_from_an_end():
+    """Of two rows one reaches its minimum within the iterations, the other does not."""
+    scales = torch.stack([torch.ones(4, dtype=torch.float64), torch.logspace(0, 6, 4, dtype=torch.float64)])
+    centres = torch.zeros(2, 4, dtype=torch.float64)
+    start = random_start(2, 4)
+    kept = start.clone()
+    end = minimise(Rowwise(quadratic(scales, centres)), (start,), LbfgsSettings(max_iterations=6, ftol=0.0, gtol=1e-9))
+    assert end.converged.tolist() == [True, False]
+    assert minimise(Rowwise(quadratic(scales, centres)), (start,), TO_THE_END).converged.all()
+    assert torch.equal(start, kept)  # a minimisation writes into nothing of its caller's
+
+
+def test_a_point_of_several_tensors_is_the_same_point_in_one():
+    scales, centres, start = torch.rand(3, 5).double() + 0.5, random_start(3, 5, 1), random_start(3, 5)
+
+    class InTwo(Rowwise):
+        def value_and_gradient(self, a, b):
+            value, gradient = self.function(torch.cat([a.flatten(1), b], 1), self.rows)
+            return value, gradient[:, :4].view(-1, 2, 2), gradient[:, 4:]
+
+    whole = minimise(Rowwise(quadratic(scales, centres)), (start,), LbfgsSettings(max_iterations=5))
+    parts = minimise(InTwo(quadratic(scales, centres)), (start[:, :4].view(3, 2, 2), start[:, 4:]), LbfgsSettings(5))
+    torch.testing.assert_close(torch.cat([parts.point[0].flatten(1), parts.point[1]], 1), whole.point[0])

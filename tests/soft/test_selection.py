@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from softsurv.soft.selection import Candidate, Trial, _simplest_good, _usual_unless_worse
+from softsurv.soft.recipe import Candidate
+from softsurv.soft.selection import Trial, _simplest_good, _usual_unless_worse
 
 NOISE = torch.tensor([-0.02, -0.01, 0.0, 0.01, 0.02])  # standard error over the five folds 0.007
 

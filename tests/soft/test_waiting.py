@@ -4,20 +4,23 @@ The operators that make a host wait are known by name, so a look at every operat
 `tests/gpu` asks the device itself.
 """
 
-import functools
 import traceback
+from pathlib import Path
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import softsurv
 from softsurv.hazards import get_family
-from softsurv.soft import optimise
+from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
-from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import never_waiting
 from softsurv.soft.problem import groups_of, join_problems, make_problem
-from softsurv.soft.train import fit_single_leaf
+from softsurv.soft.starts import initial_leaves, random_routing
+
+PACKAGE = Path(softsurv.__file__).parent
 
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
 """Operators whose result or its size the host needs at once."""
@@ -41,16 +44,15 @@ class Waits(TorchDispatchMode):
             isinstance(at, torch.Tensor) and at.dtype == torch.bool for at in args[1]
         )
         if name in WAITING or by_mask:
-            ours = [frame.name for frame in traceback.extract_stack() if "softsurv/" in frame.filename]
+            ours = [f.name for f in traceback.extract_stack() if Path(f.filename).is_relative_to(PACKAGE)]
             self.seen.add((name, ours[-1]))
         return operator(*args, **(kwargs or {}))
 
 
 @pytest.fixture
-def as_on_a_device(monkeypatch):
-    monkeypatch.setattr("softsurv.soft.blocks.some", lambda mask: True)
-    watch = optimise._Watch
-    monkeypatch.setattr(optimise, "_Watch", lambda late: watch(late=True))
+def as_on_a_device():
+    with never_waiting():
+        yield
 
 
 def stack(tools, family, groups=1, fair=False):
@@ -59,7 +61,7 @@ def stack(tools, family, groups=1, fair=False):
     problems = [make_problem(data, get_family(family), n_trees=3) for data in sets]
     problem = join_problems(problems) if groups > 1 else problems[0]
     routing = torch.cat([random_routing(data.x.numpy(), 2, seeds) for data in sets])
-    leaves = torch.cat([initial_leaves(fit_single_leaf(p), 2, seeds) for p in problems])
+    leaves = torch.cat([initial_leaves(fit_single_leaf(p).point[0], 2, seeds) for p in problems])
     return Objective(problem, 2, tools.penalties_for(problem)), routing, leaves
 
 
@@ -73,11 +75,11 @@ def test_a_sweep_does_not_wait(tools, family, groups, as_on_a_device):
     assert ("nonzero", "minimise") in waits.seen  # the recorder works
 
 
-def test_a_late_look_changes_only_the_time(tools, monkeypatch):
+def test_a_late_look_changes_only_the_time(tools):
     objective, routing, leaves = stack(tools, "weibull", 2)
     in_time = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
-    monkeypatch.setattr(optimise, "_Watch", functools.partial(lambda watch, late: watch(True), optimise._Watch))
-    late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+    with never_waiting():
+        late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
     torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
 
 

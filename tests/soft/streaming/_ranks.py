@@ -13,7 +13,7 @@ from pathlib import Path
 from softsurv import SoftSurvivalTree
 from softsurv.data.chunks import Table
 from softsurv.estimators.stream import fit_stream
-from softsurv.soft import stream_train
+from softsurv.soft.streaming import fit as stream_fit
 from softsurv.soft.streaming.distributed import join
 
 ARGUMENTS = {"depth": 2, "leaf": "weibull", "l2": 0.1, "shrinkage": 0.01, "routing_l2": 0.01, "n_restarts": 1}
@@ -27,15 +27,15 @@ def main(rows: str, results: str) -> None:
         assert ranks.share(f"from {ranks.rank}") == "from 0"
         model = fit_stream(SoftSurvivalTree(**ARGUMENTS), table, memory=3000 * ranks.rank, max_sweeps=4)
         model.save(folder / f"model{ranks.rank}")
-        swept, calls = stream_train._sweep, []
+        swept, calls = stream_fit.minimise, []
 
-        def dies(*args):
+        def dies(*args, **how):
             calls.append(1)
             if ranks.rank == 1 and len(calls) == 3:  # the single leaf, then one sweep
                 os.kill(os.getpid(), signal.SIGKILL)
-            return swept(*args)
+            return swept(*args, **how)
 
-        stream_train._sweep = dies
+        stream_fit.minimise = dies
         checkpoint = folder / "run.ckpt"
         fit_stream(SoftSurvivalTree(**ARGUMENTS), table, max_sweeps=4, checkpoint=checkpoint)
 

@@ -47,7 +47,7 @@ def job(rows, tmp_path_factory):
     launch = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1", f"--master-port={port}"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     command = [sys.executable, *launch, str(SCRIPT), str(rows), str(folder)]
-    ended = subprocess.run(command, env=environment, cwd=SCRIPT.parents[2], capture_output=True, text=True, timeout=300)
+    ended = subprocess.run(command, env=environment, cwd=SCRIPT.parents[3], capture_output=True, text=True, timeout=300)
     return folder, ended
 
 

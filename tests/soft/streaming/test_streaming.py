@@ -19,13 +19,14 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 from softsurv.estimators import stream
 from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import stream_train
-from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
-from softsurv.soft.streaming.distributed import Ranks, RunningSum
 from softsurv.soft.objective import Objective
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
-from softsurv.soft.streaming import ChunkStore, StreamedObjective, chosen, gather_outcomes, make_axis
+from softsurv.soft.streaming import fit as stream_fit
+from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
+from softsurv.soft.streaming.distributed import Ranks, RunningSum
+from softsurv.soft.streaming.objective import StreamedObjective, make_axis
+from softsurv.soft.streaming.store import ChunkStore, chosen, gather_outcomes
 
 
 def make_frame(n=500, seed=0):
@@ -327,7 +328,7 @@ def test_a_run_that_goes_on_from_a_checkpoint_equals_one_without_a_stop(parquet,
     file = tmp_path / "run.ckpt"
     whole = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4)
     assert len(whole.report_.trace) > 2
-    swept = stream_train._sweep
+    swept = stream_fit.minimise
     calls = []
 
     def dies(*args):
@@ -336,10 +337,10 @@ def test_a_run_that_goes_on_from_a_checkpoint_equals_one_without_a_stop(parquet,
             raise KeyboardInterrupt
         return swept(*args)
 
-    monkeypatch.setattr(stream_train, "_sweep", dies)
+    monkeypatch.setattr(stream_fit, "minimise", dies)
     with pytest.raises(KeyboardInterrupt):
         fit_stream(tree(routing_l2=0.01), table, max_sweeps=4, checkpoint=file)
-    monkeypatch.setattr(stream_train, "_sweep", swept)
+    monkeypatch.setattr(stream_fit, "minimise", swept)
     resumed = fit_stream(tree(routing_l2=0.01), table, max_sweeps=4, checkpoint=file)
     assert resumed.report_.trace == whole.report_.trace
     assert torch.equal(resumed.tree_.leaves, whole.tree_.leaves)

@@ -6,12 +6,14 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from softsurv.hazards import get_family
-from softsurv.soft import blocks
-from softsurv.soft.blocks import CLASS_RIDGE, Balance, branch_step, classify, leaf_step, minimise_joint
+from softsurv.soft import nodec
+from softsurv.soft.nodec import CLASS_RIDGE, Balance, branch_step, classify
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.penalties import no_penalties
-from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
+from softsurv.soft.restricted import fit_leaves
 from softsurv.trees.routing import hbp_leaf
 from softsurv.trees.topology import level_slice
 
@@ -100,7 +102,7 @@ def caught_classes(monkeypatch, objective, routing, leaves, balance):
         caught.append((rows, left, labels))
         return weights
 
-    monkeypatch.setattr(blocks, "classify", catch)
+    monkeypatch.setattr(nodec, "classify", catch)
     branch_step(objective, routing, leaves, 0, balance, LbfgsSettings(max_iterations=1))
     return caught
 
@@ -152,7 +154,7 @@ def test_leaf_step_is_the_fit_of_each_working_set_alone(tools, depth):
     objective.penalties.l2_all.fill_(0.05)  # so that the minimum is one point
     routing, leaves = tools.random_parameters(objective)
     for level in range(depth):
-        found = leaf_step(objective, routing, leaves, level, TO_THE_END)
+        found = fit_leaves(objective, routing, leaves, TO_THE_END, level)
         here, _ = routed(objective, routing, level)
         width = 2 ** (depth - level)
         for node in range(2**level):
@@ -168,14 +170,14 @@ def test_leaf_step_is_the_fit_of_each_working_set_alone(tools, depth):
                 own.append(routing[:, first : first + 2 ** (below - level)])
             small.penalties.l2_all.fill_(0.05 / float(rows.double().mean()))
             pair = slice(node * width, (node + 1) * width)
-            alone = leaf_step(small, torch.cat(own, 1), leaves[:, pair], 0, TO_THE_END)
+            alone = fit_leaves(small, torch.cat(own, 1), leaves[:, pair], TO_THE_END)
             torch.testing.assert_close(found[:, pair], alone, rtol=1e-4, atol=1e-4)
 
 
 def test_leaf_step_leaves_unreached_leaves_alone(tools):
     objective, routing, leaves = lopsided(tools, 0.5, depth=2)
     routing[:, 0] = torch.tensor([50.0, 0.0, 0.0])  # everything goes left
-    after = leaf_step(objective, routing, leaves, 1, LbfgsSettings())
+    after = fit_leaves(objective, routing, leaves, LbfgsSettings(), 1)
     torch.testing.assert_close(after[:, 2:], leaves[:, 2:])
     assert (after[:, :2] != leaves[:, :2]).any()
 
@@ -184,7 +186,9 @@ def test_joint_minimisation_reaches_a_stationary_point_below_the_start(tools):
     objective = tools.make_objective(tools.simulate(100), "loglogistic", 2, n_trees=3, penalised=True)
     routing, leaves = tools.random_parameters(objective)
     before = objective.value(routing, leaves)
-    r, b, value = minimise_joint(objective, routing, leaves, TO_THE_END)
+    metric = GramMetric(objective.problem, 3, 4)
+    end = minimise(objective, (routing, leaves), TO_THE_END, metric)
+    (r, b), value = end.point, end.loss
     found, d_routing, d_leaves = objective.value_and_gradient(r, b)
     assert (found < before).all()
     torch.testing.assert_close(found, value)
