@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 QUANTILE_TOLERANCE = 1e-12
 """A running product of fractions misses 0.5 by rounding; a step this close to a level has reached it."""

@@ -9,7 +9,7 @@ import softsurv
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"errors", "results", "numerics", "budget"},
+    {"arrays", "errors", "results", "numerics", "budget"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},

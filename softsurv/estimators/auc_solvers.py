@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
 from softsurv.estimators.pareto_solvers import error_search
@@ -16,7 +16,7 @@ from softsurv.exact.pareto.clock import limited
 from softsurv.results import FitReport
 
 
-def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: float) -> Solved:
+def solve_auc(rows: CodedRows, label: IntArray, limits: Limits, share: float) -> Solved:
     """The tree with the least area over its ROC convex hull, up to a false-positive rate, as a mean miss rate."""
     if label.max(initial=0) != 1:
         raise InvalidParameterError(f"AUC is for two classes, got {int(label.max(initial=0)) + 1}; take 'accuracy'")
@@ -30,13 +30,13 @@ def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: 
 
 
 @register("auc")
-def solve_whole(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+def solve_whole(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
     """One minus the AUC of the convex hull."""
     return solve_auc(rows, label, limits, 1.0)
 
 
 @register("partial_auc")
-def solve_partial(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+def solve_partial(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
     """Mean miss rate over false-positive rates up to ``false_positive_rate``: one minus the mean height of the hull."""
     number("false_positive_rate", p.false_positive_rate, 0.0)
     if not 0 < p.false_positive_rate <= 1:

@@ -16,10 +16,11 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
@@ -31,7 +32,6 @@ from softsurv.nonparametric import StepFunction
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = NDArray[np.float64]
 
 MAX_UNIQUE_TIMES = 500
 """Longest default grid: more distinct event times than this are thinned to quantiles."""
@@ -54,7 +54,7 @@ class SurvivalTreeBase(BaseEstimator):
         """Features as the fitted tree takes them; ``how`` to predict, where the subclass has a choice."""
 
     @abstractmethod
-    def _leaf(self, prepared: Any) -> NDArray[np.int64]:
+    def _leaf(self, prepared: Any) -> IntArray:
         """Leaf of each row, (n,)."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class SurvivalTreeBase(BaseEstimator):
         return data
 
     # -- predictions ---------------------------------------------------------------------------------------------
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any) -> IntArray:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "censoring_")
         return self._leaf(self._prepare(X))
@@ -339,7 +339,7 @@ class SurvivalTreeBase(BaseEstimator):
         return grid
 
 
-def default_grid(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
+def default_grid(time: FloatArray, event: BoolArray) -> FloatArray:
     """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`; events at 0 alone give the next time."""
     positive = time > 0
     events = time[event & positive]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
@@ -23,8 +23,6 @@ from softsurv.exact.pareto.task import linear_task
 from softsurv.exact.pareto.tree import split_columns
 from softsurv.exact.tasks.policy import lost_rewards
 from softsurv.results import FitReport
-
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-9
 """A share above its limit by this relative amount still meets it: it is a ratio of sums."""

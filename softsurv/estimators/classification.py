@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators import auc_solvers, pareto_solvers  # noqa: F401  register F1, Matthews correlation and AUC
@@ -18,8 +19,6 @@ from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import CLASSIFIERS, CodedRows, Limits, Solved, register, solve_task
 from softsurv.exact.tasks import label_costs
-
-FloatArray = NDArray[np.float64]
 
 
 class OptimalClassificationTree(ClassifierMixin, SeparableTree):
@@ -156,7 +155,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
         del self._codes
         return self
 
-    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
+    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
         k = len(self.classes_)
         total = np.bincount(leaf * k + self._codes, weight, len(label) * k).reshape(-1, k)
         return total / total.sum(axis=1, keepdims=True), [f"share of {name}" for name in self.classes_]
@@ -200,7 +199,7 @@ def checked_classes(y: Any, n: int) -> NDArray[Any]:
 
 
 # -- objectives ----------------------------------------------------------------------------------------------------
-def _solve(rows: CodedRows, label: NDArray[np.int64], limits: Limits, row_weight: FloatArray) -> Solved:
+def _solve(rows: CodedRows, label: IntArray, limits: Limits, row_weight: FloatArray) -> Solved:
     """Least misclassified share of the given row weights."""
     statistics = label_costs.misclassification(label, int(label.max()) + 1, row_weight)
     return solve_task(
@@ -215,13 +214,13 @@ def _solve(rows: CodedRows, label: NDArray[np.int64], limits: Limits, row_weight
 
 
 @register("accuracy")
-def solve_accuracy(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+def solve_accuracy(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
     """One minus accuracy, rows weighted by class where the estimator says so."""
     return _solve(rows, label, limits, rows.weight * class_weights(p, rows, label)[label])
 
 
 @register("weighted_accuracy")
-def solve_weighted(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+def solve_weighted(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
     """One minus accuracy under a ``class_weight`` that has to be there."""
     if p.class_weight is None:
         raise InvalidParameterError("class_weight must be given for objective='weighted_accuracy', got None")
@@ -229,12 +228,12 @@ def solve_weighted(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p:
 
 
 @register("balanced_accuracy")
-def solve_balanced(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+def solve_balanced(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
     """One minus the mean recall: every class weighs the same."""
     return _solve(rows, label, limits, rows.weight / np.bincount(label, rows.weight)[label])
 
 
-def class_weights(p: Any, rows: CodedRows, label: NDArray[np.int64]) -> FloatArray:
+def class_weights(p: Any, rows: CodedRows, label: IntArray) -> FloatArray:
     """Weight of each class, (K,), as ``class_weight`` says."""
     if p.class_weight is None:
         return np.ones(len(p.classes_))

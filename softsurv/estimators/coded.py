@@ -13,14 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import as_frame
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.solvers import CodedRows
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch
-
-FloatArray = NDArray[np.float64]
 
 
 def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> pd.DataFrame:
@@ -88,7 +87,7 @@ def coded_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, wei
     )
 
 
-def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, NDArray[np.int64]]:
+def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
     """A tree on codes as branches in the data's units, and for each leaf of the result its place in the former (L,).
 
     The code "other" asks for the named levels, with its answers swapped.

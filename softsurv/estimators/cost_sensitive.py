@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
@@ -17,8 +17,6 @@ from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import solve_task
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tolls import SplitCosts
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

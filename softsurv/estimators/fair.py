@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import number, one_of
@@ -145,7 +146,7 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
         self.groups_ = np.array(state["groups"], dtype=object if kind == "|O" else kind)
         self.difference_ = float(state["difference"])
 
-    def _solve(self, training: Training, codes: NDArray[np.int64], group: NDArray[np.int64], limits: Limits) -> Solved:
+    def _solve(self, training: Training, codes: IntArray, group: IntArray, limits: Limits) -> Solved:
         rows = training.rows
         total = float(rows.weight.sum())
         columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)

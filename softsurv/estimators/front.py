@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.pareto_solvers import error_search
@@ -38,7 +39,7 @@ class MisclassificationFront:
 
     table: pd.DataFrame
     trees: tuple[HardTree, ...]
-    labels: tuple[NDArray[np.int64], ...]
+    labels: tuple[IntArray, ...]
     classes: NDArray[Any]
     status: Status
 

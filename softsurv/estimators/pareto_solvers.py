@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
 from softsurv.exact.clock import Clock
@@ -22,14 +22,12 @@ from softsurv.exact.tasks import label_costs
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 
-FloatArray = NDArray[np.float64]
-
 TASK = linear_task(2, 2, 2, (False, False))
 PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 """Statistics are the weights of negatives and positives; a leaf called negative has false negatives, and so on."""
 
 
-def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> tuple[ParetoSearch, list[Any]]:
+def error_search(rows: CodedRows, label: IntArray, limits: Limits) -> tuple[ParetoSearch, list[Any]]:
     """The search whose objectives are (false negatives, false positives), and the splits of its columns."""
     columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
@@ -50,7 +48,7 @@ def least_leaf(rows: CodedRows, limits: Limits) -> tuple[float, FloatArray | Non
 class SizedOracle:
     """Weighted misclassification with a limit on leaves, by the engine of additive tasks."""
 
-    def __init__(self, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> None:
+    def __init__(self, rows: CodedRows, label: IntArray, limits: Limits, clock: Clock) -> None:
         self.rows, self.label, self.limits, self.clock = rows, label, limits, clock
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
@@ -71,7 +69,7 @@ class SizedOracle:
         return report.objective, [Candidate(errors, (solution.tree, label))], report.status
 
 
-def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> Solved:
+def solve_measure(name: str, rows: CodedRows, label: IntArray, limits: Limits) -> Solved:
     """The best tree by a measure of the two error counts; see `softsurv.exact.pareto.measures`."""
     if label.max(initial=0) > 1:
         raise InvalidParameterError(
@@ -88,7 +86,7 @@ def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: 
         return _by_size(name, rows, label, limits, clock)
 
 
-def _by_size(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> Solved:
+def _by_size(name: str, rows: CodedRows, label: IntArray, limits: Limits, clock: Clock) -> Solved:
     """The best tree for every number of leaves, and of those the one that is worth its leaves."""
     most = min(limits.leaves or 1 << limits.depth, 1 << limits.depth)
     sizes: list[SizedCodeTree] = []
@@ -118,7 +116,7 @@ def _limits_leaves(limits: Limits) -> bool:
     return limits.leaves is not None and limits.leaves < 1 << limits.depth
 
 
-def _best(name: str, oracle: Any, rows: CodedRows, label: NDArray[np.int64]) -> Best:
+def _best(name: str, oracle: Any, rows: CodedRows, label: IntArray) -> Best:
     """The best tree by a measure, starting from the two constant ones."""
     negatives, positives = np.bincount(label, rows.weight, 2)
     ends = (
@@ -128,7 +126,7 @@ def _best(name: str, oracle: Any, rows: CodedRows, label: NDArray[np.int64]) -> 
     return maximise(name, oracle, positives, negatives, ends)
 
 
-def _read(candidate: Candidate, splits: list[Any]) -> tuple[CodeTree, NDArray[np.int64]]:
+def _read(candidate: Candidate, splits: list[Any]) -> tuple[CodeTree, IntArray]:
     """The tree on codes with the label of each leaf, whichever engine found it."""
     if isinstance(candidate.tree, SplitTree):
         return candidate.tree.code_tree(splits), np.array([leaf.label for leaf in candidate.tree.leaves])
@@ -145,7 +143,7 @@ def _report(best: Best, complexity: float, leaves: int, clock: Clock) -> FitRepo
 
 def _register(name: str) -> None:
     @register(name)
-    def solve(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
+    def solve(rows: CodedRows, label: IntArray, limits: Limits, p: Any) -> Solved:
         return solve_measure(name, rows, label, limits)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
@@ -16,8 +17,6 @@ from softsurv.estimators.separable import SeparableTree, Training
 from softsurv.estimators.solvers import Limits, Solved, solve_task
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.policy import METHODS, lost_rewards, treatment_scores
-
-FloatArray = NDArray[np.float64]
 
 
 class OptimalPolicyTree(SeparableTree):
@@ -181,7 +180,7 @@ class OptimalPolicyTree(SeparableTree):
         outcome = checked_target(y, training.n_given)[kept]
         return treatment_scores(self.method, outcome, codes[kept], k, chance, table)
 
-    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
+    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
         total = np.bincount(leaf, weight, len(label))
         columns = [np.bincount(leaf, weight * column, len(label)) / total for column in self._scores.T]
         return np.stack(columns, axis=1), [f"score of {name}" for name in self.treatments_]

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.coded import checked_target
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import solve_task
 from softsurv.exact.tasks import squared_error
-
-FloatArray = NDArray[np.float64]
 
 LARGEST = 1e140
 """Distance of a target from the mean, at most: sums of squares must stay finite."""
@@ -92,7 +91,7 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree):
         self._keep(training, solved, limits)
         return self
 
-    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
+    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
         return label[:, None], ["mean"]
 
     def _leaf_text(self, k: int) -> str:

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import n_threads, search_limits
@@ -26,8 +27,6 @@ from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
-FloatArray = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Training:
@@ -35,7 +34,7 @@ class Training:
 
     table: dict[str, NDArray[Any]]
     rows: CodedRows
-    kept: NDArray[np.int64]
+    kept: IntArray
     n_given: int
 
 
@@ -79,7 +78,7 @@ class SeparableTree(SearchedTree, BaseEstimator):
 
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
-    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
+    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
         """Numbers that each leaf shows (L, K) with their names, from the training rows' leaves (N,)."""
 
     @abstractmethod
@@ -152,7 +151,7 @@ class SeparableTree(SearchedTree, BaseEstimator):
         return replace(hard, value=value, value_names=tuple(names)), label
 
     # -- results -------------------------------------------------------------------------------------------------
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any) -> IntArray:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "tree_")
         return self.tree_.leaf_of(*self.binarizer_.filled(checked_frame(self, X)))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.compile import ready
 from softsurv.exact.search import Clock, Progress, Search, Solution
@@ -25,8 +26,6 @@ from softsurv.exact.tolls import SplitCosts
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class CodedRows:
 
     codes: NDArray[np.int32]
     n_codes: NDArray[np.int32]
-    nominal: NDArray[np.bool_]
+    nominal: BoolArray
     weight: FloatArray
     sources: tuple[str, ...]
 
@@ -149,7 +148,7 @@ class Solved:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-Solver = Callable[[CodedRows, NDArray[np.int64], Limits, Any], Solved]
+Solver = Callable[[CodedRows, IntArray, Limits, Any], Solved]
 
 CLASSIFIERS: dict[str, Solver] = {}
 """The solver of each classification objective."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
@@ -20,8 +20,6 @@ from softsurv.estimators.coded import checked_treatment
 from softsurv.estimators.separable import Training
 from softsurv.estimators.survival_policy_models import folds_of, propensities, survival_curves
 from softsurv.estimators.survival_policy_scores import restricted_mean_scores
-
-FloatArray = NDArray[np.float64]
 
 
 class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
@@ -163,14 +161,14 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         self.scores_ = scores
         return scores
 
-    def _treatments(self, training: Training, treatment: Any) -> NDArray[np.int64]:
+    def _treatments(self, training: Training, treatment: Any) -> IntArray:
         given = checked_treatment(treatment, training.n_given)
         self.treatments_, codes = np.unique(given[training.kept], return_inverse=True)
         if len(self.treatments_) < 2:
             raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
         return np.asarray(codes)
 
-    def _require_events(self, seen: NDArray[np.int64]) -> None:
+    def _require_events(self, seen: IntArray) -> None:
         """Refuse treatments that no event was observed under: no survival model can be fitted to them."""
         none = np.bincount(seen, minlength=len(self.treatments_)) == 0
         if none.any():

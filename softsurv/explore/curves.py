@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
 from softsurv.estimators.base import thin
@@ -18,8 +19,6 @@ from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
 from softsurv.trees.leaf_curve import survival_curve
 from softsurv.trees.leaf_table import LeafTable, leaf_table_of
-
-FloatArray = NDArray[np.float64]
 
 KINDS = {
     "survival": "predict_survival_function",
@@ -48,7 +47,7 @@ class LeafCurves:
     """
 
     leaf: int
-    rows: NDArray[np.int64]
+    rows: IntArray
     values: FloatArray
     middle: FloatArray
     lower: FloatArray
@@ -114,12 +113,12 @@ def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArr
     return lambda times: tree._log_cumulative_hazard(prepared, times)
 
 
-def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:
+def leaf_kaplan_meier(data: SurvivalData, rows: IntArray) -> StepFunction:
     """Kaplan-Meier curve of some rows, with their weights and late entries; with intervals `survival_curve`'s."""
     return survival_curve(**data.take(rows).outcomes())
 
 
-def leaf_interval(data: SurvivalData, rows: NDArray[np.int64]) -> tuple[StepFunction, StepFunction] | None:
+def leaf_interval(data: SurvivalData, rows: IntArray) -> tuple[StepFunction, StepFunction] | None:
     """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None with intervals, where it has no simple variance."""
     part = data.take(rows)
     if interval_censored(part):
@@ -197,7 +196,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     return pd.DataFrame(rows).set_index("leaf")
 
 
-def distinguishing(view: TreeView, data: SurvivalData, rows: NDArray[np.int64]) -> pd.DataFrame:
+def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.DataFrame:
     """What sets some rows apart from the others, strongest first.
 
     Returns

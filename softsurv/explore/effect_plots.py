@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import is_number, labels
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray, default_times
+from softsurv.explore.curves import default_times
 from softsurv.explore.style import (
     INK,
     MARKERS,

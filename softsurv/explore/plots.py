@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softsurv.explore.curves import (
-    FloatArray,
-    LeafCurves,
-    curve_name,
-    curves_by_leaf,
-    default_times,
-    leaf_kaplan_meier,
-    steps,
-)
+from softsurv.arrays import FloatArray
+from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
 from softsurv.explore.style import (
     INK,
     key_beside,

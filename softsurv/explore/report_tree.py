@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
-    FloatArray,
     LeafCurves,
     curve_name,
     curves_by_leaf,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import Source
 from softsurv.data.rules import Rule, rule_text
 from softsurv.explore.style import shorten
@@ -15,8 +15,6 @@ from softsurv.trees.soft_text import rule
 
 if TYPE_CHECKING:
     from softsurv.explore.view import TreeView
-
-FloatArray = NDArray[np.float64]
 
 
 class Split(Protocol):

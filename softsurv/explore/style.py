@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -13,7 +12,6 @@ from softsurv.data.survival_data import SurvivalData
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3B0F70", "#8A6D00")
 """Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,

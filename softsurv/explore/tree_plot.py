@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softsurv.explore.curves import (
-    FloatArray,
-    LeafCurves,
-    curve_name,
-    curves_by_leaf,
-    default_times,
-    leaf_kaplan_meier,
-    steps,
-)
+from softsurv.arrays import FloatArray
+from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
 from softsurv.explore.style import (
     INK,
     MUTED,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError
-from softsurv.nonparametric import FloatArray, StepFunction, checked_columns
+from softsurv.nonparametric import StepFunction, checked_columns
 
 LARGEST_EXPONENT = 700.0
 """exp of more overflows float64; S = exp(-exp(700)) is 0 long before."""
