@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
-    from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree
-    from softsurv.estimators.classification import OptimalClassificationTree as OptimalClassificationTree
-    from softsurv.estimators.cost_sensitive import OptimalCostSensitiveTree as OptimalCostSensitiveTree
-    from softsurv.estimators.fair import OptimalFairClassificationTree as OptimalFairClassificationTree
-    from softsurv.estimators.fair_survival import OptimalFairSurvivalTree as OptimalFairSurvivalTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
-    from softsurv.estimators.policy import OptimalPolicyTree as OptimalPolicyTree
-    from softsurv.estimators.regression import OptimalRegressionTree as OptimalRegressionTree
+    from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree
+    from softsurv.estimators.separable.classification import OptimalClassificationTree as OptimalClassificationTree
+    from softsurv.estimators.separable.cost_sensitive import OptimalCostSensitiveTree as OptimalCostSensitiveTree
+    from softsurv.estimators.separable.fair import OptimalFairClassificationTree as OptimalFairClassificationTree
+    from softsurv.estimators.separable.policy import OptimalPolicyTree as OptimalPolicyTree
+    from softsurv.estimators.separable.regression import OptimalRegressionTree as OptimalRegressionTree
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
-    from softsurv.estimators.survival_policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
+    from softsurv.estimators.survival.fair import OptimalFairSurvivalTree as OptimalFairSurvivalTree
+    from softsurv.estimators.survival.policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
     from softsurv.persistence import load_model as load_model
 
 __version__ = "0.1.0"
@@ -28,14 +28,14 @@ __version__ = "0.1.0"
 _HOME = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
-    "OptimalClassificationTree": "softsurv.estimators.classification",
-    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
-    "OptimalPolicyTree": "softsurv.estimators.policy",
-    "OptimalRegressionTree": "softsurv.estimators.regression",
-    "OptimalFairClassificationTree": "softsurv.estimators.fair",
-    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
-    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
-    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
+    "OptimalClassificationTree": "softsurv.estimators.separable.classification",
+    "OptimalCostSensitiveTree": "softsurv.estimators.separable.cost_sensitive",
+    "OptimalPolicyTree": "softsurv.estimators.separable.policy",
+    "OptimalRegressionTree": "softsurv.estimators.separable.regression",
+    "OptimalFairClassificationTree": "softsurv.estimators.separable.fair",
+    "OptimalFairSurvivalTree": "softsurv.estimators.survival.fair",
+    "OptimalCapacityPolicyTree": "softsurv.estimators.separable.capacity_policy",
+    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival.policy",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",

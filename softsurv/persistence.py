@@ -23,7 +23,7 @@ from softsurv.nonparametric import StepFunction
 
 if TYPE_CHECKING:
     from softsurv.estimators.base import SurvivalTreeBase
-    from softsurv.estimators.separable import SeparableTree
+    from softsurv.estimators.separable.tree import SeparableTree
 
 FORMAT = 1
 """Version of the layout; a reader refuses a larger one."""
@@ -33,14 +33,14 @@ TENSORS, META = "tensors.safetensors", "model.json"
 _ESTIMATORS = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
-    "OptimalClassificationTree": "softsurv.estimators.classification",
-    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
-    "OptimalPolicyTree": "softsurv.estimators.policy",
-    "OptimalRegressionTree": "softsurv.estimators.regression",
-    "OptimalFairClassificationTree": "softsurv.estimators.fair",
-    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
-    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
-    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
+    "OptimalClassificationTree": "softsurv.estimators.separable.classification",
+    "OptimalCostSensitiveTree": "softsurv.estimators.separable.cost_sensitive",
+    "OptimalPolicyTree": "softsurv.estimators.separable.policy",
+    "OptimalRegressionTree": "softsurv.estimators.separable.regression",
+    "OptimalFairClassificationTree": "softsurv.estimators.separable.fair",
+    "OptimalFairSurvivalTree": "softsurv.estimators.survival.fair",
+    "OptimalCapacityPolicyTree": "softsurv.estimators.separable.capacity_policy",
+    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival.policy",
 }
 
 _PAST = {"init": "auto", "reference": None}

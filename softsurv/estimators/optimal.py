@@ -24,7 +24,7 @@ from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
-from softsurv.estimators.solvers import SizedTree
+from softsurv.estimators.separable.solve import SizedTree
 from softsurv.exact.search import Clock
 from softsurv.results import Status
 from softsurv.trees.leaf_table import leaf_table

@@ -21,7 +21,7 @@ from softsurv.estimators.optimal_rows import (
     exposure,
     with_risk,
 )
-from softsurv.estimators.solvers import SizedTree
+from softsurv.estimators.separable.solve import SizedTree
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs

@@ -11,10 +11,10 @@ from softsurv.arrays import IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.pareto_solvers import least_leaf
-from softsurv.estimators.separable import Training
-from softsurv.estimators.solvers import Limits, Solved
+from softsurv.estimators.separable.classification import OptimalClassificationTree, checked_classes
+from softsurv.estimators.separable.measures import least_leaf
+from softsurv.estimators.separable.solve import Limits, Solved
+from softsurv.estimators.separable.tree import Training
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.dual import constrained_optimum
 from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
@@ -56,7 +56,7 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
     Examples
     --------
     >>> import numpy as np
-    >>> from softsurv.estimators.fair import OptimalFairClassificationTree
+    >>> from softsurv.estimators.separable.fair import OptimalFairClassificationTree
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     >>> tree = OptimalFairClassificationTree(max_depth=2, tolerance=0.0).fit(X, X[:, 0] | X[:, 1], group=X[:, 0])
     >>> tree.objective_, tree.difference_

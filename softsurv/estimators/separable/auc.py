@@ -9,8 +9,8 @@ import numpy as np
 from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
-from softsurv.estimators.pareto_solvers import error_search
-from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
+from softsurv.estimators.separable.measures import error_search
+from softsurv.estimators.separable.solve import CodedRows, Limits, Solved, register
 from softsurv.exact.auc import AucSearch
 from softsurv.exact.pareto.clock import limited
 from softsurv.results import FitReport

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from softsurv.data.binarize import Binarizer
-from softsurv.estimators.solvers import SizedTree
+from softsurv.estimators.separable.solve import SizedTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
 
-class SearchedTree:
+class ExactTree:
     """Mixin of the estimators whose tree comes from an exact search."""
 
     tree_: HardTree

@@ -15,7 +15,7 @@ from sksurv.linear_model import CoxPHSurvivalAnalysis
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.survival_policy_scores import Curves
+from softsurv.estimators.survival.policy_scores import Curves
 
 Codes = NDArray[np.integer]
 

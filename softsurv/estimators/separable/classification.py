@@ -14,10 +14,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators import auc_solvers, pareto_solvers  # noqa: F401  register F1, Matthews correlation and AUC
 from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.separable import SeparableTree
-from softsurv.estimators.solvers import CLASSIFIERS, CodedRows, Limits, Solved, register, solve_task
+from softsurv.estimators.separable import auc, measures  # noqa: F401  register F1, Matthews correlation and AUC
+from softsurv.estimators.separable.solve import CLASSIFIERS, CodedRows, Limits, Solved, register, solve_task
+from softsurv.estimators.separable.tree import SeparableTree
 from softsurv.exact.tasks import label_costs
 
 
@@ -29,7 +29,7 @@ class OptimalClassificationTree(ClassifierMixin, SeparableTree):
     objective : str
         "accuracy": share of the weight misclassified, rows weighted by ``class_weight`` where given.
         "balanced_accuracy": mean over classes of the share misclassified. Further objectives as registered in
-        ``softsurv.estimators.solvers.CLASSIFIERS``.
+        ``softsurv.estimators.separable.solve.CLASSIFIERS``.
     max_depth : int
         0 (a single leaf) to 10.
     max_leaves : int, optional

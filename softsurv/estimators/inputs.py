@@ -17,7 +17,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import as_frame
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.solvers import CodedRows
+from softsurv.estimators.separable.solve import CodedRows
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch
 

@@ -19,10 +19,10 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import n_threads, search_limits
-from softsurv.estimators.coded import branches, checked_frame, checked_weight, coded_rows
+from softsurv.estimators.exact_tree import ExactTree
+from softsurv.estimators.inputs import branches, checked_frame, checked_weight, coded_rows
 from softsurv.estimators.progress import SearchBar
-from softsurv.estimators.searched import SearchedTree
-from softsurv.estimators.solvers import CodedRows, Limits, SizedTree, Solved
+from softsurv.estimators.separable.solve import CodedRows, Limits, SizedTree, Solved
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
@@ -38,7 +38,7 @@ class Training:
     n_given: int
 
 
-class SeparableTree(SearchedTree, BaseEstimator):
+class SeparableTree(ExactTree, BaseEstimator):
     """Base of the optimal trees for separable objectives; subclasses say what is minimised and what a leaf answers."""
 
     label_: NDArray[Any]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.pareto_solvers import error_search
+from softsurv.estimators.separable.classification import OptimalClassificationTree, checked_classes
+from softsurv.estimators.separable.measures import error_search
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.measures import Candidate, f1, matthews, pareto_front
 from softsurv.exact.pareto.tree import SplitTree
@@ -62,7 +62,7 @@ def misclassification_front(
     Examples
     --------
     >>> import numpy as np
-    >>> from softsurv.estimators.front import misclassification_front
+    >>> from softsurv.estimators.separable.front import misclassification_front
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     >>> front = misclassification_front(X, X[:, 0] & X[:, 1], max_depth=1)
     >>> front.table[["false_negatives", "false_positives"]].to_numpy().tolist()

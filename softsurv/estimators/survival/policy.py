@@ -14,12 +14,12 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
 from softsurv.estimators.checks import number, whole
-from softsurv.estimators.coded import checked_treatment
-from softsurv.estimators.separable import Training
-from softsurv.estimators.survival_policy_models import folds_of, propensities, survival_curves
-from softsurv.estimators.survival_policy_scores import restricted_mean_scores
+from softsurv.estimators.inputs import checked_treatment
+from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
+from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.survival.policy_models import folds_of, propensities, survival_curves
+from softsurv.estimators.survival.policy_scores import restricted_mean_scores
 
 
 class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
@@ -30,7 +30,7 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
     horizon : float
         Survival is counted up to this time; some rows of every treatment must be followed to it.
     method : {"doubly_robust", "direct", "ips"}
-        How treatments are scored, see `softsurv.estimators.survival_policy_scores`. Doubly robust scores need either
+        How treatments are scored, see `softsurv.estimators.survival.policy_scores`. Doubly robust scores need either
         the survival model or both propensity and censoring curves to be right.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
     time_limit, memory_limit, n_jobs, progress

@@ -11,10 +11,10 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
-from softsurv.estimators.pareto_solvers import least_leaf
-from softsurv.estimators.policy import OptimalPolicyTree
-from softsurv.estimators.separable import Training
-from softsurv.estimators.solvers import Limits, Solved
+from softsurv.estimators.separable.measures import least_leaf
+from softsurv.estimators.separable.policy import OptimalPolicyTree
+from softsurv.estimators.separable.solve import Limits, Solved
+from softsurv.estimators.separable.tree import Training
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.dual import constrained_optimum
 from softsurv.exact.pareto.fairness import count_leaves
@@ -55,7 +55,7 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
     Examples
     --------
     >>> import numpy as np
-    >>> from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
+    >>> from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
     >>> X = np.arange(8.0)[:, None]
     >>> scores = np.column_stack([np.zeros(8), X[:, 0]])
     >>> tree = OptimalCapacityPolicyTree({1: 0.25}, max_depth=1).fit(X, scores=scores)

@@ -92,7 +92,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
     Examples
     --------
     >>> from softsurv import load_dataset
-    >>> from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
+    >>> from softsurv.estimators.survival.fair import OptimalFairSurvivalTree
     >>> train, _ = load_dataset("gbsg2").split(seed=0)
     >>> old = train.X["age"] >= 55
     >>> tree = OptimalFairSurvivalTree(1000.0, 0.001, max_depth=2).fit(train.X, train.y, group=old)

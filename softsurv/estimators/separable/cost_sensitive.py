@@ -12,9 +12,9 @@ from sklearn.utils import check_array
 from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.separable import Training
-from softsurv.estimators.solvers import solve_task
+from softsurv.estimators.separable.classification import OptimalClassificationTree, checked_classes
+from softsurv.estimators.separable.solve import solve_task
+from softsurv.estimators.separable.tree import Training
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tolls import SplitCosts
 

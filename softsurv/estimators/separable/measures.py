@@ -9,7 +9,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
+from softsurv.estimators.separable.solve import CodedRows, Limits, SizedCodeTree, Solved, register
 from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
 from softsurv.exact.pareto.clock import limited

@@ -10,9 +10,9 @@ from sklearn.base import RegressorMixin
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.coded import checked_target
-from softsurv.estimators.separable import SeparableTree
-from softsurv.estimators.solvers import solve_task
+from softsurv.estimators.inputs import checked_target
+from softsurv.estimators.separable.solve import solve_task
+from softsurv.estimators.separable.tree import SeparableTree
 from softsurv.exact.tasks import squared_error
 
 LARGEST = 1e140

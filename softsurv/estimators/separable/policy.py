@@ -12,9 +12,9 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
-from softsurv.estimators.coded import checked_target, checked_treatment
-from softsurv.estimators.separable import SeparableTree, Training
-from softsurv.estimators.solvers import Limits, Solved, solve_task
+from softsurv.estimators.inputs import checked_target, checked_treatment
+from softsurv.estimators.separable.solve import Limits, Solved, solve_task
+from softsurv.estimators.separable.tree import SeparableTree, Training
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.policy import METHODS, lost_rewards, treatment_scores
 
