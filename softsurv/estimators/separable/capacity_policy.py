@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import number
+from softsurv.estimators.checks import number, one_of
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.limits import Limits
 from softsurv.estimators.separable.measures import least_leaf
-from softsurv.estimators.separable.policy import OptimalPolicyTree
-from softsurv.estimators.separable.solve import Limits, Solved
-from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.separable.policy import read_rewards
+from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.dual import constrained_optimum
 from softsurv.exact.pareto.fairness import count_leaves
 from softsurv.exact.pareto.search import ParetoSearch
 from softsurv.exact.pareto.task import linear_task
 from softsurv.exact.pareto.tree import split_columns
-from softsurv.exact.tasks.policy import lost_rewards
+from softsurv.exact.tasks.policy import METHODS, lost_rewards
 from softsurv.results import FitReport
 
 ROUNDING = 1e-9
 """A share above its limit by this relative amount still meets it: it is a ratio of sums."""
 
 
-class OptimalCapacityPolicyTree(OptimalPolicyTree):
+@dataclass(eq=False, repr=False)
+class OptimalCapacityPolicyTree(PolicyTree):
     """Policy tree with the best mean score among those that give scarce treatments to few enough rows.
 
     Parameters
@@ -63,77 +67,68 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
     ([0, 1], {0: 0.75, 1: 0.25})
     """
 
-    def __init__(
+    capacity: Mapping[Any, float] | None = None
+    method: str = "doubly_robust"
+    max_depth: int = 3
+    max_leaves: int | None = None
+
+    def fit(
         self,
-        capacity: Mapping[Any, float] | None = None,
-        method: str = "doubly_robust",
-        max_depth: int = 3,
-        max_leaves: int | None = None,
+        X: Any,
+        y: Any = None,
         *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        path: bool = False,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(
-            method,
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            path=path,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        self.capacity = capacity
-
-    def _solve(self, training: Training, table: FloatArray, limits: Limits) -> Solved:
-        """The best tree for a table of scores (N, K)."""
-        scarce = self._limited(table.shape[1])
-        return solve_capacity(training, table, scarce, limits) if scarce else super()._solve(training, table, limits)
-
-    def _keep(self, training: Training, solved: Solved, limits: Limits) -> None:
-        super()._keep(training, solved, limits)
-        given = np.bincount(self.label_, self.leaf_weight_, len(self.treatments_)) / self.leaf_weight_.sum()
-        self.share_ = dict(zip(self.treatments_.tolist(), given.tolist(), strict=True))
-
-    def _own_state(self) -> dict[str, Any]:
-        return {**super()._own_state(), "share": list(self.share_.values())}
-
-    def _restore_own(self, state: dict[str, Any]) -> None:
-        super()._restore_own(state)
-        self.share_ = dict(zip(self.treatments_.tolist(), state["share"], strict=True))
-
-    def _limited(self, n_treatments: int) -> dict[int, float]:
-        """Limits by place of the treatment."""
-        place = {str(name): k for k, name in enumerate(self.treatments_.tolist())}  # a saved mapping has text as keys
-        for name, share in (self.capacity or {}).items():
-            if str(name) not in place:
-                raise InvalidParameterError(f"capacity must name treatments, {self.treatments_.tolist()}, got {name!r}")
-            number(f"capacity[{name!r}]", share, 0.0)
-            if share > 1:
-                raise InvalidParameterError(f"capacity[{name!r}] must be a share, at most 1, got {share:g}")
-        return {place[str(name)]: float(share) for name, share in (self.capacity or {}).items() if share < 1}
+        treatment: Any = None,
+        propensity: Any = None,
+        predicted: Any = None,
+        scores: Any = None,
+        sample_weight: Any = None,
+    ) -> OptimalCapacityPolicyTree:
+        """Find the tree; arguments and warnings as in `OptimalPolicyTree.fit`."""
+        one_of("method", self.method, METHODS)
+        training = self._training(X, sample_weight)
+        rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
+        self.treatments_ = rewards.treatments
+        self._solve(training, within_capacity(rewards, self.capacity))
+        return self
 
 
-def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
+@dataclass(frozen=True)
+class LimitedRewards(Rewards):
+    """Rewards where some treatments may be given to a share of the weight only.
+
+    Attributes
+    ----------
+    largest_share : dict
+        By place of the treatment, in [0, 1).
+    """
+
+    largest_share: dict[int, float]
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        return solve_capacity(rows, self.scores, self.largest_share, limits)
+
+
+def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> Rewards:
+    """The rewards under the limits of ``capacity``, by name of the treatment; limits of 1 are none."""
+    names: NDArray[Any] = rewards.treatments
+    place = {str(name): k for k, name in enumerate(names.tolist())}  # a saved mapping has text as keys
+    largest: dict[int, float] = {}
+    for name, share in (capacity or {}).items():
+        if str(name) not in place:
+            raise InvalidParameterError(f"capacity must name treatments, {names.tolist()}, got {name!r}")
+        number(f"capacity[{name!r}]", share, 0.0)
+        if share > 1:
+            raise InvalidParameterError(f"capacity[{name!r}] must be a share, at most 1, got {share:g}")
+        if share < 1:
+            largest[place[str(name)]] = float(share)
+    return LimitedRewards(names, rewards.scores, largest) if largest else rewards
+
+
+def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
     """The policy tree that loses least under limits on shares."""
-    rows = training.rows
-    total, k = float(rows.weight.sum()), table.shape[1]
-    lost = lost_rewards(table, rows.weight)
+    total, k = float(rows.weight.sum()), scores.shape[1]
+    lost = lost_rewards(scores, rows.weight)
     scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
     params = np.zeros((k, 1 + len(scarce), k + 2))
     params[np.arange(k), 0, np.arange(k)] = 1.0
@@ -143,8 +138,8 @@ def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, floa
     constraint = np.eye(1 + len(scarce))[1:]
     limit = np.array([share * (1 + ROUNDING) for share in scarce.values()])
     kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
-    if limits.leaves is not None and limits.leaves < 1 << limits.depth:
-        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.leaves)
+    if limits.limits_leaves:
+        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.most_leaves)
     columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
     least, size = least_leaf(rows, limits)
     search = ParetoSearch(
@@ -154,7 +149,7 @@ def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, floa
     )  # fmt: skip
     with limited(limits.seconds) as clock:
         state = constrained_optimum(search, clock)
-    shift = -float(rows.weight @ table.max(axis=1)) / total
+    shift = -float(rows.weight @ scores.max(axis=1)) / total
     report = FitReport(
         state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,
         tuple(value * scale / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},

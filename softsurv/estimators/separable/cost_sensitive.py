@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from softsurv.arrays import FloatArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.separable.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.separable.solve import solve_task
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.classifier import Classes, TreeClassifier
+from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import Training
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tolls import SplitCosts
@@ -41,7 +43,8 @@ class FeatureTest:
     discounted: float | None = None
 
 
-class OptimalCostSensitiveTree(OptimalClassificationTree):
+@dataclass(eq=False, repr=False)
+class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
     """Classification tree of least mean cost: misclassification by a matrix or by row, and the tests on the way.
 
     Parameters
@@ -79,42 +82,10 @@ class OptimalCostSensitiveTree(OptimalClassificationTree):
     (0.2, 2)
     """
 
-    def __init__(
-        self,
-        misclassification_costs: Any = None,
-        feature_costs: Mapping[str, float | Mapping[str, Any]] | None = None,
-        max_depth: int = 4,
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        path: bool = False,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        super(OptimalClassificationTree, self).__init__(
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            path=path,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        self.misclassification_costs = misclassification_costs
-        self.feature_costs = feature_costs
+    misclassification_costs: Any = None
+    feature_costs: Mapping[str, float | Mapping[str, Any]] | None = None
+    max_depth: int = 4
+    max_leaves: int | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, costs: Any = None) -> OptimalCostSensitiveTree:
         """Find the tree.
@@ -136,70 +107,97 @@ class OptimalCostSensitiveTree(OptimalClassificationTree):
             If the tree is not proven optimal.
         """
         training = self._training(X, sample_weight)
-        labels = checked_classes(y, training.n_given)[training.kept]
-        self.classes_, self._codes = np.unique(labels, return_inverse=True)
-        weight = training.rows.weight
-        table = self._cost_table(costs, training) * weight[:, None]
-        split_costs = self._split_costs(training)
-        limits = self._limits()
-        width = table.shape[1]
-        solved = solve_task(
-            label_costs.TASK if split_costs is None else label_costs.BRANCHING,
-            table,
-            training.rows,
-            limits,
-            label_of=lambda sums: label_costs.best_label(sums[:, :width]),
-            scale=float(weight.sum()),
-            split_costs=split_costs,
-        )
-        self._keep(training, solved, limits)
-        del self._codes
+        classes = Classes.read(y, training)
+        self.classes_ = classes.names
+        if costs is None:
+            table = costs_by_class(self.misclassification_costs, classes)
+        else:
+            table = _checked_costs("costs", costs, (training.n_given, classes.k))[training.kept]
+        self._solve(training, CostObjective(classes, table, split_costs(self.feature_costs, training)))
         return self
 
-    def _cost_table(self, costs: Any, training: Training) -> FloatArray:
-        """Cost of every label for every row, (N, max(K, 2))."""
-        k = len(self.classes_)
-        if costs is None:
-            given = self.misclassification_costs
-            matrix = 1.0 - np.eye(k) if given is None else _costs("misclassification_costs", given, (k, k))
-            table = label_costs.from_matrix(self._codes, matrix)
-        else:
-            table = _costs("costs", costs, (training.n_given, k))[training.kept]
-        # with one class only, a second label that is never better
-        return table if k > 1 else np.column_stack([table, table + 1.0])
 
-    def _split_costs(self, training: Training) -> SplitCosts | None:
-        if not self.feature_costs:
-            return None
-        known = set(self.binarizer_.filler_.input_names_)
-        tests = {
-            str(name): FeatureTest(**value) if isinstance(value, Mapping) else FeatureTest(float(value))
-            for name, value in self.feature_costs.items()
-        }
-        test_of: dict[str, int] = {}
-        for number, (name, test) in enumerate(tests.items()):
-            for column in test.columns or (name,):
-                if column not in known:
-                    raise InvalidParameterError(f"feature_costs must name columns of X, got {column!r}")
-                if column in test_of:
-                    raise InvalidParameterError(f"feature_costs must name a column once, got {column!r} twice")
-                test_of[column] = number
-        groups = sorted({test.group for test in tests.values() if test.group is not None})
-        full = [test.cost for test in tests.values()]
-        reduced = [test.cost if test.discounted is None else test.discounted for test in tests.values()]
-        group = [-1 if test.group is None else groups.index(test.group) for test in tests.values()]
-        free = [name for name in dict.fromkeys(training.rows.sources) if name not in test_of]
-        test_of |= {name: len(full) + k for k, name in enumerate(free)}
-        return SplitCosts(
-            np.array(full + [0.0] * len(free)),
-            np.array([test_of[name] for name in training.rows.sources], dtype=int),
-            training.rows.weight,
-            np.array(reduced + [0.0] * len(free)),
-            np.array(group + [-1] * len(free)),
+@dataclass(frozen=True)
+class CostObjective:
+    """Mean cost of the labels, and of the tests on the way where there are some.
+
+    Attributes
+    ----------
+    classes : Classes
+    table : (N, K)
+        Cost of predicting each class for each row.
+    split_costs : SplitCosts or None
+    """
+
+    classes: Classes
+    table: FloatArray
+    split_costs: SplitCosts | None
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        table = self.table
+        if self.classes.k == 1:  # the search wants two labels: a second one that is never better
+            table = np.column_stack([table, table + 1.0])
+        return solve_task(
+            label_costs.TASK if self.split_costs is None else label_costs.BRANCHING,
+            table * rows.weight[:, None],
+            rows,
+            limits,
+            label_of=lambda sums: label_costs.best_label(sums[:, : table.shape[1]]),
+            scale=float(rows.weight.sum()),
+            split_costs=self.split_costs,
         )
 
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Share of each class in each leaf, (L, K)."""
+        return self.classes.leaf_values(label, leaf, weight)
 
-def _costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
+
+def costs_by_class(given: Any, classes: Classes) -> FloatArray:
+    """Cost of every label for every row, (N, K), from a matrix of true by predicted class; 0 and 1 where None."""
+    k = classes.k
+    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, (k, k))
+    return label_costs.from_matrix(classes.label, matrix)
+
+
+def split_costs(feature_costs: Mapping[str, float | Mapping[str, Any]] | None, training: Training) -> SplitCosts | None:
+    """What the engine takes for the costs of the tests; None where there are none."""
+    if not feature_costs:
+        return None
+    tests = {
+        str(name): FeatureTest(**value) if isinstance(value, Mapping) else FeatureTest(float(value))
+        for name, value in feature_costs.items()
+    }
+    test_of = _test_of_columns(tests, set(training.binarizer.filler_.input_names_))
+    groups = sorted({test.group for test in tests.values() if test.group is not None})
+    full = [test.cost for test in tests.values()]
+    reduced = [test.cost if test.discounted is None else test.discounted for test in tests.values()]
+    group = [-1 if test.group is None else groups.index(test.group) for test in tests.values()]
+    free = [name for name in dict.fromkeys(training.rows.sources) if name not in test_of]
+    test_of |= {name: len(full) + k for k, name in enumerate(free)}
+    return SplitCosts(
+        np.array(full + [0.0] * len(free)),
+        np.array([test_of[name] for name in training.rows.sources], dtype=int),
+        training.rows.weight,
+        np.array(reduced + [0.0] * len(free)),
+        np.array(group + [-1] * len(free)),
+    )
+
+
+def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[str, int]:
+    """Number of the test that yields each column."""
+    test_of: dict[str, int] = {}
+    for number, (name, test) in enumerate(tests.items()):
+        for column in test.columns or (name,):
+            if column not in known:
+                raise InvalidParameterError(f"feature_costs must name columns of X, got {column!r}")
+            if column in test_of:
+                raise InvalidParameterError(f"feature_costs must name a column once, got {column!r} twice")
+            test_of[column] = number
+    return test_of
+
+
+def _checked_costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
     table = np.asarray(check_array(values, dtype=np.float64, input_name=name))
     if table.shape != shape:
         raise InvalidSurvivalDataError(f"{name} must have shape {shape}, got {table.shape}")

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
 from softsurv.estimators.inputs import checked_target, checked_treatment
-from softsurv.estimators.separable.solve import Limits, Solved, solve_task
-from softsurv.estimators.separable.tree import SeparableTree, Training
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tasks.policy import METHODS, lost_rewards, treatment_scores
+from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.tree import Training
+from softsurv.exact.tasks.policy import METHODS, treatment_scores
 
 
-class OptimalPolicyTree(SeparableTree):
+@dataclass(eq=False, repr=False)
+class OptimalPolicyTree(PolicyTree):
     """Prescriptive tree: every leaf names one treatment, and the mean score of the treatments chosen is the largest.
 
     Parameters
@@ -43,6 +42,8 @@ class OptimalPolicyTree(SeparableTree):
     objective_, lower_bound_, gap_ : float
         Minus the mean score on the training rows (plus the cost of the leaves), what no tree can fall below, and the
         difference.
+    share_ : dict
+        Share of the training weight that each treatment is given.
     status_, path_, report_, binarizer_
         As in `OptimalClassificationTree`.
 
@@ -61,42 +62,10 @@ class OptimalPolicyTree(SeparableTree):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        method: str = "doubly_robust",
-        max_depth: int = 4,
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        path: bool = False,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        super().__init__(
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            path=path,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        self.method = method
+    method: str = "doubly_robust"
+    max_depth: int = 4
+    max_leaves: int | None = None
 
-    # -- fitting -------------------------------------------------------------------------------------------------
     def fit(
         self,
         X: Any,
@@ -135,84 +104,42 @@ class OptimalPolicyTree(SeparableTree):
         """
         one_of("method", self.method, METHODS)
         training = self._training(X, sample_weight)
-        if scores is None:
-            table = self._scores_of(training, y, treatment, propensity, predicted)
-        else:
-            table = _table("scores", scores, training)
-            self.treatments_ = np.arange(table.shape[1])
-        limits = self._limits()
-        self._scores = table
-        solved = self._solve(training, table, limits)
-        self._keep(training, solved, limits)
-        del self._scores
+        rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
+        self.treatments_ = rewards.treatments
+        self._solve(training, rewards)
         return self
 
-    def _solve(self, training: Training, table: FloatArray, limits: Limits) -> Solved:
-        """The best tree for a table of scores (N, K)."""
-        weight = training.rows.weight
-        total = float(weight.sum())
-        return solve_task(
-            label_costs.TASK,
-            lost_rewards(table, weight),
-            training.rows,
-            limits,
-            label_of=label_costs.best_label,
-            scale=total,
-            shift=-float(weight @ table.max(axis=1)) / total,
+
+def read_rewards(
+    training: Training, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any
+) -> Rewards:
+    """Scores as they are given, or of observed outcomes; the arguments are those of `OptimalPolicyTree.fit`."""
+    if scores is not None:
+        given = _table("scores", scores, training)
+        return Rewards(np.arange(given.shape[1]), given)
+    treatments, codes = np.unique(checked_treatment(treatment, training.n_given), return_inverse=True)
+    chance = None if propensity is None else _chance(propensity, training)
+    table = None if predicted is None else _table("predicted", predicted, training)
+    if table is not None and table.shape[1] != len(treatments):
+        raise InvalidSurvivalDataError(
+            f"predicted must have one column for each of the {len(treatments)} treatments, got {table.shape[1]}"
         )
+    outcome = checked_target(y, training.n_given)[training.kept]
+    found = treatment_scores(method, outcome, codes[training.kept], len(treatments), chance, table)
+    return Rewards(treatments, found)
 
-    def _scores_of(self, training: Training, y: Any, treatment: Any, propensity: Any, predicted: Any) -> FloatArray:
-        given = checked_treatment(treatment, training.n_given)
-        self.treatments_, codes = np.unique(given, return_inverse=True)
-        kept, k = training.kept, len(self.treatments_)
-        chance = None if propensity is None else checked_target(propensity, training.n_given, "propensity")[kept]
-        if chance is not None and not ((chance > 0) & (chance <= 1)).all():
-            row = int(np.flatnonzero(~((chance > 0) & (chance <= 1)))[0])
-            raise InvalidSurvivalDataError(
-                f"propensity must be in (0, 1], got {chance[row]:g} at row {kept[row]}; leave out rows whose treatment "
-                "could not be given"
-            )
-        table = None if predicted is None else _table("predicted", predicted, training)
-        if table is not None and table.shape[1] != k:
-            raise InvalidSurvivalDataError(
-                f"predicted must have one column for each of the {k} treatments, got {table.shape[1]}"
-            )
-        outcome = checked_target(y, training.n_given)[kept]
-        return treatment_scores(self.method, outcome, codes[kept], k, chance, table)
 
-    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
-        total = np.bincount(leaf, weight, len(label))
-        columns = [np.bincount(leaf, weight * column, len(label)) / total for column in self._scores.T]
-        return np.stack(columns, axis=1), [f"score of {name}" for name in self.treatments_]
-
-    def _leaf_text(self, k: int) -> str:
-        answer = int(self.label_[k])
-        return f"{self.treatments_[answer]}, score {self.tree_.value[k, answer]:.4g}"
-
-    # -- predictions ---------------------------------------------------------------------------------------------
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Treatment for each row, (n,)."""
-        leaf = self.apply(X)
-        return np.asarray(self.treatments_[self.label_[leaf]])
-
-    def predict_scores(self, X: Any) -> FloatArray:
-        """Mean training score of every treatment in each row's leaf, (n, K)."""
-        leaf = self.apply(X)
-        return np.asarray(self.tree_.value[leaf])
-
-    def policy_value(self, X: Any, scores: Any) -> float:
-        """Mean score (n, K) of the treatments that the tree chooses: its value on held-out rows."""
-        chosen = self.label_[self.apply(X)]
-        table = check_array(scores, dtype=np.float64, input_name="scores")
-        return float(table[np.arange(len(chosen)), chosen].mean())
-
-    # -- saving --------------------------------------------------------------------------------------------------
-    def _own_state(self) -> dict[str, Any]:
-        return {"treatments": self.treatments_.tolist(), "kind": self.treatments_.dtype.str}
-
-    def _restore_own(self, state: dict[str, Any]) -> None:
-        kind = state["kind"]
-        self.treatments_ = np.array(state["treatments"], dtype=object if kind == "|O" else kind)
+def _chance(propensity: Any, training: Training) -> FloatArray:
+    """Probability of the treatment that each training row was given, (N,)."""
+    chance = checked_target(propensity, training.n_given, "propensity")[training.kept]
+    bad = ~((chance > 0) & (chance <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InvalidSurvivalDataError(
+            f"propensity must be in (0, 1], got {chance[row]:g} at row {training.kept[row]}; leave out rows whose "
+            "treatment could not be given"
+        )
+    return chance
 
 
 def _table(name: str, values: Any, training: Training) -> FloatArray:

@@ -1,85 +1,87 @@
-"""What the optimal trees beside the survival trees share: limits, the fit around a solver, exports, saved state."""
+"""What the optimal trees for separable objectives share: reading rows, one way to fit, exports, saved state."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
-from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import n_threads, search_limits
-from softsurv.estimators.exact_tree import ExactTree
-from softsurv.estimators.inputs import branches, checked_frame, checked_weight, coded_rows
-from softsurv.estimators.progress import SearchBar
-from softsurv.estimators.separable.solve import CodedRows, Limits, SizedTree, Solved
+from softsurv.data.binarize import Binarizer
+from softsurv.estimators.checks import rows_for_a_leaf
+from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
+from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
+from softsurv.estimators.separable.limits import Limits, TreeArguments
+from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.tree import CodeTree
-from softsurv.results import FitReport, Status
-from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.hard_tree import Branch, HardTree
 
 
 @dataclass(frozen=True)
 class Training:
-    """Rows of positive weight: as completed columns, as codes, with their places among the rows given."""
+    """What a fit works on.
+
+    Attributes
+    ----------
+    table : dict of str to ndarray (N,)
+        Raw columns without missing values, of the rows of positive weight.
+    rows : BinnedRows
+        The same rows as bins.
+    kept : (N,) int
+        Their places among the rows given.
+    n_given : int
+        Number of rows given.
+    binarizer : Binarizer
+        What made the bins.
+    limits : Limits
+    """
 
     table: dict[str, NDArray[Any]]
-    rows: CodedRows
+    rows: BinnedRows
     kept: IntArray
     n_given: int
+    binarizer: Binarizer
+    limits: Limits
+
+    def leaf_of(self, tree: HardTree) -> IntArray:
+        """Leaf of each row, (N,)."""
+        return tree.leaf_of(self.table, self.rows.n)
 
 
-class SeparableTree(ExactTree, BaseEstimator):
-    """Base of the optimal trees for separable objectives; subclasses say what is minimised and what a leaf answers."""
+class SeparableObjective(Protocol):
+    """What a tree minimises over its training rows, and what its leaves show."""
 
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        ...
+
+    def leaf_values(
+        self,
+        label: NDArray[Any],  # (L,)
+        leaf: IntArray,  # (N,) leaf of each training row
+        weight: FloatArray,  # (N,)
+    ) -> tuple[FloatArray, list[str]]:
+        """Numbers that each leaf shows (L, K), with their names."""
+        ...
+
+
+class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
+    """Base of the optimal trees for separable objectives.
+
+    The ``fit`` of a subclass reads its arguments, builds a `SeparableObjective` and hands it to :meth:`_solve`.
+    """
+
+    max_depth: int
+    max_leaves: int | None
     label_: NDArray[Any]
     leaf_weight_: FloatArray
     n_features_in_: int
-
-    def __init__(
-        self,
-        max_depth: int = 4,
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        path: bool = False,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        progress: bool = False,
-    ) -> None:
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.complexity = complexity
-        self.thresholds = thresholds
-        self.max_levels = max_levels
-        self.min_share = min_share
-        self.path = path
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.progress = progress
-
-    # -- hooks ---------------------------------------------------------------------------------------------------
-    @abstractmethod
-    def _leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[Any, list[str]]:
-        """Numbers that each leaf shows (L, K) with their names, from the training rows' leaves (N,)."""
 
     @abstractmethod
     def _leaf_text(self, k: int) -> str:
@@ -94,61 +96,32 @@ class SeparableTree(ExactTree, BaseEstimator):
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def _training(self, X: Any, sample_weight: Any) -> Training:
-        """Check the table and learn the splits to choose from; rows of weight 0 are left out."""
-        search_limits(self)
+        """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out."""
+        limits = self._limits(self.max_depth, self.max_leaves)
         frame = checked_frame(self, X, reset=True)
         weight = checked_weight(sample_weight, len(frame))
         kept, n_given = np.flatnonzero(weight > 0), len(frame)
         if kept.size < n_given:
             frame, weight = frame.iloc[kept], weight[kept]
-        if self.min_samples_leaf > len(frame):
-            raise InvalidParameterError(
-                f"min_samples_leaf must be at most the number of rows, {len(frame)}, got {self.min_samples_leaf}"
-            )
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(frame)
-        table, n = self.binarizer_.filled(frame)
-        return Training(table, coded_rows(self.binarizer_, table, n, weight), kept, n_given)
+        rows_for_a_leaf(limits.min_leaf, len(frame))
+        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(frame)
+        if not binarizer.columns_:
+            limits = replace(limits, depth=0)
+        table, n = binarizer.filled(frame)
+        return Training(table, binned_rows(binarizer, table, n, weight), kept, n_given, binarizer, limits)
 
-    def _limits(self) -> Limits:
-        """The limits of this fit."""
-        return Limits(
-            self.max_depth if self.binarizer_.columns_ else 0,
-            self.max_leaves,
-            self.min_samples_leaf,
-            float(self.min_weight_fraction_leaf),
-            float(self.complexity),
-            math.inf if self.time_limit is None else float(self.time_limit),
-            n_threads(self.n_jobs),
-            self.memory_limit,
-            SearchBar() if self.progress else None,
-            self.path,
-        )
-
-    def _keep(self, training: Training, solved: Solved, limits: Limits) -> None:
-        """Set the fitted attributes from what a solver found."""
-        if isinstance(limits.progress, SearchBar):
-            limits.progress.close()
-        self.report_ = solved.report
-        self.tree_, self.label_ = self._readable(training, solved.tree, solved.label)
-        leaf = self.tree_.leaf_of(training.table, training.rows.n)
+    def _solve(self, training: Training, objective: SeparableObjective) -> None:
+        """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""
+        solved = objective.solve(training.rows, training.limits)
+        self.binarizer_, self.report_ = training.binarizer, solved.report
+        self.tree_, self.label_ = in_data_units(training, objective, solved.tree, solved.label)
+        leaf = training.leaf_of(self.tree_)
         self.leaf_weight_ = np.asarray(np.bincount(leaf, training.rows.weight, self.tree_.n_leaves), dtype=np.float64)
         self.path_ = tuple(
-            SizedTree(size.max_leaves, size.objective, self._readable(training, size.tree, size.label)[0])
+            SizedTree(size.max_leaves, size.objective, in_data_units(training, objective, size.tree, size.label)[0])
             for size in solved.path
         ) or (SizedTree(self.tree_.n_leaves, self.objective_, self.tree_),)
-        for name, value in solved.attributes.items():
-            setattr(self, name, value)
-        if self.status_ not in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
-            warn_unproven(self.report_)
-
-    def _readable(self, training: Training, tree: CodeTree, label: NDArray[Any]) -> tuple[HardTree, NDArray[Any]]:
-        """A tree on codes in the data's units, with its labels in the order of its leaves."""
-        root, order = branches(tree, self.binarizer_)
-        hard = HardTree.grow(self.binarizer_.sources_, root)
-        label = np.asarray(label)[order]
-        leaf = hard.leaf_of(training.table, training.rows.n)
-        value, names = self._leaf_values(label, leaf, training.rows.weight)
-        return replace(hard, value=value, value_names=tuple(names)), label
+        warn_unless_proven(self.report_, stacklevel=3)
 
     # -- results -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
@@ -220,11 +193,31 @@ class SeparableTree(ExactTree, BaseEstimator):
         return tags
 
 
-def warn_unproven(report: FitReport) -> None:
-    """Say that a tree is not proven optimal, and what to do."""
-    warnings.warn(
-        f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "
-        f"and lower bound {report.lower_bound:.6g}; raise time_limit, or lower max_depth or thresholds",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+def in_data_units(
+    training: Training, objective: SeparableObjective, tree: CodeTree, label: NDArray[Any]
+) -> tuple[HardTree, NDArray[Any]]:
+    """A tree on bins as one in the data's units, with its labels in the order of its leaves."""
+    root, order = branches(tree, training.binarizer)
+    hard = HardTree.grow(training.binarizer.sources_, root)
+    label = np.asarray(label)[order]
+    value, names = objective.leaf_values(label, training.leaf_of(hard), training.rows.weight)
+    return replace(hard, value=value, value_names=tuple(names)), label
+
+
+def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
+    """A tree on bins as branches in the data's units, and for each leaf of the result its place in the former (L,).
+
+    The bin of all other levels asks for the named ones, with its answers swapped.
+    """
+    place = {int(node): k for k, node in enumerate(tree.leaves)}
+    order: list[int] = []
+
+    def grow(node: int) -> Branch | None:
+        if tree.feature[node] < 0:
+            order.append(place[node])
+            return None
+        rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
+        sides = (tree.right, tree.left) if swapped else (tree.left, tree.right)
+        return Branch(rule, *(grow(int(side[node])) for side in sides))
+
+    return grow(0), np.array(order)

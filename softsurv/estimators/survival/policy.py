@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-import warnings
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from sklearn.utils import check_array
-
-from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS
-from softsurv.data.readers import survival_data
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.checks import number, whole
-from softsurv.estimators.inputs import checked_treatment
-from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
-from softsurv.estimators.separable.tree import Training
-from softsurv.estimators.survival.policy_models import folds_of, propensities, survival_curves
-from softsurv.estimators.survival.policy_scores import restricted_mean_scores
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number, one_of, whole
+from softsurv.estimators.separable.capacity_policy import within_capacity
+from softsurv.estimators.separable.policy_tree import PolicyTree
+from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
+from softsurv.exact.tasks.policy import METHODS
 
 
-class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
+@dataclass(eq=False, repr=False)
+class OptimalSurvivalPolicyTree(PolicyTree):
     """Policy tree that is optimal for restricted mean survival, from censored observations of one treatment per row.
 
     Parameters
@@ -63,54 +57,18 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
     Van der Linden et al. (2023), paper `streed`, section 4.4.
     """
 
-    def __init__(
-        self,
-        horizon: float | None = None,
-        method: str = "doubly_robust",
-        max_depth: int = 2,
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        path: bool = False,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        progress: bool = False,
-        capacity: Any = None,
-        survival_model: Any = None,
-        overlap: float = 0.01,
-        n_folds: int = 5,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            capacity,
-            method,
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            path=path,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        self.horizon = horizon
-        self.survival_model = survival_model
-        self.overlap = overlap
-        self.n_folds = n_folds
-        self.random_state = random_state
+    horizon: float | None = None
+    method: str = "doubly_robust"
+    max_depth: int = 2
+    max_leaves: int | None = None
+    _: KW_ONLY
+    capacity: Mapping[Any, float] | None = None
+    survival_model: Any = None
+    overlap: float = 0.01
+    n_folds: int = 5
+    random_state: int = 0
 
-    def fit(  # type: ignore[override]
+    def fit(
         self, X: Any, y: Any = None, *, treatment: Any = None, propensity: Any = None, sample_weight: Any = None
     ) -> OptimalSurvivalPolicyTree:
         """Score the treatments and find the tree.
@@ -139,67 +97,12 @@ class OptimalSurvivalPolicyTree(OptimalCapacityPolicyTree):
         number("horizon", self.horizon, math.ulp(0.0))
         number("overlap", self.overlap, 0.0)
         whole("n_folds", self.n_folds, 2)
-        super().fit(X, y, treatment=treatment, propensity=propensity, sample_weight=sample_weight)
+        one_of("method", self.method, METHODS)
+        training = self._training(X, sample_weight)
+        scoring = RestrictedMeanScoring(
+            self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
+        )
+        rewards = scoring.rewards(training, y, treatment, propensity)
+        self.treatments_, self.scores_ = rewards.treatments, rewards.scores
+        self._solve(training, within_capacity(rewards, self.capacity))
         return self
-
-    def _scores_of(self, training: Training, y: Any, treatment: Any, propensity: Any, predicted: Any) -> FloatArray:
-        """Scores in the place of those of `OptimalPolicyTree`."""
-        horizon = float(self.horizon)  # type: ignore[arg-type]
-        data = survival_data(np.zeros((training.n_given, 1)), y).take(training.kept)
-        time, event = data.time.numpy(), data.event.numpy()
-        codes = self._treatments(training, treatment)
-        folds = folds_of(codes, event, int(self.n_folds), int(self.random_state))
-        weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
-        curves = chance = None
-        if self.method != "ips":
-            self._require_events(codes[event])
-            curves = survival_curves(frame, time, event, codes, horizon, self.survival_model, folds)
-        if self.method != "direct":
-            known = None if propensity is None else self._known(propensity, training)
-            chance = self._overlapping(propensities(frame, codes, weight, folds) if known is None else known)
-        scores = restricted_mean_scores(self.method, time, event, codes, horizon, chance, curves, weight)
-        self.scores_ = scores
-        return scores
-
-    def _treatments(self, training: Training, treatment: Any) -> IntArray:
-        given = checked_treatment(treatment, training.n_given)
-        self.treatments_, codes = np.unique(given[training.kept], return_inverse=True)
-        if len(self.treatments_) < 2:
-            raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
-        return np.asarray(codes)
-
-    def _require_events(self, seen: IntArray) -> None:
-        """Refuse treatments that no event was observed under: no survival model can be fitted to them."""
-        none = np.bincount(seen, minlength=len(self.treatments_)) == 0
-        if none.any():
-            names = ", ".join(str(name) for name in self.treatments_[none])
-            raise InvalidSurvivalDataError(
-                f"event must be True in at least one row of every treatment, got none for {names}; merge treatments, "
-                'leave its rows out, or take method="ips", which needs no survival model'
-            )
-
-    def _known(self, propensity: Any, training: Training) -> FloatArray:
-        """Given propensities as (N, K)."""
-        k = len(self.treatments_)
-        table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")
-        if table.shape == (k,):
-            table = np.tile(table, (training.n_given, 1))
-        if table.shape != (training.n_given, k):
-            raise InvalidSurvivalDataError(
-                f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment, got {table.shape}"
-            )
-        if not ((table >= 0).all() and np.allclose(table.sum(axis=1), 1.0)):
-            raise InvalidSurvivalDataError("propensity must be >= 0 and sum to one in each row")
-        return np.asarray(table[training.kept])
-
-    def _overlapping(self, chance: FloatArray) -> FloatArray:
-        """Propensities of at least ``overlap``."""
-        small = (chance < self.overlap).any(axis=1)
-        if small.any():
-            warnings.warn(
-                f"{int(small.sum())} rows have a propensity below {self.overlap:g}, raised to it; leave out rows whose "
-                "treatment was as good as certain",
-                DataWarning,
-                stacklevel=5,
-            )
-        return np.maximum(chance, max(self.overlap, np.finfo(float).tiny))

@@ -150,5 +150,5 @@ def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> 
             f"only {left:.1%} of the rows of treatment {treatment} are followed to the horizon {horizon:g}, so single "
             "rows get large weights; choose an earlier one",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
