@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from softsurv.estimators.names import HOME
+
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
@@ -26,16 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "SoftSurvivalTree": "softsurv.estimators.soft",
-    "OptimalSurvivalTree": "softsurv.estimators.optimal",
-    "OptimalClassificationTree": "softsurv.estimators.separable.classification",
-    "OptimalCostSensitiveTree": "softsurv.estimators.separable.cost_sensitive",
-    "OptimalPolicyTree": "softsurv.estimators.separable.policy",
-    "OptimalRegressionTree": "softsurv.estimators.separable.regression",
-    "OptimalFairClassificationTree": "softsurv.estimators.separable.fair",
-    "OptimalFairSurvivalTree": "softsurv.estimators.survival.fair",
-    "OptimalCapacityPolicyTree": "softsurv.estimators.separable.capacity_policy",
-    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival.policy",
+    **HOME,
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.persistence",

@@ -278,6 +278,13 @@ def restricted_mean(survival: StepFunction, horizon: float) -> float:
     return float(np.sum(survival(edges[:-1]) * np.diff(edges)))
 
 
+def thinned(values: FloatArray, limit: int) -> FloatArray:
+    """At most ``limit`` of the sorted values, evenly by rank, the ends kept."""
+    if values.size <= limit:
+        return values
+    return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]
+
+
 def in_interval(event: ArrayLike, upper: ArrayLike | None) -> BoolArray:
     """Rows (N,) whose event is only known to lie in an interval (time, upper]; none where there is no ``upper``."""
     event_ = np.asarray(event, dtype=bool)

@@ -13,10 +13,9 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
-from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
 from softsurv.explore.view import TreeView, survival_tree, tree_view
-from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
+from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval, thinned
 from softsurv.trees.leaf_curve import survival_curve
 from softsurv.trees.leaf_table import LeafTable, leaf_table_of
 
@@ -64,7 +63,7 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
     if not 0 < end < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
     if not tree_view(tree).soft:
-        inside = thin(tree.unique_times_[tree.unique_times_ <= end], MAX_STEPS // 2)
+        inside = thinned(tree.unique_times_[tree.unique_times_ <= end], MAX_STEPS // 2)
         grid = np.unique(np.concatenate([[0.0], np.nextafter(inside, 0.0), inside, [end]]))
         return grid[1:] if positive else grid
     # a hazard may be steep near time 0: quadratic spacing shows it
@@ -145,7 +144,7 @@ def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
     """Corners of a step curve from time 0 to where its data end, for drawing with steps-post; at most MAX_STEPS."""
     last = min(end, float(curve.times[-1])) if curve.times.size else end
     inside = (curve.times > 0) & (curve.times < last)
-    at = np.concatenate([[0.0], thin(curve.times[inside], MAX_STEPS), [last]])
+    at = np.concatenate([[0.0], thinned(curve.times[inside], MAX_STEPS), [last]])
     return at, curve(at)
 
 

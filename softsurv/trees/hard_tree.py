@@ -14,6 +14,7 @@ from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame
 from softsurv.data.rules import Rule, fill, rule_text
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, ModelFileError
+from softsurv.trees.hard_text import hard_tree_dot, hard_tree_python, hard_tree_text
 
 FORMAT = 1  # version of the state that to_dict writes
 
@@ -213,20 +214,14 @@ class HardTree:
 
     def export_text(self, lines: Sequence[str] | None = None) -> str:
         """The tree as indented text, with ``lines`` in the place of the leaves' numbers where given."""
-        from softsurv.trees.hard_text import hard_tree_text
-
         return hard_tree_text(self, self.leaf_lines() if lines is None else lines)
 
     def export_dot(self, lines: Sequence[str] | None = None) -> str:
         """The tree in Graphviz's language; ``lines`` as in :meth:`export_text`."""
-        from softsurv.trees.hard_text import hard_tree_dot
-
         return hard_tree_dot(self, self.leaf_lines() if lines is None else lines)
 
     def to_python(self, name: str = "leaf_of") -> str:
         """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import."""
-        from softsurv.trees.hard_text import hard_tree_python
-
         return hard_tree_python(self, name)
 
     # -- saving --------------------------------------------------------------------------------------------------
