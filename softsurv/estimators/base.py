@@ -25,8 +25,8 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.pictures import Pictures
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring, warn_of_ignored
-from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
-from softsurv.nonparametric import StepFunction, thinned
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
+from softsurv.nonparametric import StepFunction
 
 MAX_UNIQUE_TIMES = 500
 """Longest default grid: more distinct event times than this are thinned to quantiles."""

@@ -15,7 +15,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
 from softsurv.explore.style import read_data
 from softsurv.explore.view import TreeView, survival_tree, tree_view
-from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval, thinned
+from softsurv.metrics.ranges import thinned
+from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
 from softsurv.trees.leaf_curve import survival_curve
 from softsurv.trees.leaf_table import LeafTable, leaf_table_of
 

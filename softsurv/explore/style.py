@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -102,8 +104,33 @@ def key_beside(ax: Axes, most_inside: int) -> None:
     ax.legend(**look)
 
 
+UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
+"""Characters that XML does not allow or that have no shape; a name that comes from data may hold them."""
+
+
+def printable(text: str) -> str:
+    """Text that any page, picture or file can hold."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def escaped(text: str) -> str:
+    """Text as HTML shows it letter by letter."""
+    return html.escape(printable(text))
+
+
+def literal_text(drawn: Any) -> Any:
+    """The same axes or figure, whose texts mean what they say: a name with two dollar signs is no formula."""
+    from matplotlib.text import Text
+
+    for text in drawn.findobj(Text):
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()).replace("\t", " "))
+    return drawn
+
+
 def shorten(name: str, limit: int) -> str:
     """A long name with its middle left out: both ends of ``product_travel=Yes`` say something."""
+    name = printable(name)
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2

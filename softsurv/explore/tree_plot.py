@@ -12,6 +12,7 @@ from softsurv.explore.style import (
     MUTED,
     RULE_FILL,
     leaf_style,
+    literal_text,
     read_data,
     time_label,
     unit_of,
@@ -104,7 +105,7 @@ def plot_tree(
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit)
     _draw_key(ax, place, curve_name(read))
-    return ax
+    return literal_text(ax)
 
 
 def tree_figure(view: TreeView) -> Axes:

@@ -14,7 +14,7 @@ from sksurv.metrics import concordance_index_censored
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.estimators.base import SurvivalTreeBase
 from softsurv.metrics import evaluate
-from softsurv.nonparametric import thinned
+from softsurv.metrics.ranges import thinned
 
 
 class WeibullStub(SurvivalTreeBase):
