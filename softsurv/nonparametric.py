@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 QUANTILE_TOLERANCE = 1e-12
 """A running product of fractions misses 0.5 by rounding; a step this close to a level has reached it."""
@@ -123,7 +121,7 @@ def kaplan_meier(
     keeps its last value; if that is not 0 the curve is undefined there.
     """
     table = at_risk_table(time, event, weight, entry)
-    return StepFunction(table.times, _product_limit(_ratio(table.events, table.at_risk)), 1.0)
+    return StepFunction(table.times, _product_limit(ratio(table.events, table.at_risk)), 1.0)
 
 
 def nelson_aalen(
@@ -136,7 +134,7 @@ def nelson_aalen(
     Lambda(t) = sum over times s <= t of events(s) / at_risk(s).
     """
     table = at_risk_table(time, event, weight, entry)
-    return StepFunction(table.times, np.cumsum(_ratio(table.events, table.at_risk)), 0.0)
+    return StepFunction(table.times, np.cumsum(ratio(table.events, table.at_risk)), 0.0)
 
 
 def censoring_survival(
@@ -150,7 +148,7 @@ def censoring_survival(
     censorings at equal times, as in scikit-survival's ``CensoringDistributionEstimator``.
     """
     table = at_risk_table(time, event, weight, entry)
-    hazard = _ratio(table.censored, np.maximum(table.at_risk - table.events, table.censored))
+    hazard = ratio(table.censored, np.maximum(table.at_risk - table.events, table.censored))
     return StepFunction(table.times, _product_limit(hazard), 1.0)
 
 
@@ -220,9 +218,9 @@ def survival_interval(
     if kind not in ("log-log", "plain"):
         raise InvalidParameterError(f"kind must be 'log-log' or 'plain', got {kind!r}")
     table = at_risk_table(time, event, weight, entry)
-    survival = _product_limit(_ratio(table.events, table.at_risk))  # (K,)
+    survival = _product_limit(ratio(table.events, table.at_risk))  # (K,)
     remaining = table.at_risk - table.events
-    deviation = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.cumsum(_ratio(table.events, table.at_risk * remaining)))
+    deviation = float(ndtri(0.5 + level / 2.0)) * np.sqrt(np.cumsum(ratio(table.events, table.at_risk * remaining)))
     inside = (survival > 0.0) & (survival < 1.0)
     lower = np.where(survival > 0.0, 1.0, np.nan)
     upper = lower.copy()
@@ -328,7 +326,7 @@ def _product_limit(hazard: FloatArray) -> FloatArray:
     return np.asarray(np.cumprod(1.0 - hazard), dtype=float)
 
 
-def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+def ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """numerator / denominator, 0 where the denominator is 0; both (K,)."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0.0)
 

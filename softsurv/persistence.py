@@ -19,29 +19,17 @@ import numpy as np
 
 from softsurv import __version__
 from softsurv.errors import InvalidParameterError, ModelFileError, SoftsurvError
+from softsurv.estimators.names import HOME
 from softsurv.nonparametric import StepFunction
 
 if TYPE_CHECKING:
     from softsurv.estimators.base import SurvivalTreeBase
-    from softsurv.estimators.separable import SeparableTree
+    from softsurv.estimators.separable.tree import SeparableTree
 
 FORMAT = 1
 """Version of the layout; a reader refuses a larger one."""
 
 TENSORS, META = "tensors.safetensors", "model.json"
-
-_ESTIMATORS = {
-    "SoftSurvivalTree": "softsurv.estimators.soft",
-    "OptimalSurvivalTree": "softsurv.estimators.optimal",
-    "OptimalClassificationTree": "softsurv.estimators.classification",
-    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
-    "OptimalPolicyTree": "softsurv.estimators.policy",
-    "OptimalRegressionTree": "softsurv.estimators.regression",
-    "OptimalFairClassificationTree": "softsurv.estimators.fair",
-    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
-    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
-    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
-}
 
 _PAST = {"init": "auto", "reference": None}
 """Arguments that may hold another model or the training rows' curves: they are past once the model is fitted."""
@@ -136,9 +124,9 @@ def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
 def _rebuild(meta: dict[str, Any], arrays: dict[str, np.ndarray], device: str) -> Any:
     """The fitted estimator; its class is looked up in a fixed list."""
     kind = meta["estimator"]
-    if kind not in _ESTIMATORS:
+    if kind not in HOME:
         raise ModelFileError(f"{META} names the unknown estimator {kind!r}; update softsurv")
-    model = getattr(import_module(_ESTIMATORS[kind]), kind)(**_from_plain(meta["parameters"]))
+    model = getattr(import_module(HOME[kind]), kind)(**_from_plain(meta["parameters"]))
     if "device" in model.get_params():
         model.set_params(device=device)
     model.n_features_in_ = meta["n_features_in"]

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 import softsurv
+import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"errors", "results", "numerics", "budget"},
+    {"arrays", "errors", "results", "numerics", "budget"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
@@ -29,10 +30,39 @@ NEIGHBOURS = {
     ("commands", "cli"),
 }
 
+UPWARD = {("estimators/pictures.py", "explore")}
+"""Single modules that may import a part above them, when called: see their docstrings."""
+
+BY_NAME = {
+    "__init__.py",
+    "explore/__init__.py",
+    "commands/__init__.py",
+    "estimators/names.py",
+    "estimators/saved.py",
+    "persistence.py",
+}
+"""Modules that may import by name: tables of public names and commands, and what loads a saved estimator."""
+
+CIRCLES_BEING_MENDED = {
+    ("softsurv.persistence", "softsurv.estimators.base"),
+    ("softsurv.persistence", "softsurv.estimators.separable.tree"),
+    ("softsurv.soft.fairness", "softsurv.soft.objective"),
+}
+"""Imports that close a circle and are about to go."""
+
 HOMES = {"optuna": {"tune"}, "matplotlib": {"explore"}, "plotly": {"explore"}}
 """Libraries that only one part may import."""
 
 MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def name_of(path):
+    """Dotted name of a module."""
+    pieces = ["softsurv", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(pieces[:-1] if pieces[-1] == "__init__" else pieces)
+
+
+NAMES = {name_of(path) for path in MODULES}
 
 
 def part_of(name):
@@ -52,6 +82,47 @@ def imports(path):
             stem = ".".join([*base, *([node.module] if node.module else [])])
             # "from softsurv import trees" names the part in its list
             yield from ((f"{stem}.{alias.name}" if stem == "softsurv" else stem, node.lineno) for alias in node.names)
+
+
+def imported_modules(path):
+    """Modules of the package that a module imports, anywhere in it: at its top, in a function, for types alone."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in NAMES else node.module for name in names]
+        else:
+            continue
+        yield from (name for name in names if name in NAMES)
+
+
+def names_in_text(path):
+    """Modules of the package that are named by a text of their own, with the line."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in NAMES - {"softsurv"}:
+            yield node.value, node.lineno
+
+
+def uses_import_module(path):
+    """Whether a module can import by name."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    used = {getattr(node, "id", getattr(node, "attr", getattr(node, "name", None))) for node in nodes}
+    return bool(used & {"import_module", "__import__"})
+
+
+def circles(graph):
+    """Groups of modules that import one another, directly or through others."""
+    reached = {}
+    for start in graph:
+        seen, todo = set(), list(graph[start])
+        while todo:
+            here = todo.pop()
+            if here not in seen:
+                seen.add(here)
+                todo += graph.get(here, set()) - seen
+        reached[start] = seen
+    return sorted({tuple(sorted(b for b in graph if b in reached[a] and a in reached[b])) for a in graph} - {()})
 
 
 def row_of(part):
@@ -78,8 +149,45 @@ def test_imports_go_down(path):
     here = path.relative_to(ROOT).with_suffix("").parts[0]
     if here == "__init__":
         return  # the public names come from every layer, when first used
-    faults = [f"line {line}: {why} ({name})" for name, line in imports(path) if (why := complaint(here, name))]
+    allowed = {part for module, part in UPWARD if module == str(path.relative_to(ROOT))}
+    found = [(name, line) for name, line in imports(path) if part_of(name) not in allowed]
+    faults = [f"line {line}: {why} ({name})" for name, line in found if (why := complaint(here, name))]
     assert not faults, "; ".join(faults)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_import_by_name_leaves_its_part(path):
+    """A name in text hides an import from the test above. Within a part, the exact engine runs templates by name."""
+    if str(path.relative_to(ROOT)) in BY_NAME:
+        return
+    here = path.relative_to(ROOT).parts[0]
+    assert [(name, line) for name, line in names_in_text(path) if part_of(name) != here] == []
+    assert not uses_import_module(path)
+
+
+def test_no_circle_among_modules():
+    """Whatever imports whom: at the top, in a function or for types. The package itself names all and is left out."""
+    graph = {
+        name_of(path): set(imported_modules(path)) - {"softsurv"} for path in MODULES if path != ROOT / "__init__.py"
+    }
+    graph = {here: {there for there in to if (here, there) not in CIRCLES_BEING_MENDED} for here, to in graph.items()}
+    assert circles(graph) == []
+
+
+def test_a_circle_is_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [("a", "b", "c")]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_the_public_names_are_those_that_type_checkers_see():
+    """`softsurv/__init__.py` says each name twice, once for type checkers: both must mean the same module."""
+    for package in ("__init__.py", "explore/__init__.py"):
+        tree = ast.parse((ROOT / package).read_text())
+        (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+        seen = {alias.name: node.module for node in block.body for alias in node.names}
+        module = softsurv if package == "__init__.py" else softsurv.explore
+        homes = {name: home if "." in home else f"softsurv.explore.{home}" for name, home in module._HOME.items()}
+        assert seen == homes
 
 
 ENGINE = [

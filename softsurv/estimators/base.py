@@ -10,28 +10,23 @@ from __future__ import annotations
 import numbers
 from abc import abstractmethod
 from collections.abc import Callable
-from html import escape
-from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.pictures import Pictures
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring, warn_of_ignored
-from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
 from softsurv.nonparametric import StepFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-FloatArray = NDArray[np.float64]
 
 MAX_UNIQUE_TIMES = 500
 """Longest default grid: more distinct event times than this are thinned to quantiles."""
@@ -40,7 +35,7 @@ N_EXPECTATION, EXPECTATION_DECADES = 2001, 12
 """Points of Simpson's rule for a restricted mean, and how far below the horizon the first of them lies."""
 
 
-class SurvivalTreeBase(BaseEstimator):
+class SurvivalTreeBase(Pictures, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
 
     censoring_: StepFunction
@@ -54,7 +49,7 @@ class SurvivalTreeBase(BaseEstimator):
         """Features as the fitted tree takes them; ``how`` to predict, where the subclass has a choice."""
 
     @abstractmethod
-    def _leaf(self, prepared: Any) -> NDArray[np.int64]:
+    def _leaf(self, prepared: Any) -> IntArray:
         """Leaf of each row, (n,)."""
 
     @abstractmethod
@@ -85,7 +80,7 @@ class SurvivalTreeBase(BaseEstimator):
         return data
 
     # -- predictions ---------------------------------------------------------------------------------------------
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any) -> IntArray:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "censoring_")
         return self._leaf(self._prepare(X))
@@ -277,30 +272,6 @@ class SurvivalTreeBase(BaseEstimator):
         curves = self._log_hazard_of(self._prepare(fold.X))
         return harrell_c(known["time"], known["event"], curves, entry=known["entry"])
 
-    # -- looking -------------------------------------------------------------------------------------------------
-    def leaf_summary(self, data: Any = None) -> pd.DataFrame:
-        """One row for each leaf: n, events, median with its interval, restricted mean, top features.
-
-        Parameters
-        ----------
-        data : SurvivalData, optional
-            Rows to summarise; the training rows' stored numbers by default. See
-            :func:`softsurv.explore.leaf_summary`.
-        """
-        return _explore("softsurv.explore.curves").leaf_summary(self, data)
-
-    def explain(self, row: Any) -> str:
-        """The path of one row in words; see :func:`softsurv.explore.explain`."""
-        return str(_explore("softsurv.explore").explain(self, row))
-
-    def _repr_html_(self) -> str:
-        if not hasattr(self, "censoring_"):
-            return f"<pre>{escape(repr(self))}</pre>"
-        return str(_explore("softsurv.explore.html").tree_html(self))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
-
     # -- inside --------------------------------------------------------------------------------------------------
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:
         """Outcome columns of held-out rows as the measures take them."""
@@ -339,20 +310,8 @@ class SurvivalTreeBase(BaseEstimator):
         return grid
 
 
-def default_grid(time: FloatArray, event: NDArray[np.bool_]) -> FloatArray:
+def default_grid(time: FloatArray, event: BoolArray) -> FloatArray:
     """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`; events at 0 alone give the next time."""
     positive = time > 0
     events = time[event & positive]
-    return thin(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)
-
-
-def thin(values: FloatArray, limit: int) -> FloatArray:
-    """At most ``limit`` of the sorted values, evenly by rank, the ends kept."""
-    if values.size <= limit:
-        return values
-    return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]
-
-
-def _explore(name: str) -> Any:
-    """A module of the layer above, by name: an estimator shows itself without depending on the pictures."""
-    return import_module(name)
+    return thinned(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)

@@ -7,7 +7,6 @@ import numbers
 from typing import Any
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.search import MAX_DEPTH
 
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...], where: str = "") -> None:
@@ -41,28 +40,10 @@ def jobs(value: Any) -> None:
         raise InvalidParameterError(f"n_jobs must be an integer >= 1, or -1 for all cores, got {value!r}")
 
 
-def search_limits(p: Any) -> None:
-    """What every estimator on the exact engine takes: sizes, cost per leaf, time, memory and threads."""
-    whole("max_depth", p.max_depth, 0)
-    if p.max_depth > MAX_DEPTH:
-        raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {p.max_depth!r}")
-    if p.max_leaves is not None:
-        whole("max_leaves", p.max_leaves, 1)
-    whole("min_samples_leaf", p.min_samples_leaf, 1)
-    number("min_weight_fraction_leaf", p.min_weight_fraction_leaf, 0.0)
-    if p.min_weight_fraction_leaf > 0.5:
-        raise InvalidParameterError(
-            f"min_weight_fraction_leaf must be at most 0.5, half the weight, got {p.min_weight_fraction_leaf!r}"
-        )
-    if p.min_weight_fraction_leaf > 0 and p.min_samples_leaf > 1:
-        raise InvalidParameterError(
-            "min_weight_fraction_leaf and min_samples_leaf must not both limit the leaves; leave one of them out"
-        )
-    number("complexity", p.complexity, 0.0)
-    number("memory_limit", p.memory_limit, 1e6, "bytes")
-    if p.time_limit is not None:
-        number("time_limit", p.time_limit, 0.0, "seconds")
-    jobs(p.n_jobs)
+def rows_for_a_leaf(least: int, n_rows: int) -> None:
+    """``min_samples_leaf`` is no more than the rows there are."""
+    if least > n_rows:
+        raise InvalidParameterError(f"min_samples_leaf must be at most the number of rows, {n_rows}, got {least}")
 
 
 def n_threads(n_jobs: int | None) -> int:

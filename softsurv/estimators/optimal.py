@@ -16,6 +16,7 @@ from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
+from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_cv import choose_size
 from softsurv.estimators.optimal_leaves import leaf_curves
 from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
@@ -24,7 +25,6 @@ from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
-from softsurv.estimators.solvers import SizedTree
 from softsurv.exact.search import Clock
 from softsurv.results import Status
 from softsurv.trees.leaf_table import leaf_table

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
+from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -21,7 +22,6 @@ from softsurv.estimators.optimal_rows import (
     exposure,
     with_risk,
 )
-from softsurv.estimators.solvers import SizedTree
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.exact_tree import ExactTree
 from softsurv.estimators.optimal_leaves import LeafCurves
-from softsurv.estimators.searched import SearchedTree
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line
 
 
-class OptimalSurface(SearchedTree, SurvivalTreeBase):
+class OptimalSurface(ExactTree, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
     leaf_: str

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SearchBar:
     """Share of the root's splits done, with bound and incumbent."""
@@ -19,3 +22,16 @@ class SearchBar:
         """Leave the last state on the screen."""
         self._bar.refresh()
         self._bar.close()
+
+
+@contextmanager
+def search_bar(show: bool) -> Iterator[SearchBar | None]:
+    """A bar while a search runs, closed also where the search fails; None where it is not to be shown."""
+    if not show:
+        yield None
+        return
+    bar = SearchBar()
+    try:
+        yield bar
+    finally:
+        bar.close()

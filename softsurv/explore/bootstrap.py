@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray, log_hazard_of
+from softsurv.explore.curves import log_hazard_of
 from softsurv.explore.quality import require_times
 from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, ipcw_weights
@@ -34,7 +35,7 @@ class _Fold:
     """Test rows with the samples' counts."""
 
     time: FloatArray  # (N,)
-    event: NDArray[np.bool_]
+    event: BoolArray
     counts: NDArray[np.float32]  # (R, N)
     censoring: StepFunction
     grid: FloatArray  # (T,)

@@ -74,7 +74,7 @@ def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, An
         edge + side * NUDGE * span
         for node, _ in view.path(leaf)
         if node.split is not None
-        for edge in node.split.boundaries(view, encoded, name)
+        for edge in node.split.boundaries(view.columns, encoded, name)
         for side in (-1, 1)
     ]
     return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"] and np.isfinite(v)]

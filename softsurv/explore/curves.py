@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
-from softsurv.estimators.base import thin
 from softsurv.explore.style import read_data
 from softsurv.explore.view import TreeView, survival_tree, tree_view
+from softsurv.metrics.ranges import thinned
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
 from softsurv.trees.leaf_curve import survival_curve
 from softsurv.trees.leaf_table import LeafTable, leaf_table_of
-
-FloatArray = NDArray[np.float64]
 
 KINDS = {
     "survival": "predict_survival_function",
@@ -48,7 +47,7 @@ class LeafCurves:
     """
 
     leaf: int
-    rows: NDArray[np.int64]
+    rows: IntArray
     values: FloatArray
     middle: FloatArray
     lower: FloatArray
@@ -65,7 +64,7 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
     if not 0 < end < np.inf:
         raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
     if not tree_view(tree).soft:
-        inside = thin(tree.unique_times_[tree.unique_times_ <= end], MAX_STEPS // 2)
+        inside = thinned(tree.unique_times_[tree.unique_times_ <= end], MAX_STEPS // 2)
         grid = np.unique(np.concatenate([[0.0], np.nextafter(inside, 0.0), inside, [end]]))
         return grid[1:] if positive else grid
     # a hazard may be steep near time 0: quadratic spacing shows it
@@ -114,12 +113,12 @@ def log_hazard_of(tree: Any, X: pd.DataFrame) -> Callable[[FloatArray], FloatArr
     return lambda times: tree._log_cumulative_hazard(prepared, times)
 
 
-def leaf_kaplan_meier(data: SurvivalData, rows: NDArray[np.int64]) -> StepFunction:
+def leaf_kaplan_meier(data: SurvivalData, rows: IntArray) -> StepFunction:
     """Kaplan-Meier curve of some rows, with their weights and late entries; with intervals `survival_curve`'s."""
     return survival_curve(**data.take(rows).outcomes())
 
 
-def leaf_interval(data: SurvivalData, rows: NDArray[np.int64]) -> tuple[StepFunction, StepFunction] | None:
+def leaf_interval(data: SurvivalData, rows: IntArray) -> tuple[StepFunction, StepFunction] | None:
     """Pointwise 95 % interval of :func:`leaf_kaplan_meier`; None with intervals, where it has no simple variance."""
     part = data.take(rows)
     if interval_censored(part):
@@ -146,7 +145,7 @@ def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
     """Corners of a step curve from time 0 to where its data end, for drawing with steps-post; at most MAX_STEPS."""
     last = min(end, float(curve.times[-1])) if curve.times.size else end
     inside = (curve.times > 0) & (curve.times < last)
-    at = np.concatenate([[0.0], thin(curve.times[inside], MAX_STEPS), [last]])
+    at = np.concatenate([[0.0], thinned(curve.times[inside], MAX_STEPS), [last]])
     return at, curve(at)
 
 
@@ -197,7 +196,7 @@ def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_fe
     return pd.DataFrame(rows).set_index("leaf")
 
 
-def distinguishing(view: TreeView, data: SurvivalData, rows: NDArray[np.int64]) -> pd.DataFrame:
+def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.DataFrame:
     """What sets some rows apart from the others, strongest first.
 
     Returns

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import is_number, labels
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray, default_times
+from softsurv.explore.curves import default_times
 from softsurv.explore.style import (
     INK,
     MARKERS,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "++", "oo")
 NAME_LIMIT = 34
+CHARACTERS_ACROSS = 45
+"""So many characters of levels fit side by side below a picture; more are slanted."""
 BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
@@ -59,7 +63,7 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     if not view.soft:
         ax.set_xticks([-1, 0, 1])
     ax.legend(**BESIDE, title="answers from\nthe root", title_fontsize=8)
-    return ax
+    return literal_text(ax)
 
 
 def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
@@ -112,7 +116,7 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, loo
     ax.set_yticks(places, [shorten(str(name), NAME_LIMIT) for name in shown.index])
     ax.set(xlabel=label, ylim=(-0.6, len(shown) - 0.4))
     ax.legend(**BESIDE)
-    return ax
+    return literal_text(ax)
 
 
 def plot_feature_profile(
@@ -164,7 +168,9 @@ def plot_feature_profile(
     abrupt = numeric and not view.soft  # a question changes the leaf at once
     _draw_shares(ax, places, shares, view.leaves, numeric, "mid" if abrupt else None)
     if not numeric:
-        ax.set_xticks(places, [shorten(v, 18) for v in values], rotation=20 if len(values) > 4 else 0)
+        slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        crowded = sum(min(len(v), 18) for v in values) > CHARACTERS_ACROSS
+        ax.set_xticks(places, [shorten(v, 18) for v in values], **(slanted if crowded else {}))
     ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
     twin: Any = ax.twinx()
     drawn = "steps-mid" if abrupt else "default"
@@ -178,7 +184,8 @@ def plot_feature_profile(
     handles = [*ax.get_legend_handles_labels()[0], *twin.get_legend_handles_labels()[0]]
     names = [*ax.get_legend_handles_labels()[1], *twin.get_legend_handles_labels()[1]]
     twin.legend(handles, names, fontsize=8, framealpha=0.9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
-    return ax
+    literal_text(twin)
+    return literal_text(ax)
 
 
 def profile(tree: Any, X: pd.DataFrame, feature: str, values: list[Any], end: float) -> tuple[FloatArray, FloatArray]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import numpy as np
 
 from softsurv.explore.curves import steps
-from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, leaf_style
+from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, escaped, leaf_style
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import Node, TreeView, tree_view
 from softsurv.trees.soft_text import leaf_line
@@ -37,9 +36,9 @@ def tree_html(tree: Any, max_terms: int = 3) -> str:
         HTML without scripts or outside references, for ``_repr_html_``.
     """
     view = tree_view(tree)
-    name = html.escape(type(tree).__name__)
+    name = escaped(type(tree).__name__)
     about = f"{view.n_leaves} {'leaf' if view.n_leaves == 1 else 'leaves'}"
-    score = html.escape(_outcome(tree))
+    score = escaped(_outcome(tree))
     words = f'<div style="font:13px sans-serif;color:{INK};padding:6px 10px 0"><b>{name}</b>, {about}{score}</div>'
     box = f"background:{PAPER};border:1px solid #d5d9de;border-radius:6px;overflow-x:auto;max-width:100%"
     return f'<div style="{box}">{words}{tree_svg(tree, view, max_terms)}</div>'
@@ -111,7 +110,7 @@ def _rule_box(node: Node, x: float, max_terms: int) -> str:
 def _lines(lines: list[str], x: float, y: float, size: int = 11) -> str:
     return "".join(
         f'<text x="{x:.1f}" y="{y + k * LINE_HEIGHT:.1f}" text-anchor="middle" font-size="{size}">'
-        f"{html.escape(line)}</text>"
+        f"{escaped(line)}</text>"
         for k, line in enumerate(lines)
     )
 

@@ -97,8 +97,8 @@ def asset(name: str) -> str:
 
 def explorer_page(payload: dict[str, Any]) -> str:
     """The page for a payload."""
-    # "</" would end the script element from within a string
-    model = json.dumps(payload, allow_nan=False).replace("</", "<\\/")
+    # "</script" or "<!--<script" within a string would end the script element, or keep it from ending
+    model = json.dumps(payload, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-import html
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+from softsurv.explore.style import escaped, literal_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,17 +56,17 @@ h2,h3{break-after:avoid}figure,tr,.note{break-inside:avoid}.leaf{break-before:pa
 
 def page(title: str, intro: str, sections: Sequence[tuple[str, str, str]]) -> str:
     """A whole page of sections (anchor, heading, body), with links to them; no scripts, nothing from outside."""
-    links = "".join(f'<li><a href="#{key}">{html.escape(name)}</a></li>' for key, name, _ in sections)
+    links = "".join(f'<li><a href="#{key}">{escaped(name)}</a></li>' for key, name, _ in sections)
     body = "".join(
-        f'<section aria-labelledby="{key}"><h2 id="{key}">{html.escape(name)}</h2>{text}</section>'
+        f'<section aria-labelledby="{key}"><h2 id="{key}">{escaped(name)}</h2>{text}</section>'
         for key, name, text in sections
     )
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>"
-        f'<a class="skip" href="#main">Skip to the report</a><header><h1>{html.escape(title)}</h1>{intro}</header>'
+        f"<title>{escaped(title)}</title><style>{STYLE}</style></head><body>"
+        f'<a class="skip" href="#main">Skip to the report</a><header><h1>{escaped(title)}</h1>{intro}</header>'
         f'<nav aria-label="Sections"><ol>{links}</ol></nav><main id="main">{body}</main></body></html>'
     )
 
@@ -73,21 +74,21 @@ def page(title: str, intro: str, sections: Sequence[tuple[str, str, str]]) -> st
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph of plain text."""
     mark = f' class="{kind}"' if kind else ""
-    return f"<p{mark}>{html.escape(text)}</p>"
+    return f"<p{mark}>{escaped(text)}</p>"
 
 
 def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     """A table with a header row and the index as its first column; text columns are left-aligned."""
     kinds = {str(c): _kind(frame[c]) for c in frame.columns}
-    head = "".join(f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in kinds.items())
+    head = "".join(f'<th scope="col"{kind}>{escaped(name)}</th>' for name, kind in kinds.items())
     rows = []
     for label, row in zip(frame.index, frame.itertuples(index=False), strict=True):
-        cells = "".join(f"<td{kind}>{html.escape(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
-        rows.append(f'<tr><th scope="row">{html.escape(cell(label))}</th>{cells}</tr>')
-    name = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+        cells = "".join(f"<td{kind}>{escaped(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
+        rows.append(f'<tr><th scope="row">{escaped(cell(label))}</th>{cells}</tr>')
+    name = f"<caption>{escaped(caption)}</caption>" if caption else ""
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{html.escape(caption or "table")}"><table>{name}'
-        f'<thead><tr><th scope="col">{html.escape(index_name)}</th>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption or "table")}"><table>{name}'
+        f'<thead><tr><th scope="col">{escaped(index_name)}</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
@@ -129,15 +130,15 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
     from matplotlib import rc_context
 
     file = io.BytesIO()
-    drawn: Figure = ax.figure  # type: ignore[assignment]
+    drawn: Figure = literal_text(ax.figure)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "softsurv"}):
         drawn.savefig(file, format="svg", dpi=110, metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode()
     width, height = (round(96 * v) for v in drawn.get_size_inches())
     least = f' style="max-width:max(100%,{0.75 * width:.0f}px)"' if wide else ""
     size = f'width="{width}" height="{height}"{least}'
-    image = f'<img src="data:image/svg+xml;base64,{data}" {size} alt="{html.escape(alt)}">'
-    words = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    image = f'<img src="data:image/svg+xml;base64,{data}" {size} alt="{escaped(alt)}">'
+    words = f"<figcaption>{escaped(caption)}</figcaption>" if caption else ""
     if wide:
-        image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{html.escape(alt)}">{image}</div>'
+        image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{escaped(alt)}">{image}</div>'
     return f"<figure>{image}{words}</figure>"

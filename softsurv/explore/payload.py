@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import torch
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.curves import FloatArray, default_times, leaf_kaplan_meier, steps
+from softsurv.explore.curves import default_times, leaf_kaplan_meier, steps
 from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import leaf_style, unit_of, with_unit
 from softsurv.explore.tree_layout import wrapped

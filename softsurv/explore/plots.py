@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softsurv.explore.curves import (
-    FloatArray,
-    LeafCurves,
-    curve_name,
-    curves_by_leaf,
-    default_times,
-    leaf_kaplan_meier,
-    steps,
-)
+from softsurv.arrays import FloatArray
+from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
 from softsurv.explore.style import (
     INK,
     key_beside,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -103,7 +97,7 @@ def plot_leaf_curves(
         ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label=f"steps: {curve_name(read)}\nof the leaf")
     ax.set_xlim(0, times[-1])
     key_beside(ax, FEW_LEAVES)
-    return ax
+    return literal_text(ax)
 
 
 def plot_hazard(
@@ -168,7 +162,7 @@ def _plot_kind(
     ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
     ax.set_ylim(0, _robust_top(leaves))
     key_beside(ax, FEW_LEAVES)
-    return ax
+    return literal_text(ax)
 
 
 def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.explore.curves import FloatArray, interval_censored
+from softsurv.explore.curves import interval_censored
 from softsurv.explore.style import read_data
 from softsurv.explore.view import survival_tree
 from softsurv.metrics.brier import brier_score

@@ -16,6 +16,7 @@ from softsurv.explore.style import (
     MARKERS,
     MUTED,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -96,7 +97,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
     )
     ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {n}", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False, loc="upper left")
-    return ax
+    return literal_text(ax)
 
 
 def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
@@ -122,7 +123,7 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
     ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}", fontsize=9, color=INK)
     ax.set_ylim(top=1.25 * max(test.shares.max(), 1 / n_bins))
     ax.legend(fontsize=8, frameon=False, ncols=2, loc="upper center")
-    return ax
+    return literal_text(ax)
 
 
 def plot_brier(
@@ -160,7 +161,7 @@ def plot_brier(
     ax.set(xlabel=time_label(read, time_unit), ylabel="Brier score", xlim=(0, frame.index[-1]))
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=8, frameon=False)
-    return ax
+    return literal_text(ax)
 
 
 def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
@@ -213,7 +214,7 @@ def plot_fairness_trend(
     ax.set_ylim(0, 1.1 * max(float(frame["mean_gap"].max()), 1e-3))
     right.set(ylabel="Gini and concordance", ylim=(0, 1.02))
     right.legend(handles=handles, fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0))
-    return ax
+    return literal_text(ax)
 
 
 def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
@@ -241,7 +242,7 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(f"{report.status.replace('_', ' ')}, {report.seconds:.1f} s", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False)
-    return ax
+    return literal_text(ax)
 
 
 def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Training objective") -> Axes:
@@ -283,4 +284,4 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Train
     ax.set(xlabel="Number of leaves", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize=8, frameon=False)
-    return ax
+    return literal_text(ax)

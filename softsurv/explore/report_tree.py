@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import html
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
-    FloatArray,
     LeafCurves,
     curve_name,
     curves_by_leaf,
     default_times,
+    interval_censored,
     leaf_interval,
     leaf_kaplan_meier,
     leaf_summary,
@@ -23,11 +23,15 @@ from softsurv.explore.curves import (
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
-from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of, with_unit
+from softsurv.explore.style import INK, MUTED, escaped, leaf_style, survival_axes, time_label, unit_of, with_unit
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
+from softsurv.metrics.logrank import logrank_test, numbers_at_risk
 from softsurv.nonparametric import StepFunction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FEW_EVENTS = 10
 """A leaf with fewer events than this is called uncertain."""
@@ -42,7 +46,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
         paragraph("A row goes left where the rule is true. Every leaf has its own section below."),
         figure(picture, "The tree with survival curves in its leaves", wide=True),
         "<details><summary>The tree as text</summary>"
-        f'<pre class="scroll" tabindex="0">{html.escape(tree.export_text())}</pre></details>',
+        f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]
     words = "Thin: single rows. Thick: median of a leaf."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
@@ -52,7 +56,27 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     if view.leaf_weights is not None and view.names:
         ax = plot_leaf_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))
+    words = logrank_words(tree, data)
+    parts.append(paragraph(words) if words else "")
     return "".join(parts) + f'<div class="row">{"".join(effects)}</div>'
+
+
+def logrank_words(tree: Any, data: SurvivalData) -> str:
+    """The log-rank test that all leaves share one survival curve, in a sentence; nothing where it cannot be made."""
+    leaf = tree.apply(data.X)
+    if interval_censored(data) or np.unique(leaf).size < 2:
+        return ""
+    known = data.outcomes()
+    known.pop("upper")
+    test = logrank_test(group=leaf, **known)
+    if test.degrees_of_freedom == 0:
+        return ""
+    chance = f"p = {test.p_value:.3g}" if test.p_value >= 0.001 else "p < 0.001"
+    return (
+        f"Log-rank test that these rows have one survival curve in all leaves: statistic {test.statistic:.4g} on "
+        f"{test.degrees_of_freedom} degrees of freedom, {chance}. On rows that the tree was trained on this test "
+        "promises too much, as the tree chose its leaves to differ."
+    )
 
 
 def leaf_sections(tree: Any, data: SurvivalData, time_unit: str | None) -> list[tuple[str, str, str]]:
@@ -95,7 +119,7 @@ def _leaf_section(
         _leaf_picture(data, one, band, times, time_unit),
         f"Survival in leaf {one.leaf}",
         f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}"
-        f"{'' if band is None else ' with its 95 % interval'}.",
+        f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
     note = paragraph(few, "note") if few else ""
@@ -128,4 +152,25 @@ def _leaf_picture(
     ax.step(at, values, where="post", color=INK, linewidth=1.1)
     ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.2)
     ax.set_xlim(0, times[-1])
+    write_at_risk(ax, data.take(one.rows))
     return ax
+
+
+def write_at_risk(ax: Axes, data: SurvivalData) -> None:
+    """The numbers at risk, below the ticks of the time axis and above its label."""
+    known = data.outcomes()
+    ticks = [float(t) for t in ax.get_xticks() if 0 <= t <= ax.get_xlim()[1]]
+    counts = numbers_at_risk(np.maximum(ticks, np.nextafter(0.0, 1.0)), known["time"], known["weight"], known["entry"])
+    for tick, count in zip(ticks, counts, strict=True):
+        ax.annotate(
+            f"{count:.4g}",
+            (tick, 0),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(0, -19),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=8,
+            color=MUTED,
+        )
+    ax.xaxis.labelpad = 14

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softsurv.data.encoding import Source
+from softsurv.arrays import FloatArray
+from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import Rule, rule_text
 from softsurv.explore.style import shorten
 from softsurv.trees.soft_text import rule
-
-if TYPE_CHECKING:
-    from softsurv.explore.view import TreeView
-
-FloatArray = NDArray[np.float64]
 
 
 class Split(Protocol):
@@ -42,8 +37,8 @@ class Split(Protocol):
         """The split as JSON values."""
         ...
 
-    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
-        """Values of a numeric raw feature at which the decision on an encoded row (P,) flips."""
+    def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
+        """Values of a numeric raw feature at which the decision on an encoded row (P,) of these columns flips."""
         ...
 
 
@@ -80,11 +75,11 @@ class LinearSplit:
     def plain(self) -> dict[str, Any]:
         return {"weights": self.weights.tolist()}
 
-    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+    def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
         margin = self.weights[0] + self.weights[1:] @ row
         return [
             column.to_units(row[k] - margin / self.weights[k + 1])
-            for k, column in enumerate(view.columns)
+            for k, column in enumerate(columns)
             if column.source == source and column.kind == "number" and self.weights[k + 1] != 0
         ]
 
@@ -120,7 +115,7 @@ class QuestionSplit:
         known = {"source": self.source.name}
         return known | ({"levels": list(self.rule.levels)} if self.rule.levels else {"threshold": self.rule.threshold})
 
-    def boundaries(self, view: TreeView, row: FloatArray, source: str) -> list[float]:
+    def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
         return [self.rule.threshold] if source == self.source.name and not self.rule.levels else []
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -13,7 +14,6 @@ from softsurv.data.survival_data import SurvivalData
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3B0F70", "#8A6D00")
 """Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,
@@ -104,8 +104,33 @@ def key_beside(ax: Axes, most_inside: int) -> None:
     ax.legend(**look)
 
 
+UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
+"""Characters that XML does not allow or that have no shape; a name that comes from data may hold them."""
+
+
+def printable(text: str) -> str:
+    """Text that any page, picture or file can hold."""
+    return UNPRINTABLE.sub("\ufffd", text)
+
+
+def escaped(text: str) -> str:
+    """Text as HTML shows it letter by letter."""
+    return html.escape(printable(text))
+
+
+def literal_text(drawn: Any) -> Any:
+    """The same axes or figure, whose texts mean what they say: a name with two dollar signs is no formula."""
+    from matplotlib.text import Text
+
+    for text in drawn.findobj(Text):
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()).replace("\t", " "))
+    return drawn
+
+
 def shorten(name: str, limit: int) -> str:
     """A long name with its middle left out: both ends of ``product_travel=Yes`` say something."""
+    name = printable(name)
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2

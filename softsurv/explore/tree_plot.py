@@ -5,20 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from softsurv.explore.curves import (
-    FloatArray,
-    LeafCurves,
-    curve_name,
-    curves_by_leaf,
-    default_times,
-    leaf_kaplan_meier,
-    steps,
-)
+from softsurv.arrays import FloatArray
+from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
 from softsurv.explore.style import (
     INK,
     MUTED,
     RULE_FILL,
     leaf_style,
+    literal_text,
     read_data,
     time_label,
     unit_of,
@@ -111,7 +105,7 @@ def plot_tree(
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit)
     _draw_key(ax, place, curve_name(read))
-    return ax
+    return literal_text(ax)
 
 
 def tree_figure(view: TreeView) -> Axes:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
 from softsurv.data.rules import fill
@@ -20,8 +20,6 @@ from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.soft_text import parting_node
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import number_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import FloatArray, distinguishing
+from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.explore.view import Node, TreeView, tree_view
@@ -127,7 +127,7 @@ def value_words(column: OutputColumn, encoded: float) -> str:
     return f"{column.source} = {column.to_units(encoded):.4g}"
 
 
-def apart_words(view: TreeView, data: SurvivalData, rows: NDArray[np.int64], count: int = 6) -> pd.DataFrame:
+def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int = 6) -> pd.DataFrame:
     """What sets some rows apart, as text: means of numbers, percentages of levels, differences in deviations."""
     found = distinguishing(view, data, rows).head(count)
     numbers = {column.name for column in view.columns if column.kind == "number"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_unknown_censoring
-from softsurv.nonparametric import FloatArray, StepFunction, checked_columns, ipcw_weights, kaplan_meier
+from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights, kaplan_meier
 
 
 def cumulative_dynamic_auc(

@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.metrics.ranges import checked_probabilities, checked_times, refuse_unknown_censoring
-from softsurv.nonparametric import FloatArray, StepFunction, checked_columns, ipcw_weights
+from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights
 
 Scale = Literal["time", "log"]
 

@@ -9,16 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import chdtrc
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.metrics.ranges import checked_probabilities
-from softsurv.nonparametric import (
-    BoolArray,
-    FloatArray,
-    StepFunction,
-    checked_columns,
-    kaplan_meier,
-    survival_interval,
-)
+from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier, survival_interval
 
 SMALLEST_PROBABILITY = 1e-7
 """log(-log S) is infinite at S = 0 and 1; predictions nearer than this enter the smoother as this near."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.pair_kernels import compare_block, scan_backwards
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
-from softsurv.nonparametric import FloatArray, StepFunction, checked_columns
+from softsurv.nonparametric import StepFunction, checked_columns
 
-IntArray = NDArray[np.int64]
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
 TiedTimes = Literal["ignore", "count"]
 

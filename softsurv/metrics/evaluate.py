@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import EvaluationWarning
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
-from softsurv.nonparametric import (
-    BoolArray,
-    FloatArray,
-    StepFunction,
-    as_exact,
-    censoring_survival,
-    checked_columns,
-    in_interval,
-)
+from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, checked_columns, in_interval
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData

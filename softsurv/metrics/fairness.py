@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.metrics.ranges import checked_probabilities, checked_times
-from softsurv.nonparametric import BoolArray, FloatArray
 
 
 class CurveGap(NamedTuple):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError
-from softsurv.nonparametric import FloatArray, StepFunction, checked_columns
+from softsurv.nonparametric import StepFunction, checked_columns
 
 LARGEST_EXPONENT = 700.0
 """exp of more overflows float64; S = exp(-exp(700)) is 0 long before."""
@@ -183,3 +184,10 @@ def survival_from_log_cumulative_hazard(log_cumulative_hazard: ArrayLike) -> Flo
     """S = exp(-H) from log H of any size without overflow, same shape."""
     log_hazard = np.minimum(np.asarray(log_cumulative_hazard, dtype=float), LARGEST_EXPONENT)
     return np.asarray(np.exp(-np.exp(log_hazard)))
+
+
+def thinned(values: FloatArray, limit: int) -> FloatArray:
+    """At most ``limit`` of the sorted values, evenly by rank, the ends kept."""
+    if values.size <= limit:
+        return values
+    return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.encoding import Source
 from softsurv.errors import InvalidParameterError
 
-if TYPE_CHECKING:
-    from softsurv.trees.hard_tree import HardTree
+
+class Questions(Protocol):
+    """What the exports read of a `HardTree`; its attributes are explained there."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]: ...
+    @property
+    def feature(self) -> IntArray: ...
+    @property
+    def threshold(self) -> FloatArray: ...
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]: ...
+    @property
+    def left(self) -> IntArray: ...
+    @property
+    def right(self) -> IntArray: ...
+    @property
+    def leaf(self) -> IntArray: ...
+    @property
+    def n_nodes(self) -> int: ...
+    def text(self, node: int) -> str: ...
+    def leaf_lines(self) -> list[str]: ...
 
 
-def hard_tree_text(tree: HardTree, lines: Sequence[str]) -> str:
+def hard_tree_text(tree: Questions, lines: Sequence[str]) -> str:
     """The tree as indented text; ``lines`` say what each of the L leaves holds."""
     text: list[str] = []
 
@@ -31,7 +53,7 @@ def hard_tree_text(tree: HardTree, lines: Sequence[str]) -> str:
     return "\n".join(text)
 
 
-def hard_tree_dot(tree: HardTree, lines: Sequence[str]) -> str:
+def hard_tree_dot(tree: Questions, lines: Sequence[str]) -> str:
     """The tree in Graphviz's language; ``lines`` as in :func:`hard_tree_text`."""
     text = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
     for node in range(tree.n_nodes):
@@ -52,7 +74,7 @@ LABEL = """    def label(value):
 """In the source: how `softsurv.data.encoding` reads a level, so that 1, 1.0 and "1" are one."""
 
 
-def hard_tree_python(tree: HardTree, name: str) -> str:
+def hard_tree_python(tree: Questions, name: str) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
     Missing values (absent, None or nan) are filled as in training.

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame
 from softsurv.data.rules import Rule, fill, rule_text
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, ModelFileError
+from softsurv.trees.hard_text import hard_tree_dot, hard_tree_python, hard_tree_text
 
 FORMAT = 1  # version of the state that to_dict writes
 
@@ -65,14 +67,14 @@ class HardTree:
     """
 
     sources: tuple[Source, ...]
-    feature: NDArray[np.int64]
-    threshold: NDArray[np.float64]
+    feature: IntArray
+    threshold: FloatArray
     levels: tuple[tuple[str, ...], ...]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float64]
+    left: IntArray
+    right: IntArray
+    value: FloatArray
     value_names: tuple[str, ...] = ()
-    leaf: NDArray[np.int64] = field(init=False)
+    leaf: IntArray = field(init=False)
     """Number of each leaf, -1 at a branch node, (V,)."""
 
     def __post_init__(self) -> None:
@@ -139,7 +141,7 @@ class HardTree:
         return int((self.feature < 0).sum())
 
     @property
-    def level(self) -> NDArray[np.int64]:
+    def level(self) -> IntArray:
         """Distance of each node from the root, (V,)."""
         level = np.zeros(self.n_nodes, dtype=np.int64)
         for node in np.flatnonzero(self.feature >= 0):
@@ -152,7 +154,7 @@ class HardTree:
         return int(self.level.max())
 
     # -- routing -------------------------------------------------------------------------------------------------
-    def apply(self, X: Any) -> NDArray[np.int64]:
+    def apply(self, X: Any) -> IntArray:
         """Leaf of each row of a raw table, (n,); columns are found by name, missing values filled as in training.
 
         Raises
@@ -169,11 +171,11 @@ class HardTree:
             )
         return self.leaf_of({source.name: fill(frame[source.name], source) for source in asked}, len(frame))
 
-    def leaf_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int64]:
+    def leaf_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
         """Leaf of each of n rows, (n,), of complete columns by name, such as those of ``Binarizer.filled``."""
         return self.leaf[self.node_of(table, n)]
 
-    def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int64]:
+    def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
         """Node at which each of n rows ends, (n,); see :meth:`leaf_of`."""
         at = np.zeros(n, dtype=np.int64)
         for node in np.flatnonzero(self.feature >= 0):  # preorder: parents first
@@ -212,20 +214,14 @@ class HardTree:
 
     def export_text(self, lines: Sequence[str] | None = None) -> str:
         """The tree as indented text, with ``lines`` in the place of the leaves' numbers where given."""
-        from softsurv.trees.hard_text import hard_tree_text
-
         return hard_tree_text(self, self.leaf_lines() if lines is None else lines)
 
     def export_dot(self, lines: Sequence[str] | None = None) -> str:
         """The tree in Graphviz's language; ``lines`` as in :meth:`export_text`."""
-        from softsurv.trees.hard_text import hard_tree_dot
-
         return hard_tree_dot(self, self.leaf_lines() if lines is None else lines)
 
     def to_python(self, name: str = "leaf_of") -> str:
         """Source of a plain function that takes one row as a mapping and returns its leaf; it needs no import."""
-        from softsurv.trees.hard_text import hard_tree_python
-
         return hard_tree_python(self, name)
 
     # -- saving --------------------------------------------------------------------------------------------------

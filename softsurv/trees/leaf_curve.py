@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.nonparametric import (
     QUANTILE_TOLERANCE,
-    FloatArray,
     StepFunction,
     as_exact,
     checked_columns,
@@ -95,7 +95,7 @@ def _innermost(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def _self_consistent(
-    span: NDArray[np.int64],  # (N, 2) innermost intervals of each kind of row
+    span: IntArray,  # (N, 2) innermost intervals of each kind of row
     weight: FloatArray,  # (N,)
     n: int,
 ) -> FloatArray:  # (n,)

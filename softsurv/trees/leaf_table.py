@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.nonparametric import StepFunction, in_interval, median, survival_interval
 from softsurv.trees.leaf_curve import survival_curve
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,8 @@ class LeafTable:
         Survival curve of each leaf with weights and late entries: Kaplan-Meier, or Turnbull's with intervals.
     """
 
-    n: NDArray[np.int64]
-    events: NDArray[np.int64]
+    n: IntArray
+    events: IntArray
     median: FloatArray
     median_lower: FloatArray
     median_upper: FloatArray
@@ -57,9 +55,9 @@ class LeafTable:
 
 
 def leaf_table(
-    leaf: NDArray[np.int64],  # (N,)
+    leaf: IntArray,  # (N,)
     time: FloatArray,
-    event: NDArray[np.bool_],
+    event: BoolArray,
     n_leaves: int,
     weight: FloatArray | None = None,
     entry: FloatArray | None = None,
@@ -85,7 +83,7 @@ def leaf_table(
     return LeafTable(counts, events, medians[0], medians[1], medians[2], tuple(curves))
 
 
-def leaf_table_of(data: SurvivalData, leaf: NDArray[np.int64], n_leaves: int) -> LeafTable:
+def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTable:
     """Summarise the rows (N,) of some data by their leaves (N,)."""
     return leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
 

@@ -7,8 +7,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.trees.leaf_table import LeafTable
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def rule(
-    weights: NDArray[np.float64],  # (P + 1,) intercept first
+    weights: FloatArray,  # (P + 1,) intercept first
     names: list[str],
     preprocessor: Preprocessor | None,
     max_terms: int = 3,
@@ -55,7 +55,7 @@ def _term(value: float, name: str, first: bool) -> str:
     return f"{sign}{name}" if math.isclose(size, 1.0) else f"{sign}{size:.3g} {name}"
 
 
-def parting_node(routing: NDArray[np.float64], node: int) -> int:
+def parting_node(routing: FloatArray, node: int) -> int:
     """The branch node at or below ``node`` (heap order) that parts rows, or the leaf where it ends: a branch node
     without weights sends all rows one way, and need not be read."""
     while node < len(routing) and not routing[node, 1:].any():

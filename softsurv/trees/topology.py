@@ -46,11 +46,3 @@ def paths(depth: int) -> np.ndarray:  # (L, B)
             node = 2 * node + 1 + right
     table.setflags(write=False)
     return table
-
-
-def leaf_range(node: int, depth: int) -> range:
-    """Leaves below a branch node."""
-    level = (node + 1).bit_length() - 1
-    width = 2 ** (depth - level)
-    first = (node - level_slice(level).start) * width
-    return range(first, first + width)

@@ -12,8 +12,9 @@ from sksurv.functions import StepFunction as SksurvStepFunction
 from sksurv.metrics import concordance_index_censored
 
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-from softsurv.estimators.base import SurvivalTreeBase, thin
+from softsurv.estimators.base import SurvivalTreeBase
 from softsurv.metrics import evaluate
+from softsurv.metrics.ranges import thinned
 
 
 class WeibullStub(SurvivalTreeBase):
@@ -135,10 +136,10 @@ def test_the_default_grid_is_the_distinct_event_times():
 
 def test_a_long_grid_is_thinned_evenly_with_its_ends():
     values = np.arange(5000.0)
-    thinned = thin(values, 500)
-    assert (thinned.size, thinned[0], thinned[-1]) == (500, 0.0, 4999.0)
-    assert set(np.diff(thinned)) <= {10.0, 11.0}
-    assert thin(values[:7], 500).tolist() == values[:7].tolist()
+    kept = thinned(values, 500)
+    assert (kept.size, kept[0], kept[-1]) == (500, 0.0, 4999.0)
+    assert set(np.diff(kept)) <= {10.0, 11.0}
+    assert thinned(values[:7], 500).tolist() == values[:7].tolist()
 
 
 def test_scores_are_those_of_the_metrics(stub):

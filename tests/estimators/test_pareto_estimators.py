@@ -7,8 +7,8 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from softsurv import OptimalClassificationTree
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.fair import OptimalFairClassificationTree
-from softsurv.estimators.front import misclassification_front
+from softsurv.estimators.separable.fair import OptimalFairClassificationTree
+from softsurv.estimators.separable.front import misclassification_front
 from softsurv.exact.pareto.fairness import KINDS, difference
 from softsurv.results import Status
 

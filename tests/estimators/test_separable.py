@@ -20,7 +20,7 @@ from softsurv import (
     load_model,
 )
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.solvers import CLASSIFIERS, register
+from softsurv.estimators.separable.class_objectives import CLASSIFIERS, register
 
 
 def rows(n=120, seed=0):

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
-from softsurv.estimators.survival_policy import OptimalSurvivalPolicyTree
-from softsurv.estimators.survival_policy_scores import (
+from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
+from softsurv.estimators.survival.policy import OptimalSurvivalPolicyTree
+from softsurv.estimators.survival.policy_scores import (
     Curves,
     remaining_means,
     restricted_mean_scores,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv import OptimalClassificationTree
-from softsurv.estimators.policy import OptimalPolicyTree
+from softsurv.estimators.separable.policy import OptimalPolicyTree
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import fuzz_pareto

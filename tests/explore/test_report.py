@@ -4,13 +4,17 @@ import re
 import struct
 from html.parser import HTMLParser
 
+import lifelines.statistics
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from softsurv.cli import main
 from softsurv.explore import report_html
 from softsurv.explore.page import cell, counted
 from softsurv.explore.report_card import limits_of
 from softsurv.explore.report_quality import looks_like_training
+from softsurv.explore.report_tree import logrank_words, write_at_risk
 from softsurv.explore.view import tree_view
 
 
@@ -164,3 +168,20 @@ def test_cells_read_well(value, text):
 @pytest.mark.parametrize(("count", "text"), [(0, "0 rows"), (1, "1 row"), (12345, "12,345 rows")])
 def test_counts_read_well(count, text):
     assert counted(count, "row") == text
+
+
+def test_the_leaves_are_compared_by_the_log_rank_test(gbsg2, stump, page):
+    leaf, y = gbsg2.tree.apply(gbsg2.test.X), gbsg2.test
+    statistic = lifelines.statistics.multivariate_logrank_test(y.time.numpy(), leaf, y.event.numpy()).test_statistic
+    assert f"statistic {statistic:.4g} on {np.unique(leaf).size - 1} degrees of freedom" in page
+    assert logrank_words(stump.tree, stump.data) == ""  # a single leaf has nothing to differ from
+
+
+def test_numbers_at_risk_stand_under_the_ticks(gbsg2):
+    ax = Figure().subplots()
+    ax.set_xlim(0, 2000)
+    write_at_risk(ax, gbsg2.test)
+    time = gbsg2.test.time.numpy()
+    assert [text.get_text() for text in ax.texts] == [
+        f"{(time >= max(tick, 1e-9)).sum():.4g}" for tick in ax.get_xticks() if tick <= 2000
+    ]

@@ -58,7 +58,7 @@ def test_boundaries_are_where_the_margin_is_zero(mixed):
     view = tree_view(mixed.tree)
     row = mixed.data.X.iloc[[4]]
     for node in view.branches:
-        (edge,) = node.split.boundaries(view, view.encode(row)[0], "age")
+        (edge,) = node.split.boundaries(view.columns, view.encode(row)[0], "age")
         moved = view.encode(row.assign(age=edge))[0]
         assert node.split.weights[0] + node.split.weights[1:] @ moved == pytest.approx(0, abs=1e-9)
 

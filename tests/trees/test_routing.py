@@ -16,7 +16,7 @@ from softsurv.trees.routing import (
     routing_slopes,
     subtree_costs,
 )
-from softsurv.trees.topology import leaf_range, level_slice, n_branches, n_leaves, paths
+from softsurv.trees.topology import level_slice, n_branches, n_leaves, paths
 
 DEPTHS = range(5)
 depths = pytest.mark.parametrize("depth", DEPTHS)
@@ -97,7 +97,7 @@ def test_subtree_costs_are_expectations_below_each_node(depth):
     probability = product_over_paths(go_left, depth)
     for level in range(depth):
         for position, node in enumerate(range(level_slice(level).start, level_slice(level).stop)):
-            below = list(leaf_range(node, depth))
+            below = np.flatnonzero(paths(depth)[:, node]).tolist()
             reach = probability[:, below].sum(1)
             expected = (probability[:, below] * cost[:, below]).sum(1) / reach
             torch.testing.assert_close(costs[level][:, position], expected, rtol=1e-8, atol=1e-8)

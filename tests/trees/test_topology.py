@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softsurv.errors import InvalidParameterError
-from softsurv.trees.topology import MAX_DEPTH, check_depth, leaf_range, level_slice, n_branches, n_leaves, paths
+from softsurv.trees.topology import MAX_DEPTH, check_depth, level_slice, n_branches, n_leaves, paths
 
 DEPTHS = range(6)
 
@@ -31,12 +31,6 @@ def test_paths_are_those_from_the_root(depth):
             expected[leaf, node] = 1 if left else -1
     np.testing.assert_array_equal(paths(depth), expected)
     assert (n_leaves(depth), n_branches(depth)) == expected.shape
-
-
-@pytest.mark.parametrize("depth", DEPTHS)
-def test_leaf_range_is_the_leaves_on_whose_path_the_node_lies(depth):
-    for node in range(n_branches(depth)):
-        assert list(leaf_range(node, depth)) == np.flatnonzero(paths(depth)[:, node]).tolist()
 
 
 def test_levels_partition_the_branch_nodes():

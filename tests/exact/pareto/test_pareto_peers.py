@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from softsurv import OptimalClassificationTree
-from softsurv.estimators.fair import OptimalFairClassificationTree
+from softsurv.estimators.separable.fair import OptimalFairClassificationTree
 from softsurv.exact.pareto.fairness import KINDS, difference
 
 pystreed = pytest.importorskip("pystreed")

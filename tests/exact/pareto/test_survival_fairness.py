@@ -102,7 +102,7 @@ def test_an_integral_of_differences_does_not_add_over_leaves():
 @pytest.mark.parametrize("options", [{}, {"max_leaves": 3}, {"complexity": 4.0}, {"min_samples_leaf": 60}])
 def test_estimator_keeps_its_promise(options):
     from softsurv import OptimalSurvivalTree, load_dataset
-    from softsurv.estimators.fair_survival import OptimalFairSurvivalTree, group_difference
+    from softsurv.estimators.survival.fair import OptimalFairSurvivalTree, group_difference
 
     data = load_dataset("gbsg2")
     old = (data.X["age"] >= 55).to_numpy()
@@ -120,7 +120,7 @@ def test_estimator_keeps_its_promise(options):
 
 def test_front_of_the_estimator_is_nondominated_and_ends_at_the_free_tree():
     from softsurv import OptimalSurvivalTree, load_dataset
-    from softsurv.estimators.fair_survival import survival_fairness_front
+    from softsurv.estimators.survival.fair import survival_fairness_front
 
     data = load_dataset("gbsg2")
     old = (data.X["age"] >= 55).to_numpy()
@@ -137,7 +137,7 @@ def test_front_of_the_estimator_is_nondominated_and_ends_at_the_free_tree():
 
 def test_wrong_arguments_are_met_by_a_remedy():
     from softsurv.errors import InvalidParameterError, InvalidTimesError
-    from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
+    from softsurv.estimators.survival.fair import OptimalFairSurvivalTree
 
     X, y = np.arange(8.0)[:, None], (np.ones(8, bool), np.arange(1.0, 9.0))
     with pytest.raises(InvalidParameterError, match="group must say"):

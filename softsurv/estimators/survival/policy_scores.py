@@ -26,10 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.nonparametric import StepFunction, censoring_survival
-
-FloatArray = NDArray[np.float64]
 
 LEAST_CENSORING_SURVIVAL = 0.05
 """Below this share still followed, single rows get weights above 20."""
@@ -63,7 +62,7 @@ def remaining_means(curves: Curves, horizon: float, at: FloatArray) -> FloatArra
 
 
 def weighted_outcome(
-    time: FloatArray, event: NDArray[np.bool_], horizon: float, censoring: StepFunction, curves: Curves | None
+    time: FloatArray, event: BoolArray, horizon: float, censoring: StepFunction, curves: Curves | None
 ) -> FloatArray:
     """psi of rows (N,) under the treatment that they were given; without ``curves`` the censoring-weighted outcome."""
     end = np.minimum(time, horizon)
@@ -90,7 +89,7 @@ def weighted_outcome(
 def restricted_mean_scores(
     method: str,
     time: FloatArray,
-    event: NDArray[np.bool_],
+    event: BoolArray,
     treatment: NDArray[np.integer],
     horizon: float,
     propensity: FloatArray | None,
@@ -151,5 +150,5 @@ def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> 
             f"only {left:.1%} of the rows of treatment {treatment} are followed to the horizon {horizon:g}, so single "
             "rows get large weights; choose an earlier one",
             DataWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -12,18 +12,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.survival_policy_scores import Curves
+from softsurv.estimators.survival.policy_scores import Curves
 
-FloatArray = NDArray[np.float64]
 Codes = NDArray[np.integer]
 
 RIDGE = 0.1
 """Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
 
 
-def folds_of(treatment: Codes, event: NDArray[np.bool_], n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
+def folds_of(treatment: Codes, event: BoolArray, n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
     """Training and held-out rows of every fold, with equal shares of each treatment and of events in each."""
     strata = 2 * treatment + event
     least = int(np.bincount(strata)[np.unique(strata)].min())
@@ -53,7 +53,7 @@ def propensities(
 def survival_curves(
     frame: pd.DataFrame,
     time: FloatArray,
-    event: NDArray[np.bool_],
+    event: BoolArray,
     treatment: Codes,
     horizon: float,
     model: Any,
@@ -72,7 +72,7 @@ def survival_curves(
 
 
 def _predict(
-    frame: pd.DataFrame, time: FloatArray, event: NDArray[np.bool_], train: Codes, test: Codes, times: FloatArray,
+    frame: pd.DataFrame, time: FloatArray, event: BoolArray, train: Codes, test: Codes, times: FloatArray,
     model: Any,
 ) -> FloatArray:  # fmt: skip
     """Survival (rows of ``test``, T) from a model of the rows ``train``."""

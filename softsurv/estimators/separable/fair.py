@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.pareto_solvers import least_leaf
-from softsurv.estimators.separable import Training
-from softsurv.estimators.solvers import Limits, Solved
+from softsurv.estimators.inputs import BinnedRows, names_from_state
+from softsurv.estimators.separable.classifier import Classes, TreeClassifier
+from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.measures import least_leaf
+from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.separable.tree import Training
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.dual import constrained_optimum
 from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
@@ -21,7 +24,8 @@ from softsurv.exact.pareto.tree import split_columns
 from softsurv.results import FitReport
 
 
-class OptimalFairClassificationTree(OptimalClassificationTree):
+@dataclass(eq=False, repr=False)
+class OptimalFairClassificationTree(TreeClassifier):
     """Two-class tree with the fewest errors whose share called positive differs little between groups.
 
     Parameters
@@ -55,47 +59,17 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
     Examples
     --------
     >>> import numpy as np
-    >>> from softsurv.estimators.fair import OptimalFairClassificationTree
+    >>> from softsurv.estimators.separable.fair import OptimalFairClassificationTree
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     >>> tree = OptimalFairClassificationTree(max_depth=2, tolerance=0.0).fit(X, X[:, 0] | X[:, 1], group=X[:, 0])
     >>> tree.objective_, tree.difference_
     (0.25, 0.0)
     """
 
-    def __init__(
-        self,
-        constraint: str = "demographic_parity",
-        tolerance: float = 0.01,
-        max_depth: int = 3,
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-    ) -> None:
-        super().__init__(
-            "accuracy",
-            max_depth,
-            max_leaves,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            complexity=complexity,
-            thresholds=thresholds,
-            max_levels=max_levels,
-            min_share=min_share,
-            time_limit=time_limit,
-            memory_limit=memory_limit,
-        )
-        self.constraint = constraint
-        self.tolerance = tolerance
-
-    groups_: NDArray[Any]
-    difference_: float
+    constraint: str = "demographic_parity"
+    tolerance: float = 0.01
+    max_depth: int = 3
+    max_leaves: int | None = None
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, group: Any = None
@@ -121,38 +95,56 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
         one_of("constraint", self.constraint, KINDS)
         number("tolerance", self.tolerance, 0.0)
         training = self._training(X, sample_weight)
-        labels = checked_classes(y, training.n_given)[training.kept]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise InvalidParameterError(f"y must have two classes for {self.constraint!r}, got {len(self.classes_)}")
-        self.groups_, group_codes = np.unique(checked_group(group, training), return_inverse=True)
-        if len(self.groups_) < 2:
+        classes = Classes.read(y, training)
+        if classes.k != 2:
+            raise InvalidParameterError(f"y must have two classes for {self.constraint!r}, got {classes.k}")
+        groups, group_code = np.unique(checked_group(group, training), return_inverse=True)
+        if len(groups) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalClassificationTree")
-        self._codes = codes
-        limits = self._limits()
-        solved = self._solve(training, codes, group_codes, limits)
-        self._keep(training, solved, limits)
-        del self._codes
+        self.classes_, self.groups_ = classes.names, groups
+        self._solve(training, FairAccuracy(classes, group_code, self.constraint, float(self.tolerance)))
         return self
+
+    @property
+    def difference_(self) -> float:
+        """Largest difference between two groups on the training rows."""
+        return float(self.report_.details["difference"])
 
     def _own_state(self) -> dict[str, Any]:
         groups = {"groups": self.groups_.tolist(), "groups_kind": self.groups_.dtype.str}
-        return {**super()._own_state(), **groups, "difference": self.difference_}
+        return {**super()._own_state(), **groups}
 
     def _restore_own(self, state: dict[str, Any]) -> None:
         super()._restore_own(state)
-        kind = state["groups_kind"]
-        self.groups_ = np.array(state["groups"], dtype=object if kind == "|O" else kind)
-        self.difference_ = float(state["difference"])
+        self.groups_ = names_from_state(state["groups"], state["groups_kind"])
 
-    def _solve(self, training: Training, codes: NDArray[np.int64], group: NDArray[np.int64], limits: Limits) -> Solved:
-        rows = training.rows
+
+@dataclass(frozen=True)
+class FairAccuracy:
+    """Errors of two-class trees whose share called positive differs by at most ``tolerance`` between groups.
+
+    Attributes
+    ----------
+    classes : Classes
+    group : (N,) int
+    kind : str
+        The constraint, one of ``softsurv.exact.pareto.fairness.KINDS``.
+    tolerance : float
+    """
+
+    classes: Classes
+    group: IntArray
+    kind: str
+    tolerance: float
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
         total = float(rows.weight.sum())
         columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
         least, size = least_leaf(rows, limits)
-        kind = self.constraint
+        kind = self.kind
         search = fair_search(
-            columns, codes, group, kind, float(self.tolerance), limits.depth,  # type: ignore[arg-type]
+            columns, self.classes.label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
             min_leaf=least, size=size, memory_limit=limits.memory_limit,
         )  # fmt: skip
@@ -160,14 +152,17 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
         with limited(limits.seconds) as clock:
             state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
         label = np.array([leaf.label for leaf in state.tree.leaves])
-        gap = difference(state.tree.label_of(columns), codes, group, kind, rows.weight)  # type: ignore[arg-type]
+        gap = difference(state.tree.label_of(columns), self.classes.label, self.group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(
             state.status, state.value / total, state.bound / total, clock.seconds,
             tuple(value / total for value in state.trace), details,
         )  # fmt: skip
-        attributes = {"difference_": gap}
-        return Solved(state.tree.code_tree(splits), label, report, attributes=attributes)
+        return Solved(state.tree.code_tree(splits), label, report)
+
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Share of each class in each leaf, (L, 2)."""
+        return self.classes.leaf_values(label, leaf, weight)
 
 
 def checked_group(group: Any, training: Training) -> NDArray[Any]:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.coded import checked_target
-from softsurv.estimators.separable import SeparableTree
-from softsurv.estimators.solvers import solve_task
+from softsurv.estimators.inputs import BinnedRows, checked_target
+from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.solve import Solved, solve_task
+from softsurv.estimators.separable.tree import SeparableTree
 from softsurv.exact.tasks import squared_error
-
-FloatArray = NDArray[np.float64]
 
 LARGEST = 1e140
 """Distance of a target from the mean, at most: sums of squares must stay finite."""
 
 
-class OptimalRegressionTree(RegressorMixin, SeparableTree):
+@dataclass(eq=False, repr=False)
+class OptimalRegressionTree(RegressorMixin, SeparableTree, SearchArguments):
     """Regression tree with constant leaves of least squared error, or with the gap it may have.
 
     Parameters
@@ -52,6 +54,9 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree):
     (0.0, [1.0, 5.0])
     """
 
+    max_depth: int = 4
+    max_leaves: int | None = None
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalRegressionTree:
         """Find the tree.
 
@@ -71,29 +76,8 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree):
         """
         training = self._training(X, sample_weight)
         values = checked_target(y, training.n_given)[training.kept]
-        weight = training.rows.weight
-        centre = float(np.average(values, weights=weight))
-        centred = values - centre
-        farthest = values[np.abs(centred).argmax()]
-        if abs(farthest - centre) > LARGEST:
-            raise InvalidSurvivalDataError(
-                f"y must lie within {LARGEST:g} of its mean, got {farthest:g}: squares are summed; take another unit"
-            )
-        limits = self._limits()
-        solved = solve_task(
-            squared_error.TASK,
-            squared_error.statistics(centred, weight),
-            training.rows,
-            limits,
-            label_of=lambda sums: squared_error.best_value(sums) + centre,
-            offset=squared_error.offset(centred, weight),
-            scale=float(weight.sum()),
-        )
-        self._keep(training, solved, limits)
+        self._solve(training, SquaredError(values))
         return self
-
-    def _leaf_values(self, label: NDArray[Any], leaf: NDArray[np.int64], weight: FloatArray) -> tuple[Any, list[str]]:
-        return label[:, None], ["mean"]
 
     def _leaf_text(self, k: int) -> str:
         return f"mean {self.label_[k]:.6g}"
@@ -102,3 +86,33 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree):
         """Mean of each row's leaf, (n,)."""
         leaf = self.apply(X)
         return np.asarray(self.label_[leaf])
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """Mean squared error of the targets (N,) of the training rows."""
+
+    values: FloatArray
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        centre = float(np.average(self.values, weights=rows.weight))
+        centred = self.values - centre
+        farthest = self.values[np.abs(centred).argmax()]
+        if abs(farthest - centre) > LARGEST:
+            raise InvalidSurvivalDataError(
+                f"y must lie within {LARGEST:g} of its mean, got {farthest:g}: squares are summed; take another unit"
+            )
+        return solve_task(
+            squared_error.TASK,
+            squared_error.statistics(centred, rows.weight),
+            rows,
+            limits,
+            label_of=lambda sums: squared_error.best_value(sums) + centre,
+            offset=squared_error.offset(centred, rows.weight),
+            scale=float(rows.weight.sum()),
+        )
+
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Mean of each leaf, (L, 1)."""
+        return label[:, None], ["mean"]

@@ -1,8 +1,9 @@
-"""Features in and trees out of the solvers: any table to codes, a tree on codes to the data's own units."""
+"""What estimators are given: tables and columns in, checked columns and the bins of the exact search out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,40 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import as_frame
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.solvers import CodedRows
-from softsurv.exact.tree import CodeTree
-from softsurv.trees.hard_tree import Branch
 
-FloatArray = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class BinnedRows:
+    """Training rows as the exact search takes them.
+
+    Attributes
+    ----------
+    codes : (N, P) int32
+        Bin of each row on each feature.
+    n_codes : (P,) int
+        Bins of each feature.
+    nominal : (P,) bool
+        Features of which one level is split from the rest; the others are ordered.
+    weight : (N,)
+        Case weights > 0.
+    sources : tuple of str (P,)
+        The raw column of each feature.
+    """
+
+    codes: NDArray[np.int32]
+    n_codes: NDArray[np.int32]
+    nominal: BoolArray
+    weight: FloatArray
+    sources: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """N."""
+        return len(self.codes)
 
 
 def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> pd.DataFrame:
@@ -77,9 +104,9 @@ def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
     return given
 
 
-def coded_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> CodedRows:
-    """Training rows, completed by a fitted binarizer, as codes."""
-    return CodedRows(
+def binned_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> BinnedRows:
+    """Training rows without missing values as the bins of a fitted binarizer."""
+    return BinnedRows(
         binarizer.codes_of(table, n),
         binarizer.n_codes,
         binarizer.nominal,
@@ -88,20 +115,6 @@ def coded_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, wei
     )
 
 
-def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, NDArray[np.int64]]:
-    """A tree on codes as branches in the data's units, and for each leaf of the result its place in the former (L,).
-
-    The code "other" asks for the named levels, with its answers swapped.
-    """
-    place = {int(node): k for k, node in enumerate(tree.leaves)}
-    order: list[int] = []
-
-    def grow(node: int) -> Branch | None:
-        if tree.feature[node] < 0:
-            order.append(place[node])
-            return None
-        rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
-        sides = (tree.right, tree.left) if swapped else (tree.left, tree.right)
-        return Branch(rule, *(grow(int(side[node])) for side in sides))
-
-    return grow(0), np.array(order)
+def names_from_state(names: list[Any], kind: str) -> NDArray[Any]:
+    """Names of classes, groups or treatments as they were before `save` made a list of them."""
+    return np.array(names, dtype=object if kind == "|O" else kind)

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from softsurv.data.binarize import Binarizer
-from softsurv.estimators.solvers import SizedTree
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
 
-class SearchedTree:
+@dataclass(frozen=True)
+class SizedTree:
+    """The best tree with at most some number of leaves.
+
+    Attributes
+    ----------
+    max_leaves : int
+        The limit; the tree may have fewer leaves where more do not help.
+    objective : float
+        Cost per leaf included.
+    tree : HardTree
+    """
+
+    max_leaves: int
+    objective: float
+    tree: HardTree
+
+
+class ExactTree:
     """Mixin of the estimators whose tree comes from an exact search."""
 
     tree_: HardTree
@@ -58,3 +79,18 @@ class SearchedTree:
         self.path_ = tuple(
             SizedTree(size["max_leaves"], size["objective"], HardTree.from_dict(size["tree"])) for size in meta["path"]
         )
+
+
+def warn_unless_proven(report: FitReport, stacklevel: int) -> None:
+    """Warn where a tree is not proven optimal, and say what to do.
+
+    ``stacklevel`` is 1 for the function that calls this one.
+    """
+    if report.status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
+        return
+    warnings.warn(
+        f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "
+        f"and lower bound {report.lower_bound:.6g}; raise time_limit, or lower max_depth or thresholds",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )

@@ -9,12 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
-from softsurv.estimators.pareto_solvers import error_search
+from softsurv.estimators.separable.class_objectives import ClassObjective, ClassOptions
+from softsurv.estimators.separable.classification import OptimalClassificationTree
+from softsurv.estimators.separable.classifier import Classes
+from softsurv.estimators.separable.measures import constant_trees, error_search
+from softsurv.estimators.separable.tree import in_data_units
 from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.measures import Candidate, f1, matthews, pareto_front
-from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact.pareto.measures import f1, matthews, pareto_front
 from softsurv.results import Status
 from softsurv.trees.hard_tree import HardTree
 
@@ -38,7 +41,7 @@ class MisclassificationFront:
 
     table: pd.DataFrame
     trees: tuple[HardTree, ...]
-    labels: tuple[NDArray[np.int64], ...]
+    labels: tuple[IntArray, ...]
     classes: NDArray[Any]
     status: Status
 
@@ -61,7 +64,7 @@ def misclassification_front(
     Examples
     --------
     >>> import numpy as np
-    >>> from softsurv.estimators.front import misclassification_front
+    >>> from softsurv.estimators.separable.front import misclassification_front
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
     >>> front = misclassification_front(X, X[:, 0] & X[:, 1], max_depth=1)
     >>> front.table[["false_negatives", "false_positives"]].to_numpy().tolist()
@@ -69,22 +72,18 @@ def misclassification_front(
     """
     model = OptimalClassificationTree("f1", max_depth, time_limit=time_limit, **options)
     training = model._training(X, sample_weight)
-    labels = checked_classes(y, training.n_given)[training.kept]
-    model.classes_, codes = np.unique(labels, return_inverse=True)
-    if len(model.classes_) != 2:
-        raise InvalidParameterError(f"y must have two classes for a front of two errors, got {len(model.classes_)}")
-    model._codes = codes
-    limits = model._limits()
-    search, splits = error_search(training.rows, codes, limits)
-    negatives, positives = np.bincount(codes, training.rows.weight, 2)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
-    with limited(limits.seconds) as clock:
-        front = pareto_front(search, ends, clock)
+    classes = Classes.read(y, training)
+    if classes.k != 2:
+        raise InvalidParameterError(f"y must have two classes for a front of two errors, got {classes.k}")
+    search, splits = error_search(training.rows, classes.label, training.limits)
+    negatives, positives = np.bincount(classes.label, training.rows.weight, 2)
+    with limited(training.limits.seconds) as clock:
+        front = pareto_front(search, constant_trees(negatives, positives), clock)
+    objective = ClassObjective("f1", classes, ClassOptions())
     read = [
-        model._readable(training, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves]))
+        in_data_units(
+            training, objective, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves])
+        )
         for one in front.trees
     ]
     table = pd.DataFrame(
@@ -96,5 +95,5 @@ def misclassification_front(
         }
     )
     return MisclassificationFront(
-        table, tuple(tree for tree, _ in read), tuple(label for _, label in read), model.classes_, front.status
+        table, tuple(tree for tree, _ in read), tuple(label for _, label in read), classes.names, front.status
     )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
@@ -27,8 +28,6 @@ from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
 from softsurv.exact.pareto.tree import SplitTree, split_columns
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
-
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class FairRelativeRiskSearch(RelativeRiskSearch):
@@ -93,7 +92,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
     Examples
     --------
     >>> from softsurv import load_dataset
-    >>> from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
+    >>> from softsurv.estimators.survival.fair import OptimalFairSurvivalTree
     >>> train, _ = load_dataset("gbsg2").split(seed=0)
     >>> old = train.X["age"] >= 55
     >>> tree = OptimalFairSurvivalTree(1000.0, 0.001, max_depth=2).fit(train.X, train.y, group=old)

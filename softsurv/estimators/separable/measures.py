@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.class_objectives import ClassOptions, register
+from softsurv.estimators.separable.classifier import Classes
+from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.solve import SizedCodeTree, Solved
 from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
 from softsurv.exact.pareto.clock import limited
@@ -22,14 +26,12 @@ from softsurv.exact.tasks import label_costs
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 
-FloatArray = NDArray[np.float64]
-
 TASK = linear_task(2, 2, 2, (False, False))
 PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 """Statistics are the weights of negatives and positives; a leaf called negative has false negatives, and so on."""
 
 
-def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> tuple[ParetoSearch, list[Any]]:
+def error_search(rows: BinnedRows, label: IntArray, limits: Limits) -> tuple[ParetoSearch, list[Any]]:
     """The search whose objectives are (false negatives, false positives), and the splits of its columns."""
     columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
@@ -40,7 +42,7 @@ def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> t
     return search, splits
 
 
-def least_leaf(rows: CodedRows, limits: Limits) -> tuple[float, FloatArray | None]:
+def least_leaf(rows: BinnedRows, limits: Limits) -> tuple[float, FloatArray | None]:
     """The least size of a leaf, in rows or, where that is asked, in weight."""
     if limits.min_weight > 0:
         return limits.min_weight * float(rows.weight.sum()), rows.weight
@@ -50,7 +52,7 @@ def least_leaf(rows: CodedRows, limits: Limits) -> tuple[float, FloatArray | Non
 class SizedOracle:
     """Weighted misclassification with a limit on leaves, by the engine of additive tasks."""
 
-    def __init__(self, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> None:
+    def __init__(self, rows: BinnedRows, label: IntArray, limits: Limits, clock: Clock) -> None:
         self.rows, self.label, self.limits, self.clock = rows, label, limits, clock
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
@@ -71,13 +73,14 @@ class SizedOracle:
         return report.objective, [Candidate(errors, (solution.tree, label))], report.status
 
 
-def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> Solved:
+def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: Limits) -> Solved:
     """The best tree by a measure of the two error counts; see `softsurv.exact.pareto.measures`."""
-    if label.max(initial=0) > 1:
+    label = classes.label
+    if classes.k > 2:
         raise InvalidParameterError(
-            f"objective {name!r} is for two classes, got {int(label.max()) + 1}; take 'accuracy' or 'balanced_accuracy'"
+            f"objective {name!r} is for two classes, got {classes.k}; take 'accuracy' or 'balanced_accuracy'"
         )
-    if not (limits.path or limits.complexity > 0 or _limits_leaves(limits)):
+    if not (limits.path or limits.complexity > 0 or limits.limits_leaves):
         search, splits = error_search(rows, label, limits)
         with limited(limits.seconds) as clock:
             best = _best(name, SearchOracle(search, clock), rows, label)
@@ -88,9 +91,9 @@ def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: 
         return _by_size(name, rows, label, limits, clock)
 
 
-def _by_size(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> Solved:
+def _by_size(name: str, rows: BinnedRows, label: IntArray, limits: Limits, clock: Clock) -> Solved:
     """The best tree for every number of leaves, and of those the one that is worth its leaves."""
-    most = min(limits.leaves or 1 << limits.depth, 1 << limits.depth)
+    most = limits.most_leaves
     sizes: list[SizedCodeTree] = []
     bound, status, value = np.inf, Status.OPTIMAL, -np.inf
     for leaves in range(1, most + 1):
@@ -114,21 +117,21 @@ def _by_size(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limit
     return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())
 
 
-def _limits_leaves(limits: Limits) -> bool:
-    return limits.leaves is not None and limits.leaves < 1 << limits.depth
-
-
-def _best(name: str, oracle: Any, rows: CodedRows, label: NDArray[np.int64]) -> Best:
-    """The best tree by a measure, starting from the two constant ones."""
-    negatives, positives = np.bincount(label, rows.weight, 2)
-    ends = (
+def constant_trees(negatives: float, positives: float) -> tuple[Candidate, Candidate]:
+    """The two trees without a split, with their (false negatives, false positives)."""
+    return (
         Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
         Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
     )
-    return maximise(name, oracle, positives, negatives, ends)
 
 
-def _read(candidate: Candidate, splits: list[Any]) -> tuple[CodeTree, NDArray[np.int64]]:
+def _best(name: str, oracle: Any, rows: BinnedRows, label: IntArray) -> Best:
+    """The best tree by a measure, starting from the two constant ones."""
+    negatives, positives = np.bincount(label, rows.weight, 2)
+    return maximise(name, oracle, positives, negatives, constant_trees(negatives, positives))
+
+
+def _read(candidate: Candidate, splits: list[Any]) -> tuple[CodeTree, IntArray]:
     """The tree on codes with the label of each leaf, whichever engine found it."""
     if isinstance(candidate.tree, SplitTree):
         return candidate.tree.code_tree(splits), np.array([leaf.label for leaf in candidate.tree.leaves])
@@ -145,8 +148,8 @@ def _report(best: Best, complexity: float, leaves: int, clock: Clock) -> FitRepo
 
 def _register(name: str) -> None:
     @register(name)
-    def solve(rows: CodedRows, label: NDArray[np.int64], limits: Limits, p: Any) -> Solved:
-        return solve_measure(name, rows, label, limits)
+    def solve(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+        return solve_measure(name, rows, classes, limits)
 
 
 for _name in MEASURES:

@@ -1,0 +1,158 @@
+"""OptimalCapacityPolicyTree: the best policy tree where a treatment is scarce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import FloatArray
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number, one_of
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.measures import least_leaf
+from softsurv.estimators.separable.policy import read_rewards
+from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.solve import Solved
+from softsurv.exact.pareto.clock import limited
+from softsurv.exact.pareto.dual import constrained_optimum
+from softsurv.exact.pareto.fairness import count_leaves
+from softsurv.exact.pareto.search import ParetoSearch
+from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.pareto.tree import split_columns
+from softsurv.exact.tasks.policy import METHODS, lost_rewards
+from softsurv.results import FitReport
+
+ROUNDING = 1e-9
+"""A share above its limit by this relative amount still meets it: it is a ratio of sums."""
+
+
+@dataclass(eq=False, repr=False)
+class OptimalCapacityPolicyTree(PolicyTree):
+    """Policy tree with the best mean score among those that give scarce treatments to few enough rows.
+
+    Parameters
+    ----------
+    capacity : mapping from treatment to share
+        Largest share of the training weight that may be given a treatment, in [0, 1]; others are not limited. At
+        least one treatment must be left that all rows may be given. Without it this is an `OptimalPolicyTree`.
+    method, max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels,
+    min_share, path, time_limit, memory_limit, n_jobs, progress
+        As in `OptimalPolicyTree`; ``path``, ``n_jobs`` and ``progress`` are for trees without capacity.
+
+    Attributes
+    ----------
+    share_ : dict
+        Share of the training weight that each treatment is given.
+    treatments_, tree_, label_, objective_, lower_bound_, gap_, status_, report_, binarizer_
+        As in `OptimalPolicyTree`.
+
+    Notes
+    -----
+    Leaves are whole: a leaf is given one treatment. The share of a treatment is a sum over leaves, so the limit is a
+    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto.dual` finds the best tree under it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
+    >>> X = np.arange(8.0)[:, None]
+    >>> scores = np.column_stack([np.zeros(8), X[:, 0]])
+    >>> tree = OptimalCapacityPolicyTree({1: 0.25}, max_depth=1).fit(X, scores=scores)
+    >>> tree.predict([[1.0], [6.0]]).tolist(), tree.share_
+    ([0, 1], {0: 0.75, 1: 0.25})
+    """
+
+    capacity: Mapping[Any, float] | None = None
+    method: str = "doubly_robust"
+    max_depth: int = 3
+    max_leaves: int | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        treatment: Any = None,
+        propensity: Any = None,
+        predicted: Any = None,
+        scores: Any = None,
+        sample_weight: Any = None,
+    ) -> OptimalCapacityPolicyTree:
+        """Find the tree; arguments and warnings as in `OptimalPolicyTree.fit`."""
+        one_of("method", self.method, METHODS)
+        training = self._training(X, sample_weight)
+        rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
+        self.treatments_ = rewards.treatments
+        self._solve(training, within_capacity(rewards, self.capacity))
+        return self
+
+
+@dataclass(frozen=True)
+class LimitedRewards(Rewards):
+    """Rewards where some treatments may be given to a share of the weight only.
+
+    Attributes
+    ----------
+    largest_share : dict
+        By place of the treatment, in [0, 1).
+    """
+
+    largest_share: dict[int, float]
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        return solve_capacity(rows, self.scores, self.largest_share, limits)
+
+
+def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> Rewards:
+    """The rewards under the limits of ``capacity``, by name of the treatment; limits of 1 are none."""
+    names: NDArray[Any] = rewards.treatments
+    place = {str(name): k for k, name in enumerate(names.tolist())}  # a saved mapping has text as keys
+    largest: dict[int, float] = {}
+    for name, share in (capacity or {}).items():
+        if str(name) not in place:
+            raise InvalidParameterError(f"capacity must name treatments, {names.tolist()}, got {name!r}")
+        number(f"capacity[{name!r}]", share, 0.0)
+        if share > 1:
+            raise InvalidParameterError(f"capacity[{name!r}] must be a share, at most 1, got {share:g}")
+        if share < 1:
+            largest[place[str(name)]] = float(share)
+    return LimitedRewards(names, rewards.scores, largest) if largest else rewards
+
+
+def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
+    """The policy tree that loses least under limits on shares."""
+    total, k = float(rows.weight.sum()), scores.shape[1]
+    lost = lost_rewards(scores, rows.weight)
+    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
+    params = np.zeros((k, 1 + len(scarce), k + 2))
+    params[np.arange(k), 0, np.arange(k)] = 1.0
+    params[:, 0, -1] = limits.complexity * total / scale
+    for d, treatment in enumerate(scarce):
+        params[treatment, 1 + d, k] = 1.0
+    constraint = np.eye(1 + len(scarce))[1:]
+    limit = np.array([share * (1 + ROUNDING) for share in scarce.values()])
+    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
+    if limits.limits_leaves:
+        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.most_leaves)
+    columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+    least, size = least_leaf(rows, limits)
+    search = ParetoSearch(
+        linear_task(k, params.shape[1], k + 1, kept), columns,
+        np.column_stack([lost / scale, rows.weight / total]), params, limits.depth,
+        constraint=constraint, limit=limit, min_leaf=least, size=size, memory_limit=limits.memory_limit,
+    )  # fmt: skip
+    with limited(limits.seconds) as clock:
+        state = constrained_optimum(search, clock)
+    shift = -float(rows.weight @ scores.max(axis=1)) / total
+    report = FitReport(
+        state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,
+        tuple(value * scale / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
+    )  # fmt: skip
+    label = np.array([leaf.label for leaf in state.tree.leaves])
+    return Solved(state.tree.code_tree(splits), label, report)

@@ -1,0 +1,122 @@
+"""Objectives of classification by name, each with its solver; here those that are sums over rows.
+
+A *solver* is a function
+
+    solver(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved
+
+registered under the name of its objective with `register`. Further ones are in `measures.py` and `auc.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number, one_of
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.classifier import Classes
+from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.solve import Solved, solve_task
+from softsurv.exact.tasks import label_costs
+
+
+@dataclass(frozen=True)
+class ClassOptions:
+    """Arguments of `OptimalClassificationTree` that single objectives read."""
+
+    class_weight: Mapping[Any, float] | str | None = None
+    false_positive_rate: float = 0.1
+
+
+Solver = Callable[[BinnedRows, Classes, Limits, ClassOptions], Solved]
+
+CLASSIFIERS: dict[str, Solver] = {}
+"""The solver of each classification objective."""
+
+
+def register(name: str) -> Callable[[Solver], Solver]:
+    """Make a function the solver of a classification objective."""
+
+    def add(solver: Solver) -> Solver:
+        if name in CLASSIFIERS:
+            raise InvalidParameterError(f"objective {name!r} has a solver already; choose another name")
+        CLASSIFIERS[name] = solver
+        return solver
+
+    return add
+
+
+@dataclass(frozen=True)
+class ClassObjective:
+    """A registered objective over the classes of the training rows."""
+
+    name: str
+    classes: Classes
+    options: ClassOptions
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        return CLASSIFIERS[self.name](rows, self.classes, limits, self.options)
+
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Share of each class in each leaf, (L, K)."""
+        return self.classes.leaf_values(label, leaf, weight)
+
+
+@register("accuracy")
+def solve_accuracy(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+    """One minus accuracy, rows weighted by class where ``class_weight`` says so."""
+    by_class = class_weights(options.class_weight, rows, classes)
+    return _fewest_errors(rows, classes, limits, rows.weight * by_class[classes.label])
+
+
+@register("weighted_accuracy")
+def solve_weighted(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+    """One minus accuracy under a ``class_weight`` that has to be there."""
+    if options.class_weight is None:
+        raise InvalidParameterError("class_weight must be given for objective='weighted_accuracy', got None")
+    return solve_accuracy(rows, classes, limits, options)
+
+
+@register("balanced_accuracy")
+def solve_balanced(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+    """One minus the mean recall: every class weighs the same."""
+    return _fewest_errors(rows, classes, limits, rows.weight / np.bincount(classes.label, rows.weight)[classes.label])
+
+
+def _fewest_errors(rows: BinnedRows, classes: Classes, limits: Limits, row_weight: FloatArray) -> Solved:
+    """Least misclassified share of the given row weights."""
+    return solve_task(
+        label_costs.TASK,
+        label_costs.misclassification(classes.label, classes.k, row_weight),
+        rows,
+        limits,
+        label_of=label_costs.best_label,
+        weight=row_weight,
+        scale=float(row_weight.sum()),
+    )
+
+
+def class_weights(class_weight: Mapping[Any, float] | str | None, rows: BinnedRows, classes: Classes) -> FloatArray:
+    """Weight of each class, (K,), as ``class_weight`` says."""
+    if class_weight is None:
+        return np.ones(classes.k)
+    if isinstance(class_weight, str):
+        one_of("class_weight", class_weight, ("balanced",))
+        by_class = np.bincount(classes.label, rows.weight)
+        return np.asarray(by_class.sum() / (len(by_class) * by_class))
+    known = classes.names.tolist()
+    for name, value in class_weight.items():
+        if name not in known:
+            raise InvalidParameterError(f"class_weight must name classes of y, {known}, got {name!r}")
+        number(f"class_weight[{name!r}]", value, 0.0)
+    weights = np.array([float(class_weight.get(name, 1.0)) for name in known])
+    if not weights.any():
+        raise InvalidParameterError("class_weight must be > 0 for some class, got 0 for all")
+    return weights

@@ -1,0 +1,114 @@
+"""OptimalClassificationTree: a provably optimal classification tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from softsurv.estimators.checks import one_of
+from softsurv.estimators.separable import auc, measures  # noqa: F401  register F1, Matthews correlation and AUC
+from softsurv.estimators.separable.class_objectives import CLASSIFIERS, ClassObjective, ClassOptions
+from softsurv.estimators.separable.classifier import Classes, TreeClassifier
+from softsurv.estimators.separable.limits import SearchArguments
+
+
+@dataclass(eq=False, repr=False)
+class OptimalClassificationTree(TreeClassifier, SearchArguments):
+    """Classification tree with axis-parallel splits that is optimal for its objective, or says how far it may be.
+
+    Parameters
+    ----------
+    objective : str
+        "accuracy": share of the weight misclassified, rows weighted by ``class_weight`` where given.
+        "balanced_accuracy": mean over classes of the share misclassified. Further objectives as registered in
+        ``softsurv.estimators.separable.class_objectives.CLASSIFIERS``.
+    max_depth : int
+        0 (a single leaf) to 10.
+    max_leaves : int, optional
+        No more than ``2**max_depth`` by default.
+    class_weight : mapping from class to number, or "balanced", optional
+        For "accuracy" and "weighted_accuracy", which is the same and asks for it: weight of the rows of each class, 1
+        where a class is not named; "balanced" gives every class the same total.
+    false_positive_rate : float
+        For "partial_auc": the largest rate that counts, in (0, 1].
+    min_samples_leaf : int
+        Least rows per leaf.
+    min_weight_fraction_leaf : float
+        Least share of the total weight per leaf, up to 0.5, in the place of ``min_samples_leaf``.
+    complexity : float
+        Cost per leaf, in the unit of the objective: 0.01 asks a leaf to classify 1 % of the weight better.
+    thresholds, max_levels, min_share
+        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default; "all" loses nothing.
+    path : bool
+        Whether to find the best trees with fewer leaves too, see ``path_``.
+    time_limit : float, optional
+        Seconds after which the best tree so far is returned with its bound, and a `ConvergenceWarning`.
+    memory_limit : float
+        Bytes for the cache of subproblems.
+    n_jobs : int, optional
+        Threads, -1 for all cores; the tree does not depend on it.
+    progress : bool
+        Show a progress bar with bound and incumbent.
+
+    Attributes
+    ----------
+    classes_ : ndarray (K,)
+    tree_ : HardTree
+        Splits in the data's units, with the share of each class in each leaf.
+    label_ : ndarray (L,)
+        Class of each leaf, as a place in ``classes_``.
+    objective_, lower_bound_, gap_ : float
+        Objective of the tree on the training rows, what no tree can fall below, and the difference.
+    status_ : Status
+    path_ : tuple of SizedTree
+        Best trees with at most 1, 2, ... leaves where ``path`` asks for them, else the tree alone.
+    report_ : FitReport
+    binarizer_ : Binarizer
+
+    References
+    ----------
+    Lin et al. (2020), Generalized and scalable optimal sparse decision trees (paper `gosdt`). Van der Linden et al.
+    (2023), Necessary and sufficient conditions for optimal decision trees using dynamic programming (paper `streed`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv import OptimalClassificationTree
+    >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 5)
+    >>> tree = OptimalClassificationTree(max_depth=2).fit(X, X[:, 0] ^ X[:, 1])
+    >>> tree.objective_, tree.tree_.n_leaves
+    (0.0, 4)
+    """
+
+    objective: str = "accuracy"
+    max_depth: int = 4
+    max_leaves: int | None = None
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | str | None = None
+    false_positive_rate: float = 0.1
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalClassificationTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            May hold categories (in a frame) and missing values.
+        y : (n,)
+            Classes: numbers, text or booleans.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        one_of("objective", self.objective, tuple(CLASSIFIERS))
+        training = self._training(X, sample_weight)
+        classes = Classes.read(y, training)
+        self.classes_ = classes.names
+        options = ClassOptions(self.class_weight, self.false_positive_rate)
+        self._solve(training, ClassObjective(self.objective, classes, options))
+        return self

@@ -1,0 +1,89 @@
+"""What the optimal classification trees share: classes of the training rows, class and shares of a leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.inputs import names_from_state
+from softsurv.estimators.separable.tree import SeparableTree, Training
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Classes of the training rows.
+
+    Attributes
+    ----------
+    names : ndarray (K,)
+        Sorted.
+    label : (N,) int
+        Class of each row, as a place in ``names``.
+    """
+
+    names: NDArray[Any]
+    label: IntArray
+
+    @classmethod
+    def read(cls, y: Any, training: Training) -> Classes:
+        """The classes of the rows that are kept, checked."""
+        names, label = np.unique(_checked(y, training.n_given)[training.kept], return_inverse=True)
+        return cls(names, label)
+
+    @property
+    def k(self) -> int:
+        """K."""
+        return len(self.names)
+
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Share of each class in each leaf, (L, K)."""
+        total = np.bincount(leaf * self.k + self.label, weight, len(label) * self.k).reshape(-1, self.k)
+        return total / total.sum(axis=1, keepdims=True), [f"share of {name}" for name in self.names]
+
+
+class TreeClassifier(ClassifierMixin, SeparableTree):
+    """Base of the classification trees; a label is a place in ``classes_``."""
+
+    classes_: NDArray[Any]
+
+    def _leaf_text(self, k: int) -> str:
+        answer = int(self.label_[k])
+        return f"{self.classes_[answer]}, share {self.tree_.value[k, answer]:.3g}"
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of each row, (n,)."""
+        leaf = self.apply(X)
+        return np.asarray(self.classes_[self.label_[leaf]])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Share of each class among the training weight in the leaf of each row, (n, K).
+
+        The most frequent class need not be the one predicted: other objectives weight classes.
+        """
+        leaf = self.apply(X)
+        return np.asarray(self.tree_.value[leaf])
+
+    def _own_state(self) -> dict[str, Any]:
+        return {"classes": self.classes_.tolist(), "kind": self.classes_.dtype.str}
+
+    def _restore_own(self, state: dict[str, Any]) -> None:
+        self.classes_ = names_from_state(state["classes"], state["kind"])
+
+
+def _checked(y: Any, n: int) -> NDArray[Any]:
+    """Classes (N,) as given."""
+    if y is None:
+        raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
+    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
+    check_classification_targets(labels)
+    if len(labels) != n:
+        raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
+    return np.asarray(labels)

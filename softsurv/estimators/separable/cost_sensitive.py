@@ -1,0 +1,207 @@
+"""OptimalCostSensitiveTree: the classification tree of least cost, of errors and of the tests that the rows pay for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.separable.classifier import Classes, TreeClassifier
+from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.solve import Solved, solve_task
+from softsurv.estimators.separable.tree import Training
+from softsurv.exact.tasks import label_costs
+from softsurv.exact.tolls import SplitCosts
+
+
+@dataclass(frozen=True)
+class FeatureTest:
+    """A test that yields the values of one or more columns.
+
+    Attributes
+    ----------
+    cost : float
+        What each row that reaches a split on one of the columns pays, once per path.
+    columns : tuple of str
+        The columns; the name of the test itself where empty.
+    group : str, optional
+        Tests of one group share costs.
+    discounted : float, optional
+        Cost once another test of the group has been made on the path.
+    """
+
+    cost: float
+    columns: tuple[str, ...] = ()
+    group: str | None = None
+    discounted: float | None = None
+
+
+@dataclass(eq=False, repr=False)
+class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
+    """Classification tree of least mean cost: misclassification by a matrix or by row, and the tests on the way.
+
+    Parameters
+    ----------
+    misclassification_costs : array (K, K), optional
+        Row: true class, column: predicted class, in sorted order; >= 0. 0 and 1 by default.
+    feature_costs : mapping from name to number or mapping, optional
+        A number is the cost of one column, a mapping has the fields of `FeatureTest`: several columns of one test,
+        a group of tests, and the discounted cost. A row pays where it reaches a split, once per path for each test.
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    time_limit, memory_limit, n_jobs, progress
+        As in `OptimalClassificationTree`.
+    complexity : float
+        Cost per leaf, in the unit of the mean cost per row.
+
+    Attributes
+    ----------
+    objective_, lower_bound_, gap_ : float
+        Mean cost per unit of weight on the training rows (plus the cost of the leaves), its lower bound, and the
+        difference.
+    classes_, tree_, label_, status_, path_, report_, binarizer_
+        As in `OptimalClassificationTree`.
+
+    References
+    ----------
+    Van der Linden et al. (2023), paper `streed`, eq. 8 and Appendix C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv import OptimalCostSensitiveTree
+    >>> X, y = np.array([[0], [0], [1], [1]] * 5), np.array([0, 0, 1, 1] * 5)
+    >>> tree = OptimalCostSensitiveTree([[0, 1], [10, 0]], {"x0": 0.2}, max_depth=1).fit(X, y)
+    >>> round(tree.objective_, 3), tree.tree_.n_leaves
+    (0.2, 2)
+    """
+
+    misclassification_costs: Any = None
+    feature_costs: Mapping[str, float | Mapping[str, Any]] | None = None
+    max_depth: int = 4
+    max_leaves: int | None = None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, costs: Any = None) -> OptimalCostSensitiveTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            May hold categories (in a frame) and missing values.
+        y : (n,)
+            True classes.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+        costs : (n, K), optional
+            Cost of predicting each class for each row, >= 0, in the place of ``misclassification_costs``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        training = self._training(X, sample_weight)
+        classes = Classes.read(y, training)
+        self.classes_ = classes.names
+        if costs is None:
+            table = costs_by_class(self.misclassification_costs, classes)
+        else:
+            table = _checked_costs("costs", costs, (training.n_given, classes.k))[training.kept]
+        self._solve(training, CostObjective(classes, table, split_costs(self.feature_costs, training)))
+        return self
+
+
+@dataclass(frozen=True)
+class CostObjective:
+    """Mean cost of the labels, and of the tests on the way where there are some.
+
+    Attributes
+    ----------
+    classes : Classes
+    table : (N, K)
+        Cost of predicting each class for each row.
+    split_costs : SplitCosts or None
+    """
+
+    classes: Classes
+    table: FloatArray
+    split_costs: SplitCosts | None
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        table = self.table
+        if self.classes.k == 1:  # the search wants two labels: a second one that is never better
+            table = np.column_stack([table, table + 1.0])
+        return solve_task(
+            label_costs.TASK if self.split_costs is None else label_costs.BRANCHING,
+            table * rows.weight[:, None],
+            rows,
+            limits,
+            label_of=lambda sums: label_costs.best_label(sums[:, : table.shape[1]]),
+            scale=float(rows.weight.sum()),
+            split_costs=self.split_costs,
+        )
+
+    def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
+        """Share of each class in each leaf, (L, K)."""
+        return self.classes.leaf_values(label, leaf, weight)
+
+
+def costs_by_class(given: Any, classes: Classes) -> FloatArray:
+    """Cost of every label for every row, (N, K), from a matrix of true by predicted class; 0 and 1 where None."""
+    k = classes.k
+    matrix = 1.0 - np.eye(k) if given is None else _checked_costs("misclassification_costs", given, (k, k))
+    return label_costs.from_matrix(classes.label, matrix)
+
+
+def split_costs(feature_costs: Mapping[str, float | Mapping[str, Any]] | None, training: Training) -> SplitCosts | None:
+    """What the engine takes for the costs of the tests; None where there are none."""
+    if not feature_costs:
+        return None
+    tests = {
+        str(name): FeatureTest(**value) if isinstance(value, Mapping) else FeatureTest(float(value))
+        for name, value in feature_costs.items()
+    }
+    test_of = _test_of_columns(tests, set(training.binarizer.filler_.input_names_))
+    groups = sorted({test.group for test in tests.values() if test.group is not None})
+    full = [test.cost for test in tests.values()]
+    reduced = [test.cost if test.discounted is None else test.discounted for test in tests.values()]
+    group = [-1 if test.group is None else groups.index(test.group) for test in tests.values()]
+    free = [name for name in dict.fromkeys(training.rows.sources) if name not in test_of]
+    test_of |= {name: len(full) + k for k, name in enumerate(free)}
+    return SplitCosts(
+        np.array(full + [0.0] * len(free)),
+        np.array([test_of[name] for name in training.rows.sources], dtype=int),
+        training.rows.weight,
+        np.array(reduced + [0.0] * len(free)),
+        np.array(group + [-1] * len(free)),
+    )
+
+
+def _test_of_columns(tests: Mapping[str, FeatureTest], known: set[str]) -> dict[str, int]:
+    """Number of the test that yields each column."""
+    test_of: dict[str, int] = {}
+    for number, (name, test) in enumerate(tests.items()):
+        for column in test.columns or (name,):
+            if column not in known:
+                raise InvalidParameterError(f"feature_costs must name columns of X, got {column!r}")
+            if column in test_of:
+                raise InvalidParameterError(f"feature_costs must name a column once, got {column!r} twice")
+            test_of[column] = number
+    return test_of
+
+
+def _checked_costs(name: str, values: Any, shape: tuple[int, int]) -> FloatArray:
+    table = np.asarray(check_array(values, dtype=np.float64, input_name=name))
+    if table.shape != shape:
+        raise InvalidSurvivalDataError(f"{name} must have shape {shape}, got {table.shape}")
+    if table.min() < 0:
+        row, column = np.argwhere(table < 0)[0]
+        raise InvalidSurvivalDataError(f"{name} must be >= 0, got {table[row, column]:g} at [{row}, {column}]")
+    return table

@@ -1,0 +1,152 @@
+"""OptimalPolicyTree: which treatment for whom, as the tree with the best estimated mean outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from softsurv.arrays import FloatArray
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.checks import one_of
+from softsurv.estimators.inputs import checked_target, checked_treatment
+from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
+from softsurv.estimators.separable.tree import Training
+from softsurv.exact.tasks.policy import METHODS, treatment_scores
+
+
+@dataclass(eq=False, repr=False)
+class OptimalPolicyTree(PolicyTree):
+    """Prescriptive tree: every leaf names one treatment, and the mean score of the treatments chosen is the largest.
+
+    Parameters
+    ----------
+    method : {"doubly_robust", "direct", "ips"}
+        How treatments are scored from observed outcomes, see `softsurv.exact.tasks.policy.treatment_scores`. Not
+        used where ``fit`` is given scores.
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    time_limit, memory_limit, n_jobs, progress
+        As in `OptimalClassificationTree`.
+    complexity : float
+        Mean score that a further leaf has to add.
+
+    Attributes
+    ----------
+    treatments_ : ndarray (K,)
+    tree_ : HardTree
+        Splits in the data's units, with the mean score of each treatment in each leaf.
+    label_ : ndarray (L,)
+        Treatment of each leaf, as a place in ``treatments_``.
+    objective_, lower_bound_, gap_ : float
+        Minus the mean score on the training rows (plus the cost of the leaves), what no tree can fall below, and the
+        difference.
+    share_ : dict
+        Share of the training weight that each treatment is given.
+    status_, path_, report_, binarizer_
+        As in `OptimalClassificationTree`.
+
+    References
+    ----------
+    Van der Linden et al. (2023), paper `streed`, section 4.4. Dudik et al. (2011), Doubly robust policy evaluation
+    and learning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softsurv import OptimalPolicyTree
+    >>> X = np.arange(8.0)[:, None]
+    >>> scores = np.where(X < 4, [[1.0, 0.0]], [[0.0, 1.0]])
+    >>> OptimalPolicyTree(max_depth=1).fit(X, scores=scores).predict([[1.0], [6.0]]).tolist()
+    [0, 1]
+    """
+
+    method: str = "doubly_robust"
+    max_depth: int = 4
+    max_leaves: int | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        treatment: Any = None,
+        propensity: Any = None,
+        predicted: Any = None,
+        scores: Any = None,
+        sample_weight: Any = None,
+    ) -> OptimalPolicyTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            May hold categories (in a frame) and missing values.
+        y : (n,)
+            Observed outcome, higher is better.
+        treatment : (n,)
+            The treatment given: numbers or text.
+        propensity : (n,)
+            Probability with which that treatment was given, in (0, 1]; for "ips" and "doubly_robust".
+        predicted : (n, K)
+            Outcome of every treatment as a model of one's own predicts it, treatments in sorted order; for "direct"
+            and "doubly_robust". A model fitted to the same rows should predict them by cross-fitting.
+        scores : (n, K), optional
+            Scores of one's own in the place of the four above, higher is better.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        one_of("method", self.method, METHODS)
+        training = self._training(X, sample_weight)
+        rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
+        self.treatments_ = rewards.treatments
+        self._solve(training, rewards)
+        return self
+
+
+def read_rewards(
+    training: Training, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any
+) -> Rewards:
+    """Scores as they are given, or of observed outcomes; the arguments are those of `OptimalPolicyTree.fit`."""
+    if scores is not None:
+        given = _table("scores", scores, training)
+        return Rewards(np.arange(given.shape[1]), given)
+    treatments, codes = np.unique(checked_treatment(treatment, training.n_given), return_inverse=True)
+    chance = None if propensity is None else _chance(propensity, training)
+    table = None if predicted is None else _table("predicted", predicted, training)
+    if table is not None and table.shape[1] != len(treatments):
+        raise InvalidSurvivalDataError(
+            f"predicted must have one column for each of the {len(treatments)} treatments, got {table.shape[1]}"
+        )
+    outcome = checked_target(y, training.n_given)[training.kept]
+    found = treatment_scores(method, outcome, codes[training.kept], len(treatments), chance, table)
+    return Rewards(treatments, found)
+
+
+def _chance(propensity: Any, training: Training) -> FloatArray:
+    """Probability of the treatment that each training row was given, (N,)."""
+    chance = checked_target(propensity, training.n_given, "propensity")[training.kept]
+    bad = ~((chance > 0) & (chance <= 1))
+    if bad.any():
+        row = int(bad.argmax())
+        raise InvalidSurvivalDataError(
+            f"propensity must be in (0, 1], got {chance[row]:g} at row {training.kept[row]}; leave out rows whose "
+            "treatment could not be given"
+        )
+    return chance
+
+
+def _table(name: str, values: Any, training: Training) -> FloatArray:
+    """A matrix (N, K) with one row for each row of X, rows of weight 0 left out."""
+    table = check_array(values, dtype=np.float64, input_name=name)
+    if len(table) != training.n_given:
+        raise InvalidSurvivalDataError(f"{name} must have {training.n_given} rows as X has, got {len(table)}")
+    if table.shape[1] < 2:
+        raise InvalidSurvivalDataError(f"{name} must have at least two columns, one for each treatment, got 1")
+    return np.asarray(table[training.kept])

@@ -1,0 +1,223 @@
+"""What the optimal trees for separable objectives share: reading rows, one way to fit, exports, saved state."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.binarize import Binarizer
+from softsurv.estimators.checks import rows_for_a_leaf
+from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
+from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
+from softsurv.estimators.separable.limits import Limits, TreeArguments
+from softsurv.estimators.separable.solve import Solved
+from softsurv.exact.tree import CodeTree
+from softsurv.trees.hard_tree import Branch, HardTree
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a fit works on.
+
+    Attributes
+    ----------
+    table : dict of str to ndarray (N,)
+        Raw columns without missing values, of the rows of positive weight.
+    rows : BinnedRows
+        The same rows as bins.
+    kept : (N,) int
+        Their places among the rows given.
+    n_given : int
+        Number of rows given.
+    binarizer : Binarizer
+        What made the bins.
+    limits : Limits
+    """
+
+    table: dict[str, NDArray[Any]]
+    rows: BinnedRows
+    kept: IntArray
+    n_given: int
+    binarizer: Binarizer
+    limits: Limits
+
+    def leaf_of(self, tree: HardTree) -> IntArray:
+        """Leaf of each row, (N,)."""
+        return tree.leaf_of(self.table, self.rows.n)
+
+
+class SeparableObjective(Protocol):
+    """What a tree minimises over its training rows, and what its leaves show."""
+
+    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+        """The best tree within the limits."""
+        ...
+
+    def leaf_values(
+        self,
+        label: NDArray[Any],  # (L,)
+        leaf: IntArray,  # (N,) leaf of each training row
+        weight: FloatArray,  # (N,)
+    ) -> tuple[FloatArray, list[str]]:
+        """Numbers that each leaf shows (L, K), with their names."""
+        ...
+
+
+class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
+    """Base of the optimal trees for separable objectives.
+
+    The ``fit`` of a subclass reads its arguments, builds a `SeparableObjective` and hands it to :meth:`_solve`.
+    """
+
+    max_depth: int
+    max_leaves: int | None
+    label_: NDArray[Any]
+    leaf_weight_: FloatArray
+    n_features_in_: int
+
+    @abstractmethod
+    def _leaf_text(self, k: int) -> str:
+        """What leaf k answers, in words."""
+
+    def _own_state(self) -> dict[str, Any]:
+        """Fitted attributes of the subclass to save, JSON values and arrays."""
+        return {}
+
+    def _restore_own(self, state: dict[str, Any]) -> None:
+        """Set what :meth:`_own_state` gave."""
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    def _training(self, X: Any, sample_weight: Any) -> Training:
+        """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out."""
+        limits = self._limits(self.max_depth, self.max_leaves)
+        frame = checked_frame(self, X, reset=True)
+        weight = checked_weight(sample_weight, len(frame))
+        kept, n_given = np.flatnonzero(weight > 0), len(frame)
+        if kept.size < n_given:
+            frame, weight = frame.iloc[kept], weight[kept]
+        rows_for_a_leaf(limits.min_leaf, len(frame))
+        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(frame)
+        if not binarizer.columns_:
+            limits = replace(limits, depth=0)
+        table, n = binarizer.filled(frame)
+        return Training(table, binned_rows(binarizer, table, n, weight), kept, n_given, binarizer, limits)
+
+    def _solve(self, training: Training, objective: SeparableObjective) -> None:
+        """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""
+        solved = objective.solve(training.rows, training.limits)
+        self.binarizer_, self.report_ = training.binarizer, solved.report
+        self.tree_, self.label_ = in_data_units(training, objective, solved.tree, solved.label)
+        leaf = training.leaf_of(self.tree_)
+        self.leaf_weight_ = np.asarray(np.bincount(leaf, training.rows.weight, self.tree_.n_leaves), dtype=np.float64)
+        self.path_ = tuple(
+            SizedTree(size.max_leaves, size.objective, in_data_units(training, objective, size.tree, size.label)[0])
+            for size in solved.path
+        ) or (SizedTree(self.tree_.n_leaves, self.objective_, self.tree_),)
+        warn_unless_proven(self.report_, stacklevel=3)
+
+    # -- results -------------------------------------------------------------------------------------------------
+    def apply(self, X: Any) -> IntArray:
+        """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.leaf_of(*self.binarizer_.filled(checked_frame(self, X)))
+
+    def decision_path(self, X: Any) -> Any:
+        """Nodes that each row passes, as a sparse matrix of zeros and ones (n, nodes)."""
+        from scipy.sparse import csr_matrix
+
+        leaf = self.apply(X)
+        passed = np.zeros((self.tree_.n_leaves, self.tree_.n_nodes), dtype=np.int8)
+        for k in range(self.tree_.n_leaves):
+            passed[k, [node for node, _ in self.tree_.path(k)]] = 1
+            passed[k, np.flatnonzero(self.tree_.leaf == k)] = 1
+        return csr_matrix(passed[leaf])
+
+    # -- reading the tree ----------------------------------------------------------------------------------------
+    def leaf_lines(self) -> list[str]:
+        """What each leaf answers, and the weight of the training rows in it."""
+        check_is_fitted(self, "tree_")
+        return [f"{self._leaf_text(k)} (n = {self.leaf_weight_[k]:g})" for k in range(self.tree_.n_leaves)]
+
+    def export_text(self) -> str:
+        """The tree as text: rules in the data's own units, and what each leaf answers."""
+        return self.tree_.export_text(self.leaf_lines())
+
+    def export_dot(self) -> str:
+        """The tree in Graphviz's language."""
+        return self.tree_.export_dot(self.leaf_lines())
+
+    def export_python(self, name: str = "leaf_of") -> str:
+        """Source of a plain function that takes one row as a mapping and returns its leaf."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.to_python(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Tree, labels and report as plain JSON values."""
+        check_is_fitted(self, "tree_")
+        return {"tree": self.tree_.to_dict(), "label": self.label_.tolist(), "report": self.report_.to_dict()}
+
+    # -- saving --------------------------------------------------------------------------------------------------
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
+        from softsurv.persistence import save_model
+
+        save_model(self, path)
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        meta = {
+            **self._search_state(),
+            "label": self.label_.tolist(),
+            "own": self._own_state(),
+        }
+        return {"leaf_weight": self.leaf_weight_}, meta
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        self._restore_search(meta)
+        self.label_ = np.array(meta["label"])
+        self.leaf_weight_ = arrays["leaf_weight"]
+        self._restore_own(meta["own"])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def in_data_units(
+    training: Training, objective: SeparableObjective, tree: CodeTree, label: NDArray[Any]
+) -> tuple[HardTree, NDArray[Any]]:
+    """A tree on bins as one in the data's units, with its labels in the order of its leaves."""
+    root, order = branches(tree, training.binarizer)
+    hard = HardTree.grow(training.binarizer.sources_, root)
+    label = np.asarray(label)[order]
+    value, names = objective.leaf_values(label, training.leaf_of(hard), training.rows.weight)
+    return replace(hard, value=value, value_names=tuple(names)), label
+
+
+def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
+    """A tree on bins as branches in the data's units, and for each leaf of the result its place in the former (L,).
+
+    The bin of all other levels asks for the named ones, with its answers swapped.
+    """
+    place = {int(node): k for k, node in enumerate(tree.leaves)}
+    order: list[int] = []
+
+    def grow(node: int) -> Branch | None:
+        if tree.feature[node] < 0:
+            order.append(place[node])
+            return None
+        rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
+        sides = (tree.right, tree.left) if swapped else (tree.left, tree.right)
+        return Branch(rule, *(grow(int(side[node])) for side in sides))
+
+    return grow(0), np.array(order)

@@ -1,0 +1,108 @@
+"""OptimalSurvivalPolicyTree: which treatment for whom, so that the expected time without event is longest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.checks import number, one_of, whole
+from softsurv.estimators.separable.capacity_policy import within_capacity
+from softsurv.estimators.separable.policy_tree import PolicyTree
+from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
+from softsurv.exact.tasks.policy import METHODS
+
+
+@dataclass(eq=False, repr=False)
+class OptimalSurvivalPolicyTree(PolicyTree):
+    """Policy tree that is optimal for restricted mean survival, from censored observations of one treatment per row.
+
+    Parameters
+    ----------
+    horizon : float
+        Survival is counted up to this time; some rows of every treatment must be followed to it.
+    method : {"doubly_robust", "direct", "ips"}
+        How treatments are scored, see `softsurv.estimators.survival.policy_scores`. Doubly robust scores need either
+        the survival model or both propensity and censoring curves to be right.
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    time_limit, memory_limit, n_jobs, progress
+        As in `OptimalPolicyTree`.
+    complexity : float
+        Time that a further leaf has to add to the mean.
+    capacity : mapping from treatment to share, optional
+        As in `OptimalCapacityPolicyTree`.
+    survival_model : estimator, optional
+        With ``fit(X, (event, time))`` and ``predict_survival_function(X, times)`` as the survival estimators of this
+        package have; one is fitted per treatment. Cox regression with a small ridge penalty by default.
+    overlap : float
+        Propensities below this are raised to it, with a warning.
+    n_folds : int
+        Folds of the cross-fitting: every row is scored by models that have not seen it.
+    random_state : int
+        Seed of the folds.
+
+    Attributes
+    ----------
+    scores_ : ndarray (N, K)
+        Score of every treatment for every training row.
+    treatments_, tree_, label_, objective_, lower_bound_, gap_, status_, path_, report_, binarizer_
+        As in `OptimalPolicyTree`: the objective is minus the mean score, a time.
+
+    References
+    ----------
+    Cui et al. (2023), Estimating heterogeneous treatment effects with right-censored data via causal survival forests.
+    Zhang & Schaubel (2012), Double-robust semiparametric estimator for differences in restricted mean lifetimes.
+    Van der Linden et al. (2023), paper `streed`, section 4.4.
+    """
+
+    horizon: float | None = None
+    method: str = "doubly_robust"
+    max_depth: int = 2
+    max_leaves: int | None = None
+    _: KW_ONLY
+    capacity: Mapping[Any, float] | None = None
+    survival_model: Any = None
+    overlap: float = 0.01
+    n_folds: int = 5
+    random_state: int = 0
+
+    def fit(
+        self, X: Any, y: Any = None, *, treatment: Any = None, propensity: Any = None, sample_weight: Any = None
+    ) -> OptimalSurvivalPolicyTree:
+        """Score the treatments and find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame or array (n, p)
+            Features known before the treatment; may hold categories and missing values.
+        y : structured array, or (event, time)
+        treatment : (n,)
+            The treatment given: numbers or text.
+        propensity : (K,) or (n, K), optional
+            Probability of every treatment, in sorted order, where it is known (a trial); estimated otherwise.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+
+        Warns
+        -----
+        DataWarning
+            Where propensities are small or few rows are followed to the horizon.
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        if self.horizon is None:
+            raise InvalidParameterError("horizon must be the time up to which survival counts, got None")
+        number("horizon", self.horizon, math.ulp(0.0))
+        number("overlap", self.overlap, 0.0)
+        whole("n_folds", self.n_folds, 2)
+        one_of("method", self.method, METHODS)
+        training = self._training(X, sample_weight)
+        scoring = RestrictedMeanScoring(
+            self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
+        )
+        rewards = scoring.rewards(training, y, treatment, propensity)
+        self.treatments_, self.scores_ = rewards.treatments, rewards.scores
+        self._solve(training, within_capacity(rewards, self.capacity))
+        return self

@@ -1,0 +1,100 @@
+"""Scores of treatments from censored outcomes: the parts of `OptimalSurvivalPolicyTree.fit` before the search."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.readers import survival_data
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.inputs import checked_treatment
+from softsurv.estimators.separable.policy_tree import Rewards
+from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.survival.policy_models import folds_of, propensities, survival_curves
+from softsurv.estimators.survival.policy_scores import restricted_mean_scores
+
+
+@dataclass(frozen=True)
+class RestrictedMeanScoring:
+    """How treatments are scored; the fields are arguments of `OptimalSurvivalPolicyTree`."""
+
+    method: str
+    horizon: float
+    survival_model: Any
+    overlap: float
+    n_folds: int
+    seed: int
+
+    def rewards(self, training: Training, y: Any, treatment: Any, propensity: Any) -> Rewards:
+        """Score of every treatment for every training row, by models that have not seen the row."""
+        data = survival_data(np.zeros((training.n_given, 1)), y).take(training.kept)
+        time, event = data.time.numpy(), data.event.numpy()
+        names, codes = read_treatments(training, treatment)
+        folds = folds_of(codes, event, int(self.n_folds), int(self.seed))
+        weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
+        curves = chance = None
+        if self.method != "ips":
+            require_events(names, codes[event])
+            curves = survival_curves(frame, time, event, codes, self.horizon, self.survival_model, folds)
+        if self.method != "direct":
+            if propensity is None:
+                chance = propensities(frame, codes, weight, folds)
+            else:
+                chance = known_propensities(propensity, len(names), training)
+            chance = raised_to_overlap(chance, self.overlap)
+        scores = restricted_mean_scores(self.method, time, event, codes, self.horizon, chance, curves, weight)
+        return Rewards(names, scores)
+
+
+def read_treatments(training: Training, treatment: Any) -> tuple[NDArray[Any], IntArray]:
+    """Names of the treatments (K,), and the one given to each training row (N,) as a place among them."""
+    given = checked_treatment(treatment, training.n_given)
+    names, codes = np.unique(given[training.kept], return_inverse=True)
+    if len(names) < 2:
+        raise InvalidParameterError("treatment must have at least two values, got one; there is nothing to choose")
+    return names, codes
+
+
+def require_events(names: NDArray[Any], seen: IntArray) -> None:
+    """Refuse treatments that no event was observed under: no survival model can be fitted to them."""
+    none = np.bincount(seen, minlength=len(names)) == 0
+    if none.any():
+        listed = ", ".join(str(name) for name in names[none])
+        raise InvalidSurvivalDataError(
+            f"event must be True in at least one row of every treatment, got none for {listed}; merge treatments, "
+            'leave its rows out, or take method="ips", which needs no survival model'
+        )
+
+
+def known_propensities(propensity: Any, k: int, training: Training) -> FloatArray:
+    """Given propensities of K treatments as (N, K)."""
+    table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")
+    if table.shape == (k,):
+        table = np.tile(table, (training.n_given, 1))
+    if table.shape != (training.n_given, k):
+        raise InvalidSurvivalDataError(
+            f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment, got {table.shape}"
+        )
+    if not ((table >= 0).all() and np.allclose(table.sum(axis=1), 1.0)):
+        raise InvalidSurvivalDataError("propensity must be >= 0 and sum to one in each row")
+    return np.asarray(table[training.kept])
+
+
+def raised_to_overlap(chance: FloatArray, overlap: float) -> FloatArray:
+    """Propensities (N, K) of at least ``overlap``."""
+    small = (chance < overlap).any(axis=1)
+    if small.any():
+        warnings.warn(
+            f"{int(small.sum())} rows have a propensity below {overlap:g}, raised to it; leave out rows whose "
+            "treatment was as good as certain",
+            DataWarning,
+            stacklevel=4,
+        )
+    return np.maximum(chance, max(overlap, np.finfo(float).tiny))

@@ -1,0 +1,92 @@
+"""Names and levels that look like formulas, markup or nothing at all come out of every picture and page as they are."""
+
+import io
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.data.survival_data import SurvivalData
+from softsurv.explore import (
+    explorer,
+    plot_brier,
+    plot_feature_profile,
+    plot_leaf_curves,
+    plot_leaf_effects,
+    plot_routing_effects,
+    plot_tree,
+    report_html,
+    tree_html,
+)
+from softsurv.explore.page import figure
+from softsurv.explore.style import literal_text, printable
+
+ODD = ("rate_$%$", "bell\x07", "<!--<script>", "$x^{2$")
+LEVELS = ("a$_b$", "\x01", "</script>")
+
+
+@pytest.fixture(scope="module", params=["soft", "optimal"])
+def odd(request):
+    rng = np.random.default_rng(0)
+    n = 200
+    frame = pd.DataFrame({name: rng.normal(size=n) for name in ODD})
+    frame["level $%$"] = rng.choice(LEVELS, n)
+    risk = frame[ODD[0]] + frame[ODD[1]] + (frame["level $%$"] == LEVELS[1]) + frame[ODD[2]]
+    time = rng.exponential(np.exp(-risk)) + 0.01
+    group = np.where(rng.random(n) < 0.5, "$%$", "\x02")
+    data = SurvivalData(frame, time, rng.random(n) < 0.8, group=group, name="$%$")
+    soft = {"depth": 2, "l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.01, "n_restarts": 1}
+    tree = SoftSurvivalTree(**soft) if request.param == "soft" else OptimalSurvivalTree(max_depth=3)
+    return SimpleNamespace(data=data, tree=tree.fit(data))
+
+
+def saved(ax):
+    """A picture as SVG and PNG: neither fails, and the SVG is sound XML."""
+    for kind in ("svg", "png"):
+        file = io.BytesIO()
+        ax.figure.savefig(file, format=kind)
+        if kind == "svg":
+            ElementTree.fromstring(file.getvalue().decode())
+
+
+def test_pictures_show_names_as_they_are(odd):
+    saved(plot_tree(odd.tree, odd.data, time_unit="$%$"))
+    saved(plot_leaf_curves(odd.tree, odd.data, time_unit="\x03$%$"))
+    saved(plot_routing_effects(odd.tree))
+    saved(plot_brier({"$%$": odd.tree, "\x04": odd.tree}, odd.data))
+    for name in (ODD[0], ODD[1], "level $%$"):
+        saved(plot_feature_profile(odd.tree, odd.data, name, time_unit="$%$"))
+    if isinstance(odd.tree, SoftSurvivalTree):
+        saved(plot_leaf_effects(odd.tree))
+
+
+def test_pages_show_names_as_they_are(odd, browser):
+    page = report_html(odd.tree, odd.data, title="<!--<script> \x05", time_unit="$%$", n_boot=20)
+    document, console = browser(page)
+    assert console == []
+    assert "rate_$%$" in document
+    assert "Model card" in document
+    assert not set("\x01\x02\x05\x07") & set(page)
+    ElementTree.fromstring(tree_html(odd.tree))
+
+
+def test_the_explorer_starts_whatever_names_say(odd, in_browser):
+    script = "return [MODEL.sources.map((s) => s.name), document.getElementById('row').textContent.length > 20]"
+    names, filled = in_browser(explorer(odd.tree, odd.data).page, script)
+    assert filled
+    assert set(ODD) - {"$x^{2$"} <= set(names)
+
+
+def test_dollars_are_no_formula_and_text_without_shape_gets_one():
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    ax.set(title="a $x^{2$ b", xlabel="tab\tand\x00")
+    assert literal_text(ax) is ax
+    assert ax.get_title() == "a $x^{2$ b"
+    assert ax.get_xlabel() == "tab and\ufffd"
+    assert "svg" in figure(ax, "\ud800")
+    assert printable("a\nb\ud800") == "a\nb\ufffd"
