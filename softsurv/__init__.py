@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from softsurv.estimators.names import HOME
+
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
@@ -19,26 +21,17 @@ if TYPE_CHECKING:
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.policy import OptimalPolicyTree as OptimalPolicyTree
     from softsurv.estimators.regression import OptimalRegressionTree as OptimalRegressionTree
+    from softsurv.estimators.saved import load_model as load_model
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.estimators.survival_policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
-    from softsurv.persistence import load_model as load_model
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "SoftSurvivalTree": "softsurv.estimators.soft",
-    "OptimalSurvivalTree": "softsurv.estimators.optimal",
-    "OptimalClassificationTree": "softsurv.estimators.classification",
-    "OptimalCostSensitiveTree": "softsurv.estimators.cost_sensitive",
-    "OptimalPolicyTree": "softsurv.estimators.policy",
-    "OptimalRegressionTree": "softsurv.estimators.regression",
-    "OptimalFairClassificationTree": "softsurv.estimators.fair",
-    "OptimalFairSurvivalTree": "softsurv.estimators.fair_survival",
-    "OptimalCapacityPolicyTree": "softsurv.estimators.capacity_policy",
-    "OptimalSurvivalPolicyTree": "softsurv.estimators.survival_policy",
+    **HOME,
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
-    "load_model": "softsurv.persistence",
+    "load_model": "softsurv.estimators.saved",
 }
 __all__ = ["__version__", *_HOME]
 

@@ -9,11 +9,12 @@ import softsurv
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"errors", "results", "numerics", "budget"},
+    {"errors", "results", "numerics", "budget", "files"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
-    {"estimators", "persistence", "run_record"},
+    {"persistence", "run_record"},
+    {"estimators"},
     {"tune", "explore"},
     {"cli", "commands", "__main__"},
 ]
@@ -22,8 +23,6 @@ ROWS = [
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("budget", "results"),  # why to stop is a Status
-    ("estimators", "persistence"),  # save() hands itself over, when called
-    ("persistence", "estimators"),  # load_model() knows the estimators
     ("cli", "commands"),
     ("__main__", "cli"),
     ("commands", "cli"),

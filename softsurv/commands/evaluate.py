@@ -39,7 +39,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate a saved model."""
-    from softsurv.persistence import load_model
+    from softsurv.estimators.saved import load_model
 
     model = load_model(args.model, device=args.device)
     result = model.evaluate(read_data(args))

@@ -48,7 +48,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     from softsurv.data.chunks import Table
-    from softsurv.persistence import load_model
+    from softsurv.estimators.saved import load_model
 
     out = output_file(args.out) if args.out else sys.stdout
     model = load_model(args.model, device=args.device)

@@ -41,8 +41,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
+    from softsurv.estimators.saved import load_model
     from softsurv.explore.report import write_report
-    from softsurv.persistence import load_model
 
     if args.sensitive is not None and args.group is None:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
