@@ -322,7 +322,7 @@ def sparse(path):
 def test_what_is_no_file(old, name, make):
     (old / name).unlink(missing_ok=True)
     make(old / name)
-    with pytest.raises(ModelFileError, match="is damaged|cannot be read|holds no model"):
+    with pytest.raises(ModelFileError, match=r"is damaged|cannot be read|holds no model"):
         load_model(old)
 
 

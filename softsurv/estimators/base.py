@@ -260,7 +260,7 @@ class SurvivalTreeBase(BaseEstimator):
         return evaluate_with_censoring(self.censoring_, **known, log_cumulative_hazard=curves, **options)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a folder in one step: tensors and JSON, no code and no training rows; see ``load_model``."""
+        """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
         from softsurv.estimators.saved import save_model
 
         save_model(self, path)

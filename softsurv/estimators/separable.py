@@ -194,7 +194,7 @@ class SeparableTree(SearchedTree, BaseEstimator):
 
     # -- saving --------------------------------------------------------------------------------------------------
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a folder in one step: tensors and JSON, no code and no training rows; see ``load_model``."""
+        """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
         from softsurv.estimators.saved import save_model
 
         save_model(self, path)
