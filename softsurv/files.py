@@ -88,7 +88,7 @@ def read_file(path: str | os.PathLike[str], limit: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             raise ValueError(f"it has {size} bytes, more than {limit}")
-        content: bytes = file.read(limit + 1)
+        content: bytes = file.read(size)
     return content
 
 
@@ -122,7 +122,7 @@ def unseal(path: str | os.PathLike[str], limit: int) -> tuple[dict[str, np.ndarr
             raise ValueError("its length is wrong")
         header = file.read(length)
         note, known = _noted(header)
-        data = head + header + file.read(limit)
+        data = head + header + file.read(size - _HEAD - length)
     blank = data.replace(_mark(known), _mark(_BLANK), 1)
     if hashlib.sha256(blank).hexdigest() != known:
         raise ValueError("its checksum is wrong")

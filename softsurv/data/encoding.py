@@ -61,7 +61,7 @@ def raw_values(column: pd.Series, source: Source) -> NDArray[Any]:
 
 
 def numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
-    """A number column (N,) as float64, NaN where missing; booleans become 0 and 1, and text such as "1.5" its number."""
+    """A number column (N,) as float64, NaN where missing; booleans become 0 and 1, text its number."""
     argument = f"column {name!r}"
     if pd.api.types.is_bool_dtype(column.dtype):
         column = column.astype("Float64")
