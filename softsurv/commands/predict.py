@@ -59,11 +59,13 @@ def run(args: argparse.Namespace) -> int:
     if args.chunk_rows is None:
         check_table(args)
 
-    from softsurv.data.chunks import Table
-    from softsurv.data.kinds import declared
     from softsurv.estimators.saved import load_model
 
     model = load_model(args.model, device=args.device)
+
+    from softsurv.data.chunks import Table
+    from softsurv.data.kinds import declared
+
     if args.chunk_rows is None:
         parts = iter([declared(read_table(args.data), (), missing)])
     else:
