@@ -95,6 +95,24 @@ class Table:
             )
         return found
 
+    def stamp(self) -> list[tuple[str, int, int, int]]:
+        """What changes when a file is written to: name, file number, size and time of change of each."""
+        found = ((file, file.stat()) for file in self.files)
+        return [(str(file), facts.st_ino, facts.st_size, facts.st_mtime_ns) for file, facts in found]
+
+    def check_unchanged(self, stamp: list[tuple[str, int, int, int]]) -> None:
+        """Raise where a file was changed, added or removed since the stamp was taken.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+        """
+        changed = sorted({one[0] for one in {*stamp} ^ {*self.stamp()}})
+        if changed:
+            raise InvalidSurvivalDataError(
+                f"source must stay as it is while it is read twice, got a change of {changed[0]!r}; fit again"
+            )
+
     def chunks(self, rank: int = 0, size: int = 1) -> Iterator[Chunk]:
         """The table's chunks; of several readers, each takes every ``size``-th.
 

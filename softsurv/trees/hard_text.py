@@ -61,7 +61,9 @@ def hard_tree_python(tree: HardTree, name: str) -> str:
     Missing values (absent, None or nan) are filled as in training. Names and labels of the data are literals in it.
     """
     if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
-        raise InvalidParameterError(f"name must be a Python identifier, got {name!r}; no keyword, no builtin")
+        raise InvalidParameterError(
+            f"name must be a Python identifier, got {name!r}; choose one that is no keyword and no builtin"
+        )
     used = sorted({int(f) for f in tree.feature if f >= 0})
     variable = {f: f"v{k}" for k, f in enumerate(used)}
     text = [f"def {name}(row):", '    """Leaf of one row, a mapping from column to value."""']
