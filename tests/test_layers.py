@@ -9,7 +9,7 @@ import softsurv
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"errors", "results", "numerics", "budget", "files"},
+    {"errors", "results", "numerics", "budget", "files", "kernel_cache"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
