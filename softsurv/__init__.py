@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
+    from softsurv.estimators.saved import load_model as load_model
     from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree
     from softsurv.estimators.separable.classification import OptimalClassificationTree as OptimalClassificationTree
     from softsurv.estimators.separable.cost_sensitive import OptimalCostSensitiveTree as OptimalCostSensitiveTree
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.estimators.survival.fair import OptimalFairSurvivalTree as OptimalFairSurvivalTree
     from softsurv.estimators.survival.policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
-    from softsurv.persistence import load_model as load_model
 
 __version__ = "0.1.0"
 
@@ -31,7 +31,7 @@ _HOME = {
     **HOME,
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
-    "load_model": "softsurv.persistence",
+    "load_model": "softsurv.estimators.saved",
 }
 __all__ = ["__version__", *_HOME]
 

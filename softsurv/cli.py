@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import logging
 import os
 import sys
@@ -38,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"softsurv {__version__}")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for module in modules():
         _add_common(module, subparsers)
     return parser
@@ -66,9 +67,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     -----
     What is wrong with the input is told in one sentence on stderr; ``--debug`` raises it instead.
     """
-    args = build_parser().parse_args(argv)
-    logging.basicConfig(level=logging.INFO if args.verbose else logging.WARNING, format="%(name)s: %(message)s")
+    debug = False
     try:
+        parser = build_parser()
+        args = parser.parse_args(argv)
+        if args.command is None:
+            parser.print_help()
+            return DONE
+        debug = args.debug
+        logging.basicConfig(level=logging.INFO if args.verbose else logging.WARNING, format="%(name)s: %(message)s")
         with warnings.catch_warnings():
             warnings.filterwarnings("default", category=UserWarning)
             warnings.showwarning = _show_warning
@@ -82,16 +89,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
-        if args.debug:
+        if debug:
             raise
         _say(f"error: {_sentence(error)}")
         return FAILED
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, in one sentence."""
+    """What went wrong, in one line."""
+    return " ".join(_words(error).split())
+
+
+def _words(error: Exception) -> str:
     if isinstance(error, SoftsurvError):
         return str(error)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = "" if error.filename is None else f" for {error.filename!r}"
+        return f"no space left on the disk{place}; free some, what was there before is unharmed"
+    if isinstance(error, MemoryError):
+        return "not enough memory; use fewer rows or columns, or --memory"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}; check the path"
     if isinstance(error, ImportError):
@@ -100,7 +116,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    _say(f"note: {message}")
+    _say(f"note: {' '.join(str(message).split())}")
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,6 @@
-"""Saved models: a folder with ``tensors.safetensors`` and ``model.json``, never pickle.
+"""Saved models: a folder with one file of tensors and JSON, never pickle.
 
-Loading runs no code from the files; the JSON names an estimator and a leaf family that this version knows.
+Reading runs no code from the file. What a model is made of is a :class:`Saved`; the estimators make it and take it.
 """
 
 from __future__ import annotations
@@ -10,185 +10,217 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from importlib import import_module
+from contextlib import suppress
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from softsurv import __version__
-from softsurv.errors import InvalidParameterError, ModelFileError, SoftsurvError
-from softsurv.estimators.names import HOME
-from softsurv.nonparametric import StepFunction
+from softsurv.errors import InvalidParameterError, ModelFileError, NumericalError
+from softsurv.files import read_file, replace_file, seal, unseal
 
-if TYPE_CHECKING:
-    from softsurv.estimators.base import SurvivalTreeBase
-    from softsurv.estimators.separable.tree import SeparableTree
-
-FORMAT = 1
+FORMAT = 2
 """Version of the layout; a reader refuses a larger one."""
 
-TENSORS, META = "tensors.safetensors", "model.json"
+MODEL = "model.safetensors"
 
-_PAST = {"init": "auto", "reference": None}
-"""Arguments that may hold another model or the training rows' curves: they are past once the model is fitted."""
+OLD_TENSORS, OLD_META = "tensors.safetensors", "model.json"
+"""Format 1 was a pair of files. It is still read, and removed by the next save."""
+
+MAX_BYTES = 1 << 32
+"""A longer file is no model."""
+
+_MAY_BE_INFINITE = ("median", ".times.", ".values.")
+"""Parts of the names of arrays that may hold infinities: medians that are not reached, and curves."""
 
 
-def save_model(model: SurvivalTreeBase | SeparableTree, path: str | PathLike[str]) -> None:
-    """Write a fitted estimator to a folder, which is made if need be.
+@dataclass(frozen=True)
+class Saved:
+    """All that is kept of a fitted estimator.
 
-    Parameters
+    Attributes
     ----------
-    model : fitted estimator
-    path : path-like
-        The folder; a model already there is replaced, each file in one step.
-
-    Raises
-    ------
-    InvalidParameterError
-        If the model's arguments cannot be written as JSON, such as a leaf family without a registered name.
+    estimator : str
+        Name of the class.
+    parameters, state : dict
+        Constructor arguments and fitted values, as plain values.
+    arrays : dict of ndarray
+        Fitted arrays.
+    n_features_in : int
+    feature_names_in : list of str, optional
+    horizon : float, optional
+        Largest training time, of survival trees.
     """
-    from safetensors.numpy import save
-    from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(model, "n_features_in_")
-    folder = Path(path)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidParameterError(f"path must be a folder, got the file {str(folder)!r}; choose another name")
-    arrays, state = model._state()
-    survival = hasattr(model, "censoring_")
-    if survival:
-        arrays = arrays | {
-            "censoring.times": model.censoring_.times,
-            "censoring.values": model.censoring_.values,
-            "unique_times": model.unique_times_,
-        }
-    data = save({name: np.ascontiguousarray(value) for name, value in arrays.items()})
-    names = getattr(model, "feature_names_in_", None)
-    meta = {
-        "format": FORMAT,
-        "softsurv": __version__,
-        "estimator": type(model).__name__,
-        "parameters": _plain_parameters(model),
-        "n_features_in": model.n_features_in_,
-        "feature_names_in": None if names is None else [str(n) for n in names],
-        "horizon": model.horizon_ if survival else None,
-        "state": state,
-        "tensors_sha256": hashlib.sha256(data).hexdigest(),
-    }
-    plain = _plain(meta)
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / TENSORS, data)
-    _write(folder / META, json.dumps(plain | {"checksum": _checksum(plain)}, indent=1, allow_nan=False).encode())
+    estimator: str
+    parameters: dict[str, Any]
+    state: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    n_features_in: int
+    feature_names_in: list[str] | None
+    horizon: float | None
 
 
-def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
-    """Read a model that ``save`` wrote.
+def write_model(path: str | PathLike[str], saved: Saved) -> None:
+    """Write a model to a folder, which is made if need be, in one step.
+
+    A model that is there already stays until the new one is whole. A reader gets the one or the other.
 
     Parameters
     ----------
     path : path-like
         The folder.
-    device : str
-        Where a soft tree's tensors go: "auto", "cpu" or "cuda".
+    saved : Saved
 
-    Returns
-    -------
-    SoftSurvivalTree or OptimalSurvivalTree
+    Raises
+    ------
+    InvalidParameterError
+        If the path is a file, or an argument cannot be written as JSON.
+    NumericalError
+        If a number of the fitted tree is not finite.
+    """
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameterError(f"path must be a folder, got the file {str(folder)!r}; choose another name")
+    wrong = _not_finite(saved.arrays)
+    if wrong is not None:
+        raise NumericalError(f"the fitted array {wrong!r} holds values that are not finite; fit the model again")
+    note = {
+        "format": FORMAT,
+        "softsurv": __version__,
+        "estimator": saved.estimator,
+        "parameters": _checked_parameters(saved.parameters),
+        "n_features_in": saved.n_features_in,
+        "feature_names_in": saved.feature_names_in,
+        "horizon": saved.horizon,
+        "state": saved.state,
+    }
+    content = seal(saved.arrays, json.dumps(_plain(note), allow_nan=False))
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / MODEL, content)
+    for name in (OLD_META, OLD_TENSORS):
+        with suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
+
+
+def read_model(path: str | PathLike[str]) -> Saved:
+    """Read what :func:`write_model` wrote.
 
     Raises
     ------
     ModelFileError
         If the folder holds no model, a damaged one, or one of a newer version.
-    InvalidParameterError
-        If the device is not there, or a leaf family of one's own is not registered.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
     folder = Path(path)
-    meta = _read_meta(folder)
-    data = _read_tensors(folder, meta.get("tensors_sha256"))
-    try:
-        model = _rebuild(meta, load(data), device)
-    except SoftsurvError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, SafetensorError) as error:
+    meta, arrays = _read(folder)
+    wrong = _not_finite(arrays)
+    if wrong is not None:
         raise ModelFileError(
-            f"the model in {str(folder)!r} is incomplete ({type(error).__name__}: {error}); save it again"
-        ) from error
-    return model
-
-
-def _rebuild(meta: dict[str, Any], arrays: dict[str, np.ndarray], device: str) -> Any:
-    """The fitted estimator; its class is looked up in a fixed list."""
-    kind = meta["estimator"]
-    if kind not in HOME:
-        raise ModelFileError(f"{META} names the unknown estimator {kind!r}; update softsurv")
-    model = getattr(import_module(HOME[kind]), kind)(**_from_plain(meta["parameters"]))
-    if "device" in model.get_params():
-        model.set_params(device=device)
-    model.n_features_in_ = meta["n_features_in"]
-    if meta["feature_names_in"] is not None:
-        model.feature_names_in_ = np.array(meta["feature_names_in"], dtype=object)
-    if meta["horizon"] is not None:
-        model.horizon_ = float(_from_plain(meta["horizon"]))
-        model.unique_times_ = arrays.pop("unique_times")
-        model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
-    model._restore(arrays, _from_plain(meta["state"]))
-    return model
-
-
-def _read_meta(folder: Path) -> dict[str, Any]:
+            f"the model in {str(folder)!r} holds values in {wrong!r} that are not finite; save the model again"
+        )
+    names, horizon = meta.get("feature_names_in"), meta.get("horizon")
     try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+        if not isinstance(meta["estimator"], str):
+            raise TypeError(f"the estimator is {meta['estimator']!r}")
+        return Saved(
+            meta["estimator"],
+            dict(_from_plain(meta["parameters"])),
+            dict(_from_plain(meta["state"])),
+            arrays,
+            int(meta["n_features_in"]),
+            None if names is None else [str(name) for name in names],
+            None if horizon is None else float(_from_plain(horizon)),
+        )
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        raise incomplete(folder, error) from error
+
+
+def incomplete(path: str | PathLike[str], error: Exception) -> ModelFileError:
+    """The error to raise where a saved model lacks something."""
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    return ModelFileError(f"the model in {os.fspath(path)!r} is incomplete ({reason}); save it again")
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The JSON values and the arrays in a folder, of either format."""
+    if not os.path.lexists(folder / MODEL) and os.path.lexists(folder / OLD_META):
+        try:
+            return _read_pair(folder)
+        except ModelFileError:
+            if not os.path.lexists(folder / MODEL):  # else a writer has just replaced the pair
+                raise
+    try:
+        arrays, note = unseal(folder / MODEL, MAX_BYTES)
+        meta = json.loads(note)
     except (FileNotFoundError, NotADirectoryError):
-        raise ModelFileError(f"{str(folder)!r} holds no model: there is no {META} in it; check the path") from None
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested without end
-        raise ModelFileError(f"{META} in {str(folder)!r} is damaged ({error}); save the model again") from None
+        raise ModelFileError(f"{str(folder)!r} holds no model: there is no {MODEL} in it; check the path") from None
+    except OSError as error:
+        raise ModelFileError(f"{MODEL} in {str(folder)!r} cannot be read ({error.strerror}); check the path") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ModelFileError(f"{MODEL} in {str(folder)!r} is damaged ({error}); save the model again") from None
+    _check_format(meta, folder, MODEL)
+    return meta, arrays
+
+
+def _check_format(meta: Any, folder: Path, name: str) -> None:
     if not isinstance(meta, dict) or type(meta.get("format")) is not int or meta["format"] < 1:
-        raise ModelFileError(f"{META} in {str(folder)!r} is not a softsurv model; check the path")
+        raise ModelFileError(f"{name} in {str(folder)!r} is not a softsurv model; check the path")
     if meta["format"] > FORMAT:
         raise ModelFileError(
             f"the model in {str(folder)!r} was written by softsurv {meta.get('softsurv')} in format {meta['format']}, "
             f"this version reads up to {FORMAT}; update softsurv"
         )
-    if meta.pop("checksum", None) != _checksum(meta):
-        raise ModelFileError(f"{META} in {str(folder)!r} was changed after it was saved; save the model again")
-    return meta
 
 
-def _read_tensors(folder: Path, expected: Any) -> bytes:
+def _read_pair(folder: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The JSON values and the arrays of a model in format 1."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     try:
-        data = (folder / TENSORS).read_bytes()
+        meta = json.loads(read_file(folder / OLD_META, MAX_BYTES).decode())
+    except OSError as error:
+        reason = f"{OLD_META} in {str(folder)!r} cannot be read ({error.strerror}); check the path"
+        raise ModelFileError(reason) from None
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested without end
+        raise ModelFileError(f"{OLD_META} in {str(folder)!r} is damaged ({error}); save the model again") from None
+    _check_format(meta, folder, OLD_META)
+    if meta.pop("checksum", None) != hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest():
+        raise ModelFileError(f"{OLD_META} in {str(folder)!r} was changed after it was saved; save the model again")
+    try:
+        data = read_file(folder / OLD_TENSORS, MAX_BYTES)
     except FileNotFoundError:
-        raise ModelFileError(f"{str(folder)!r} lacks {TENSORS}; copy the whole model folder") from None
-    if hashlib.sha256(data).hexdigest() != expected:
-        raise ModelFileError(f"{TENSORS} in {str(folder)!r} is damaged or of another model; save the model again")
-    return data
+        raise ModelFileError(f"{str(folder)!r} lacks {OLD_TENSORS}; copy the whole model folder") from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"{OLD_TENSORS} in {str(folder)!r} cannot be read ({error}); check the path") from None
+    if hashlib.sha256(data).hexdigest() != meta.get("tensors_sha256"):
+        raise ModelFileError(f"{OLD_TENSORS} in {str(folder)!r} is damaged or of another model; save the model again")
+    try:
+        return meta, load(data)
+    except (SafetensorError, LookupError, TypeError) as error:
+        raise incomplete(folder, error) from error
 
 
-def _checksum(meta: dict[str, Any]) -> str:
-    """sha256 of the JSON values: a guard against damage, not against forgery."""
-    return hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+def _not_finite(arrays: Mapping[str, np.ndarray]) -> str | None:
+    """Name of the first array with a number that a fitted tree cannot have."""
+    for name, array in arrays.items():
+        free = any(part in name for part in _MAY_BE_INFINITE)
+        if array.dtype.kind == "f" and not (free or np.isfinite(array).all()):
+            return name
+    return None
 
 
-def _plain_parameters(model: Any) -> dict[str, Any]:
-    """Constructor arguments as JSON values, those in :data:`_PAST` left out unless they are plain words."""
-    parameters = dict(model.get_params(deep=False))
-    for name, default in _PAST.items():
-        if not isinstance(parameters.get(name, ""), str):
-            parameters[name] = default
-    leaf = parameters.get("leaf")
-    if leaf is not None and not isinstance(leaf, str):
-        parameters["leaf"] = leaf.name
+def _checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as JSON values."""
     for name, value in parameters.items():
         try:
             json.dumps(_plain(value))
         except TypeError:
             raise InvalidParameterError(f"{name}={value!r} cannot be saved; use a plain value") from None
-    return parameters
+    return dict(parameters)
 
 
 def _plain(value: Any) -> Any:
@@ -218,13 +250,3 @@ def _from_plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_from_plain(v) for v in value]
     return value
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file in one step, so that a reader never meets half of it."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

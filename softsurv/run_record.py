@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,11 +14,24 @@ from typing import Any
 from softsurv import __version__
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, ModelFileError
+from softsurv.files import read_file, replace_file
 
 FORMAT = 1
 """Version of the layout; a reader refuses a larger one."""
 
 NAME = "run.json"
+
+MAX_BYTES = 100_000_000
+"""A longer file is no record."""
+
+_TYPES: dict[str, Any] = {
+    "format": int,
+    "command": str,
+    "data": dict | None,
+    "seed": int | None,
+    "versions": dict | None,
+}
+"""What a record must hold; keys that may be None may be absent."""
 
 PACKAGES = ("torch", "numpy", "scipy", "pandas", "pyarrow", "scikit-learn", "scikit-survival", "numba", "optuna")
 """Packages whose versions may change a result."""
@@ -82,10 +94,7 @@ def write_run(
     except TypeError as error:
         raise InvalidParameterError(f"config must hold plain values to be written as JSON, got {error}") from None
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
-    return file
+    return replace_file(file, text)
 
 
 def read_run(path: str | PathLike[str], command: str | None = None) -> dict[str, Any]:
@@ -111,15 +120,21 @@ def read_run(path: str | PathLike[str], command: str | None = None) -> dict[str,
     file = Path(path)
     file = file / NAME if file.is_dir() else file
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        record = json.loads(read_file(file, MAX_BYTES).decode())
+    except (FileNotFoundError, NotADirectoryError):
         raise ModelFileError(f"config must be an existing run record, got {str(file)!r}; check the path") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ModelFileError(f"{str(file)!r} cannot be read ({error.strerror}); check the path") from None
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(file)!r} is no run record: {error}; pass a file that a run wrote") from None
     if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
         raise ModelFileError(f"{str(file)!r} is no run record: it has no config; pass a file that a run wrote")
-    if not isinstance(record.get("format"), int) or record["format"] > FORMAT:
+    if type(record.get("format")) is int and record["format"] > FORMAT:
         raise ModelFileError(f"{str(file)!r} was written by softsurv {record.get('softsurv')}; update softsurv")
+    for name, kinds in _TYPES.items():
+        value = record.get(name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise ModelFileError(f"{str(file)!r} is no run record: {name} is {value!r}; pass a file that a run wrote")
     if command is not None and record.get("command") != command:
         raise ModelFileError(f"{str(file)!r} is the record of {record.get('command')!r}, not of {command!r}")
     return record

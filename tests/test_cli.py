@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from softsurv import __version__, load_model
 from softsurv.cli import build_parser, main
 from softsurv.commands import modules
 from softsurv.hazards import family_names
+from softsurv.persistence import read_model
 
 QUICK = ["--depth", "1", "--l2", "1", "--shrinkage", "1", "--routing-l2", "1", "--restarts", "1", "--device", "cpu"]
 OUTCOME = ["--time", "months", "--event", "died"]
@@ -78,6 +80,13 @@ def test_the_help_of_fit_names_every_leaf_family(capsys):
     assert [name for name in family_names() if name not in text] == []
 
 
+def test_no_arguments_show_help(capsys):
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert "first steps:" in out
+    assert err == ""
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])
@@ -85,9 +94,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"softsurv {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    "arguments", [[], ["fti"], ["fit"], ["fit", "a.csv", "--time", "t"], ["predict", "--times", "x"]]
-)
+@pytest.mark.parametrize("arguments", [["fti"], ["fit"], ["fit", "a.csv", "--time", "t"], ["predict", "--times", "x"]])
 def test_wrong_usage_ends_with_2(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
@@ -211,7 +218,8 @@ def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
     again = json.loads((trial / "b" / "run.json").read_text())
     assert again["metrics"] == record["metrics"]
     assert again["config"] == record["config"] | {"out": str(trial / "b")}
-    assert (trial / "a" / "tensors.safetensors").read_bytes() == (trial / "b" / "tensors.safetensors").read_bytes()
+    first, second = (read_model(trial / name).arrays for name in "ab")
+    assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first | second)
     assert capsys.readouterr().err == ""
 
 
@@ -394,6 +402,106 @@ def test_wrong_input_gets_one_sentence_and_code_1(case, wrong, capsys):
     assert sentence in error
     assert error.count("\n") == 1
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "trail.csv", *OUTCOME],
+        ["fit", "trial.csv", "--time", "month", "--event", "died"],
+        ["fit", "trial.csv", "--time", "months", "--event", "state=dead"],
+        ["fit", "trial.parquet", "--time", "month", "--event", "died"],
+        ["tune", "trial.csv", *OUTCOME, "--drop", "Id"],
+        ["evaluate", "m", "trial.csv", "--time", "month", "--event", "died"],
+        ["report", "m", "trail.csv", *OUTCOME],
+        ["predict", "m", "trail.csv"],
+        ["predict", "m", "trial.csv", "--id", "name"],
+        ["predict", "nowhere", "trial.csv"],
+        ["fit", "trial.csv", *OUTCOME, "--out", "trial.csv"],
+    ],
+)
+def test_what_is_not_there_is_said_before_torch_is_loaded(trial, arguments):
+    make_table().to_parquet("trial.parquet")
+    code = "import sys; from softsurv.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+    here = os.environ | {"PYTHONPATH": str(Path(sys.modules["softsurv"].__file__).parents[1])}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=here)
+    assert done.stdout == "1 False\n"
+    assert done.stderr.startswith("softsurv: error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_fit(trial, monkeypatch, capsys):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert main([*FIT, *OUTCOME, "--out", "deep/er"]) == 1
+    assert "--out must be writable, got 'deep/er'" in capsys.readouterr().err
+    assert main(["predict", "m", "trial.csv", "--out", "p.csv"]) == 1
+    assert "--out must be writable, got 'p.csv'" in capsys.readouterr().err
+
+
+# -- dirty tables ---------------------------------------------------------------------------------------------------
+def test_one_dirty_cell_is_asked_about(trial, capsys):
+    table = make_table().astype({"age": object})
+    table.loc[7, "age"] = "unknown"
+    table.to_csv("dirty.csv", index=False)
+    command = ["fit", "dirty.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "m"]
+    assert main(command) == 1
+    error = capsys.readouterr().err
+    assert "column 'age' must hold numbers or categories, got numbers and 'unknown' in 1 cell" in error
+    assert "--missing-values unknown" in error
+    assert main([*command, "--missing-values", "unknown"]) == 0
+    model = load_model("m")
+    assert model.preprocessor_.columns_[0].kind == "number"
+    assert main(["fit", "--config", "m/run.json", "--out", "again"]) == 0
+    assert main(["predict", "m", "dirty.csv"]) == 1
+    assert "column 'age' must be numbers, got 'unknown' at row 7" in capsys.readouterr().err
+    assert main(["predict", "m", "dirty.csv", "--missing-values", "unknown"]) == 0
+    assert main([*command, "--categorical", "age"]) == 0
+    assert {column.kind for column in load_model("m").preprocessor_.columns_} == {"level"}
+
+
+def test_two_columns_of_one_name_are_refused(trial, capsys):
+    lines = (trial / "trial.csv").read_text().splitlines()
+    rows = [f"{line},{line.split(',')[3]}" for line in lines]
+    (trial / "twice.csv").write_text("\n".join(rows))
+    assert main(["fit", "twice.csv", *OUTCOME]) == 1
+    assert "X must have unique column names, got 'months' twice in 'twice.csv'" in capsys.readouterr().err
+    streamed = ["--memory", "1MB", "--depth", "1", "--l2", "1", "--shrinkage", "1", "--routing-l2", "1"]
+    assert main(["fit", "twice.csv", *OUTCOME, *streamed]) == 1
+    assert "must have unique column names, got 'months' twice" in capsys.readouterr().err
+
+
+def test_columns_that_tell_nothing_are_named(trial, capsys):
+    table = make_table()
+    table = table.assign(site=4.0, patient=[f"P{k:03d}" for k in range(len(table))]).drop(columns="status")
+    table.to_csv("wide.csv")
+    assert main(["fit", "wide.csv", *OUTCOME, *QUICK, "--out", "m"]) == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) == 4
+    assert notes[0].startswith("softsurv: note: column 1 of 'wide.csv' has no name and is left out")
+    assert "column 'patient' is left out: each of its 80 values occurs once" in notes[1]
+    assert "column 'id' looks like the number of the row; leave it out with --drop id" in notes[2]
+    assert "column 'site' is left out: it holds 4 in every row" in notes[3]
+    assert load_model("m").preprocessor_.dropped_ == {"site": "constant", "patient": "identifier"}
+
+
+def test_a_formula_is_not_passed_through(trial, model):
+    make_table().assign(id=["=1+1", "@a", "-3", "x"] * 20).to_csv("ids.csv", index=False)
+    assert main(["predict", model, "ids.csv", "--id", "id", "--out", "p.csv"]) == 0
+    assert pd.read_csv("p.csv", dtype=str)["id"].tolist()[:4] == ["'=1+1", "'@a", "-3", "x"]
+
+
+def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):
+    (trial / "p.csv").write_text("good")
+
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["predict", model, "trial.csv", "--out", "p.csv"]) == 1
+    assert "no space left on the disk for" in capsys.readouterr().err
+    assert (trial / "p.csv").read_text() == "good"
+    assert not list(trial.glob(".softsurv-*"))
 
 
 def test_predicting_without_a_feature(trial, model, capsys):

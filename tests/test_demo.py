@@ -120,7 +120,7 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     names: dict = {}
     for block in readme_blocks("python"):
         exec(compile(block, "README.md", "exec"), names)
-    assert (tmp_path / "model" / "model.json").is_file()
+    assert (tmp_path / "model" / "model.safetensors").is_file()
     assert (tmp_path / "leaves.png").is_file()
 
 

@@ -10,11 +10,12 @@ import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"arrays", "errors", "results", "numerics", "budget"},
+    {"arrays", "errors", "results", "numerics", "budget", "files", "kernel_cache"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
-    {"estimators", "persistence", "run_record"},
+    {"persistence", "run_record"},
+    {"estimators"},
     {"tune", "explore"},
     {"cli", "commands", "__main__"},
 ]
@@ -23,8 +24,6 @@ ROWS = [
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("budget", "results"),  # why to stop is a Status
-    ("estimators", "persistence"),  # save() hands itself over, when called
-    ("persistence", "estimators"),  # load_model() knows the estimators
     ("cli", "commands"),
     ("__main__", "cli"),
     ("commands", "cli"),

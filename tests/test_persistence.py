@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import stat
+import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.numpy import save as save_tensors
 from sklearn.exceptions import NotFittedError
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
-from softsurv.errors import InvalidParameterError, ModelFileError
+from softsurv.errors import InvalidParameterError, ModelFileError, NumericalError
+from softsurv.files import replace_file, seal, unseal
 from softsurv.hazards import family_names, get_family
-from softsurv.persistence import META, TENSORS
+from softsurv.persistence import MAX_BYTES, MODEL, OLD_META, OLD_TENSORS
 
 QUICK = {"depth": 2, "l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}
 GRID = np.array([0.0, 0.5, 3.0, 40.0])
@@ -43,32 +51,48 @@ def fitted(**changes) -> SoftSurvivalTree:
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A saved model's files: read, never written."""
+    """A saved model's file: read, never written."""
     folder = tmp_path_factory.mktemp("model")
     fitted().save(folder)
-    return {name: (folder / name).read_bytes() for name in (META, TENSORS)}
+    return (folder / MODEL).read_bytes()
 
 
 @pytest.fixture
 def folder(saved, tmp_path):
     """A copy of the saved model, free to be damaged."""
-    for name, content in saved.items():
-        (tmp_path / name).write_bytes(content)
+    (tmp_path / MODEL).write_bytes(saved)
     return tmp_path
 
 
+@pytest.fixture
+def old(folder):
+    """The same model as the pair of files of format 1."""
+    arrays, meta = content(folder)
+    data = save_tensors({name: np.ascontiguousarray(value) for name, value in arrays.items()})
+    meta |= {"format": 1, "tensors_sha256": hashlib.sha256(data).hexdigest()}
+    meta["checksum"] = hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+    (folder / OLD_META).write_text(json.dumps(meta))
+    (folder / OLD_TENSORS).write_bytes(data)
+    (folder / MODEL).unlink()
+    return folder
+
+
+def content(folder):
+    """Arrays and JSON values of a saved model."""
+    arrays, note = unseal(folder / MODEL, MAX_BYTES)
+    return arrays, json.loads(note)
+
+
 def edit(folder, **changes) -> None:
-    """Change the JSON as a forger would, checksum and all; dotted names reach inside."""
-    meta = json.loads((folder / META).read_text())
-    meta.pop("checksum")
+    """Change the JSON as a forger would, checksum and all; double underscores reach inside."""
+    arrays, meta = content(folder)
     for path, value in changes.items():
         *parents, last = path.split("__")
         at = meta
         for parent in parents:
             at = at[parent]
         at[last] = value
-    meta["checksum"] = hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
-    (folder / META).write_text(json.dumps(meta))
+    replace_file(folder / MODEL, seal(arrays, json.dumps(meta)))
 
 
 # -- round trips ----------------------------------------------------------------------------------------------------
@@ -171,7 +195,7 @@ def test_what_only_training_needed_is_not_saved(tmp_path):
     guided = OptimalSurvivalTree("ibs", max_depth=1, reference=guess).fit(X, y)
     guided.save(tmp_path / "optimal")
     assert load_model(tmp_path / "optimal").reference is None
-    assert (tmp_path / "optimal" / META).stat().st_size < 20_000
+    assert (tmp_path / "optimal" / MODEL).stat().st_size < 30_000
 
 
 def test_numeric_features_without_preprocessing_or_names(tmp_path):
@@ -188,7 +212,7 @@ def test_saving_again_replaces_the_model(folder):
     model = fitted(depth=0)
     model.save(folder)
     assert load_model(folder).depth_ == 0
-    assert sorted(p.name for p in folder.iterdir()) == [META, TENSORS]
+    assert [p.name for p in folder.iterdir()] == [MODEL]
 
 
 def test_folders_are_made_and_others_may_read(tmp_path):
@@ -197,7 +221,7 @@ def test_folders_are_made_and_others_may_read(tmp_path):
         fitted(depth=0).save(tmp_path / "a" / "b")
     finally:
         os.umask(old)
-    assert stat.S_IMODE((tmp_path / "a" / "b" / META).stat().st_mode) == 0o644
+    assert stat.S_IMODE((tmp_path / "a" / "b" / MODEL).stat().st_mode) == 0o644
 
 
 # -- what is refused ------------------------------------------------------------------------------------------------
@@ -214,73 +238,170 @@ def test_a_file_is_no_folder(tmp_path):
 
 
 def test_a_missing_folder(tmp_path):
-    with pytest.raises(ModelFileError, match=r"holds no model: there is no model\.json in it; check the path"):
+    with pytest.raises(ModelFileError, match=r"holds no model: there is no model\.safetensors in it; check the path"):
         load_model(tmp_path / "nowhere")
 
 
 def test_a_file_given_for_the_folder(folder):
     with pytest.raises(ModelFileError, match="holds no model"):
-        load_model(folder / META)
+        load_model(folder / MODEL)
 
 
-def test_missing_tensors(folder):
-    (folder / TENSORS).unlink()
-    with pytest.raises(ModelFileError, match=r"lacks tensors\.safetensors; copy the whole model folder"):
-        load_model(folder)
-
-
-@pytest.mark.parametrize("place", [0, 9, 0.5, -1])
-def test_one_damaged_byte_of_the_tensors(folder, place):
-    data = bytearray((folder / TENSORS).read_bytes())
+@pytest.mark.parametrize("place", [0, 9, 0.1, 0.3, 0.5, 0.7, 0.9, -1])
+def test_one_damaged_byte(folder, place):
+    data = bytearray((folder / MODEL).read_bytes())
     data[int(place * len(data)) if isinstance(place, float) else place] ^= 1
-    (folder / TENSORS).write_bytes(data)
-    with pytest.raises(ModelFileError, match="is damaged or of another model; save the model again"):
-        load_model(folder)
-
-
-def test_tensors_cut_short_under_a_forged_checksum(folder):
-    data = (folder / TENSORS).read_bytes()[:-8]
-    (folder / TENSORS).write_bytes(data)
-    edit(folder, tensors_sha256=hashlib.sha256(data).hexdigest())
-    with pytest.raises(ModelFileError, match="is incomplete"):
-        load_model(folder)
-
-
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
-def test_json_cut_short(folder, share):
-    text = (folder / META).read_text()
-    (folder / META).write_text(text[: int(share * len(text))])
-    with pytest.raises(ModelFileError, match=r"model\.json in .* is damaged"):
-        load_model(folder)
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"[" * 100_000], ids=["not UTF-8", "endless nesting"])
-def test_json_that_is_none(folder, content):
-    (folder / META).write_bytes(content)
+    (folder / MODEL).write_bytes(data)
     with pytest.raises(ModelFileError, match="is damaged"):
         load_model(folder)
 
 
-@pytest.mark.parametrize("content", ["[]", "1", "{}", '{"format": "1"}', '{"format": true}', '{"format": 0}'])
-def test_json_of_something_else(folder, content):
-    (folder / META).write_text(content)
+@pytest.mark.parametrize("share", [0.0, 0.0001, 0.01, 0.5, 0.99])
+def test_a_file_cut_short(folder, share):
+    data = (folder / MODEL).read_bytes()
+    (folder / MODEL).write_bytes(data[: int(share * len(data))])
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("note", ["[]", "1", "{}", '{"format": "1"}', '{"format": true}', '{"format": 0}'])
+def test_json_of_something_else(folder, note):
+    replace_file(folder / MODEL, seal(content(folder)[0], note))
     with pytest.raises(ModelFileError, match="is not a softsurv model"):
         load_model(folder)
 
 
-def test_a_number_changed_in_the_json(folder):
-    text = (folder / META).read_text()
-    fill = json.loads(text)["state"]["preprocessor"]["sources"][0]["fill"]
-    (folder / META).write_text(text.replace(repr(fill), repr(fill + 1)))
-    with pytest.raises(ModelFileError, match="was changed after it was saved"):
-        load_model(folder)
-
-
 def test_a_newer_format(folder):
-    text = (folder / META).read_text().replace('"format": 1', '"format": 7', 1)
-    (folder / META).write_text(text.replace('"softsurv": "', '"softsurv": "9.', 1))
-    with pytest.raises(ModelFileError, match=r"written by softsurv 9\..* in format 7, .* up to 1; update softsurv"):
+    edit(folder, format=7, softsurv="9.1")
+    with pytest.raises(ModelFileError, match=r"written by softsurv 9\.1 in format 7, .* up to 2; update softsurv"):
         load_model(folder)
+
+
+@pytest.mark.parametrize("note", ["", "[" * 100_000, "{"], ids=["empty", "endless nesting", "cut"])
+def test_json_that_is_none(folder, note):
+    replace_file(folder / MODEL, seal(content(folder)[0], note))
+    with pytest.raises(ModelFileError, match="is damaged"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize("name", ["tree.leaves", "tree.routing", "spread", "censoring.values"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_not_finite(folder, name, value):
+    arrays, meta = content(folder)
+    arrays[name] = np.full_like(arrays[name], value)
+    replace_file(folder / MODEL, seal(arrays, json.dumps(meta)))
+    with pytest.raises(ModelFileError, match=f"holds values in '{name}' that are not finite"):
+        load_model(folder)
+
+
+def test_a_tree_with_infinite_weights_is_not_saved(tmp_path):
+    model = fitted()
+    with torch.no_grad():
+        model.tree_.leaves[0, 0] = torch.inf
+    with pytest.raises(NumericalError, match=r"'tree\.leaves' holds values that are not finite; fit the model again"):
+        model.save(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def loop(path):
+    path.symlink_to(path)
+
+
+def sparse(path):
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kinds of files that Windows lacks")
+@pytest.mark.parametrize("make", [pipe, loop, sparse, Path.mkdir])
+@pytest.mark.parametrize("name", [MODEL, OLD_META, OLD_TENSORS])
+def test_what_is_no_file(old, name, make):
+    (old / name).unlink(missing_ok=True)
+    make(old / name)
+    with pytest.raises(ModelFileError, match=r"is damaged|cannot be read|holds no model"):
+        load_model(old)
+
+
+# -- models of format 1 ---------------------------------------------------------------------------------------------
+def test_an_old_pair_of_files_is_read_and_replaced(old):
+    X, _ = make_rows(seed=1)
+    model = load_model(old)
+    assert np.array_equal(model.predict(X), fitted().predict(X))
+    model.save(old)
+    assert [p.name for p in old.iterdir()] == [MODEL]
+    assert np.array_equal(load_model(old).predict(X), model.predict(X))
+
+
+def test_an_old_pair_damaged(old):
+    text = (old / OLD_META).read_text()
+    (old / OLD_META).write_text(text.replace('"depth": 2', '"depth": 1', 1))
+    with pytest.raises(ModelFileError, match="was changed after it was saved"):
+        load_model(old)
+    (old / OLD_META).write_text(text)
+    data = (old / OLD_TENSORS).read_bytes()
+    (old / OLD_TENSORS).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ModelFileError, match="is damaged or of another model"):
+        load_model(old)
+    (old / OLD_TENSORS).unlink()
+    with pytest.raises(ModelFileError, match=r"lacks tensors\.safetensors; copy the whole model folder"):
+        load_model(old)
+
+
+# -- one step -------------------------------------------------------------------------------------------------------
+SAVE_AGAIN = """
+import sys
+from softsurv import load_model
+model = load_model(sys.argv[1])
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_a_process_killed_while_saving_leaves_a_model(folder):
+    for k in range(5):
+        writer = subprocess.Popen([sys.executable, "-c", SAVE_AGAIN, folder], stdout=subprocess.PIPE)
+        writer.stdout.readline()
+        time.sleep(0.02 + 0.013 * k)
+        writer.kill()
+        writer.wait()
+        writer.stdout.close()
+        assert load_model(folder).depth_ == 2
+
+
+def test_readers_beside_writers_see_whole_models(folder):
+    models = [fitted(depth=0), load_model(folder)]
+    stop = threading.Event()
+
+    def write(model):
+        while not stop.is_set():
+            model.save(folder)
+
+    with ThreadPoolExecutor() as pool:
+        writers = [pool.submit(write, model) for model in models]
+        try:
+            seen = {load_model(folder).depth_ for _ in range(150)}
+        finally:
+            stop.set()
+        for writer in writers:
+            writer.result()
+    assert seen <= {0, 2}
+
+
+def test_a_full_disk_leaves_the_old_model(folder, monkeypatch):
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*model\.safetensors"):
+        fitted(depth=0).save(folder)
+    assert [p.name for p in folder.iterdir()] == [MODEL]
+    assert load_model(folder).depth_ == 2
 
 
 @pytest.mark.parametrize(
@@ -331,7 +452,7 @@ def test_a_model_moves_between_devices(folder):
 @pytest.mark.parametrize("name", ["os.system", "softsurv.cli", "subprocess.Popen", "__import__"])
 def test_names_of_code_are_refused(folder, name):
     edit(folder, estimator=name)
-    with pytest.raises(ModelFileError, match=f"names the unknown estimator '{name}'; update softsurv"):
+    with pytest.raises(ModelFileError, match=f"is of the unknown estimator '{name}'; update softsurv"):
         load_model(folder)
 
 
@@ -370,13 +491,14 @@ def test_loading_runs_nothing_outside_the_package(folder, monkeypatch):
     assert marks == []
 
 
-def test_there_is_no_pickle_in_the_files(saved):
-    assert set(saved) == {META, TENSORS}
-    json.loads(saved[META])
-    header = int.from_bytes(saved[TENSORS][:8], "little")
-    names = json.loads(saved[TENSORS][8 : 8 + header])
+def test_there_is_no_pickle_in_the_file(saved):
+    header = int.from_bytes(saved[:8], "little")
+    names = json.loads(saved[8 : 8 + header])
+    note = names.pop("__metadata__")
+    json.loads(note["softsurv"])
+    assert set(note) == {"softsurv", "sha256"}
     assert all(set(entry) == {"dtype", "shape", "data_offsets"} for entry in names.values())
-    assert 8 + header + max(entry["data_offsets"][1] for entry in names.values()) == len(saved[TENSORS])
+    assert 8 + header + max(entry["data_offsets"][1] for entry in names.values()) == len(saved)
 
 
 def test_no_training_row_is_in_the_files(saved):
@@ -384,7 +506,7 @@ def test_no_training_row_is_in_the_files(saved):
     X, _ = make_rows()
     model = fitted()
     encoded = model.preprocessor_.transform(X)
-    text, data = saved[META].decode(), saved[TENSORS]
+    text, data = saved.decode(errors="replace"), saved
     for column in ("age", "dose"):
         raw = X[column].dropna()
         inner = raw[(raw > raw.min()) & (raw < raw.max())]

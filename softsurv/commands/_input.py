@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import difflib
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +20,9 @@ _ROLES = ("time", "event", "entry", "upper", "weight", "group")
 
 _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
+
+_MIN_ROWS = 20
+"""In shorter tables the numbers of rows may well be a measurement."""
 
 
 def add_table(parser: argparse.ArgumentParser, required: bool = True, folders: str | None = None) -> None:
@@ -41,7 +46,18 @@ def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argpa
         "(under torchrun write --event-column)",
     )
     group.add_argument("--drop", metavar="COLUMN", nargs="+", help="columns to leave out, such as an id")
+    group.add_argument(
+        "--categorical", metavar="COLUMN", nargs="+", help="features that are categories though they look like numbers"
+    )
+    add_missing_values(group)
     return group
+
+
+def add_missing_values(group: argparse._ActionsContainer) -> None:
+    """The cells that mean "missing"."""
+    group.add_argument(
+        "--missing-values", metavar="VALUE", nargs="+", help='cells of features that mean "missing", such as unknown'
+    )
 
 
 def add_late_entry(group: argparse._ArgumentGroup) -> None:
@@ -50,10 +66,50 @@ def add_late_entry(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--upper", metavar="COLUMN", help="end of the interval that holds the event, inf where none")
 
 
-def read_table(path: str) -> pd.DataFrame:
-    """The table of a csv or parquet file."""
-    from softsurv.data import frames
+def check_table(args: argparse.Namespace) -> None:
+    """Raise where DATA or a column that an option names is not there, before anything heavy is loaded."""
+    file = existing_file(args.data)
+    names = column_names(file)
+    for name in getattr(args, "drop", None) or ():
+        check_name(names, name, "drop")
+    for role in (*_ROLES, "id"):
+        name = getattr(args, role, None)
+        if name is None:
+            continue
+        if role == "event" and names is not None and name not in names and "=" in name:
+            name = name.rpartition("=")[0]
+        check_name(names, name, role)
 
+
+def column_names(file: Path) -> list[str] | None:
+    """The names in a table's first line, or None where only its reader can tell."""
+    kind = file.suffix.lower()
+    if kind == ".csv":
+        with open(file, encoding="utf-8-sig", errors="replace", newline="") as lines:
+            try:
+                names = next(csv.reader(lines), [])
+            except csv.Error:
+                return None
+        return names if len(names) > 1 else None
+    if kind == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return list(pq.read_schema(file).names)
+        except (pa.ArrowException, OSError):
+            return None
+    return None
+
+
+def existing_file(path: str) -> Path:
+    """The file of a table.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If there is none.
+    """
     file = Path(path)
     if file.is_dir():
         raise InvalidSurvivalDataError(
@@ -63,15 +119,22 @@ def read_table(path: str) -> pd.DataFrame:
         near = difflib.get_close_matches(file.name, _names_beside(file), n=1)
         hint = f"did you mean {str(file.with_name(near[0]))!r}?" if near else "check the path"
         raise InvalidSurvivalDataError(f"DATA must be an existing file, got {path!r}; {hint}")
-    return frames.read_table(file)
+    return file
+
+
+def read_table(path: str) -> pd.DataFrame:
+    """The table of a csv or parquet file."""
+    from softsurv.data import frames
+
+    return frames.read_table(existing_file(path))
 
 
 def _names_beside(file: Path) -> list[str]:
     return [p.name for p in file.parent.iterdir()] if file.parent.is_dir() else []
 
 
-def read_data(args: argparse.Namespace) -> SurvivalData:
-    """The table that the arguments name, as validated survival data."""
+def read_data(args: argparse.Namespace, training: bool = False) -> SurvivalData:
+    """The table that the arguments name, as validated survival data; says which features tell nothing to training."""
     from softsurv.data.readers import survival_data
 
     frame = read_table(args.data)
@@ -83,14 +146,38 @@ def read_data(args: argparse.Namespace) -> SurvivalData:
     for role, name in columns.items():
         check_column(frame, name, role)
     _refuse_shared(columns, dropped)
-    return survival_data(frame.drop(columns=dropped), **columns, name=Path(args.data).name)
+    how = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
+    data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
+    if training:
+        _warn_of_columns(data.require_events().X)
+    return data
+
+
+def _warn_of_columns(X: pd.DataFrame) -> None:
+    """Say which numbers tell nothing: constants, and the numbers of rows."""
+    import numpy as np
+
+    for name in X.select_dtypes("number").columns:
+        values = X[name].to_numpy(dtype=float, na_value=np.nan)
+        if not np.isnan(values).all() and np.nanmin(values) == np.nanmax(values):
+            _note(f"column {name!r} is left out: it holds {_text(float(np.nanmax(values)))} in every row")
+        elif len(values) >= _MIN_ROWS and (np.diff(values) == 1).all():
+            _note(f"column {name!r} looks like the number of the row; leave it out with --drop {name}")
+
+
+def _note(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=4)
 
 
 def check_column(frame: pd.DataFrame, name: str, option: str) -> None:
     """Raise where an option names no column of the table."""
-    if name in frame.columns:
+    check_name([str(column) for column in frame.columns], name, option)
+
+
+def check_name(known: list[str] | None, name: str, option: str) -> None:
+    """Raise where an option names none of the known columns; nothing where these are not known."""
+    if known is None or name in known:
         return
-    known = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name.lower(), {c.lower(): c for c in known}, n=1)
     hint = "it" if not near else f"did you mean {next(c for c in known if c.lower() == near[0])!r}? It"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")

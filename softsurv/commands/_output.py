@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,20 @@ def output_file(path: str | Path) -> Path:
         raise InvalidParameterError(f"--out must lie in an existing folder, got {str(path)!r}; make the folder first")
     if file.is_dir():
         raise InvalidParameterError(f"--out must be a file, got the folder {str(path)!r}; add a file name")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise InvalidParameterError(f"--out must be writable, got {str(path)!r}; choose another place")
     return file
+
+
+def output_folder(path: str | Path) -> Path:
+    """The folder that --out names, to be made later: asked before the work is done."""
+    folder = Path(path).resolve()
+    if folder.exists() and not folder.is_dir():
+        raise InvalidParameterError(f"--out must be a folder, got the file {str(folder)!r}; choose another name")
+    above = next(place for place in (folder, *folder.parents) if place.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise InvalidParameterError(f"--out must be writable, got {str(path)!r} below {str(above)!r}; choose another")
+    return folder
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:

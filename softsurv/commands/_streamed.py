@@ -62,7 +62,8 @@ def fit_streamed(args: argparse.Namespace, model: Any, record: Mapping[str, Any]
     from softsurv.estimators.stream import fit_stream
     from softsurv.soft.streaming.distributed import is_first
 
-    table = Table(args.data, args.time, args.event, args.weight, args.drop or ())
+    how: dict[str, Any] = {name: getattr(args, name) or () for name in ("categorical", "missing_values")}
+    table = Table(args.data, args.time, args.event, args.weight, args.drop or (), **how)
     given = {"sample_rows": args.sample_rows, "max_sweeps": args.sweeps}
     options = {name: value for name, value in given.items() if value is not None}
     fit_stream(model, table, memory=args.memory, checkpoint=args.checkpoint, folder=args.folder, **options)

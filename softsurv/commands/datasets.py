@@ -8,6 +8,7 @@ from typing import Any
 
 from softsurv.commands._output import data_line, echo, echo_json, output_file, table
 from softsurv.errors import InvalidParameterError
+from softsurv.files import replacing
 
 _EPILOG = """\
 examples:
@@ -62,6 +63,8 @@ def _one(args: argparse.Namespace) -> None:
     from softsurv.data.datasets import list_datasets, load_dataset
 
     out = output_file(args.out) if args.out else None
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise InvalidParameterError(f"--out must end in .csv or .parquet, got {str(args.out)!r}")
     data = load_dataset(args.name, variant=args.variant)
     known = list_datasets()
     facts = known.loc[args.name].to_dict() if args.name in known.index else {}
@@ -86,9 +89,8 @@ def _save(data: Any, path: Path) -> None:
     frame = data.X.assign(time=data.time.numpy(), event=data.event.numpy().astype(int))
     if data.group is not None:
         frame["group"] = [data.group_names[code] for code in data.group.tolist()]
-    if path.suffix == ".csv":
-        frame.to_csv(path, index=False)
-    elif path.suffix == ".parquet":
-        frame.to_parquet(path, index=False)
-    else:
-        raise InvalidParameterError(f"--out must end in .csv or .parquet, got {str(path)!r}")
+    with replacing(path) as part:
+        if path.suffix == ".csv":
+            frame.to_csv(part, index=False)
+        else:
+            frame.to_parquet(part, index=False)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from softsurv.commands._output import data_line, echo, measure_note, measure_table
+from softsurv.commands._output import data_line, echo, measure_note, measure_table, output_folder
+from softsurv.files import replacing
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -47,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Load, split, train, evaluate, print, draw, save."""
     from softsurv import load_dataset
 
+    out = output_folder(args.out)
     data = load_dataset(args.data)
     train, test = data.split(test_size=0.2, seed=args.seed)
     echo(data_line(data), f"train on {train.n} rows, hold out {test.n}", "")
@@ -57,7 +57,6 @@ def run(args: argparse.Namespace) -> int:
     rows |= {"Cox": _evaluate(train, test, _cox(train, test))}
     rows |= {"Kaplan-Meier": _evaluate(train, test, _kaplan_meier(train, test))}
     echo(*measure_table(rows), measure_note(rows["soft tree"]), "")
-    out = args.out.resolve()
     tree.save(out / "model")
     _draw(tree, train, out / "leaves.png")
     echo(f"model:   {out / 'model'}", f"picture: {out / 'leaves.png'}")
@@ -96,6 +95,8 @@ def _evaluate(train: SurvivalData, test: SurvivalData, log_hazard: LogCumulative
 
 def _kaplan_meier(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
     """One curve for everyone."""
+    import numpy as np
+
     from softsurv.nonparametric import kaplan_meier
 
     curve = kaplan_meier(train.y["time"], train.y["event"])
@@ -104,6 +105,7 @@ def _kaplan_meier(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazar
 
 def _cox(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
     """Cox's proportional hazards with Breslow's baseline."""
+    import numpy as np
     from sksurv.linear_model import CoxPHSurvivalAnalysis
 
     from softsurv.data.preprocess import Preprocessor
@@ -116,6 +118,8 @@ def _cox(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
 
 
 def _log(values: FloatArray) -> FloatArray:
+    import numpy as np
+
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(values))
 
@@ -126,4 +130,5 @@ def _draw(model: Any, train: SurvivalData, path: Path) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     figure: Any = plot_leaf_curves(model, train).figure
-    figure.savefig(path, dpi=160)
+    with replacing(path) as part:
+        figure.savefig(part, dpi=160, format="png")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, read_data
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_table, read_data
 from softsurv.commands._output import echo, echo_json, measure_note, measure_table
 
 _EPILOG = """\
@@ -39,8 +39,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate a saved model."""
-    from softsurv.persistence import load_model
+    from softsurv.estimators.saved import load_model
 
+    check_table(args)
     model = load_model(args.model, device=args.device)
     result = model.evaluate(read_data(args))
     if args.json:

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, read_data
-from softsurv.commands._output import data_line, echo, measure_note, measure_table, warn_of_differences
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_table, read_data
+from softsurv.commands._output import data_line, echo, measure_note, measure_table, output_folder, warn_of_differences
 from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
 from softsurv.errors import InvalidParameterError
 
@@ -123,9 +123,9 @@ def run(args: argparse.Namespace) -> int:
     """Fit, print, save."""
     started = time.monotonic()
     record = _complete(args)
-    out = Path(args.out or f"{Path(args.data).stem}-model").resolve()
-    if out.is_file():
-        raise InvalidParameterError(f"--out must be a folder, got the file {str(out)!r}; choose another name")
+    out = output_folder(args.out or f"{Path(args.data).stem}-model")
+    if args.memory is None:
+        check_table(args)
     streamed, model = is_streamed(args), make_model(args)
     rows: SurvivalData | str | None
     measures: dict[str, Any] = {}
@@ -143,7 +143,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _fit_in_memory(args: argparse.Namespace, model: Any, record: dict[str, Any]) -> tuple[SurvivalData, dict[str, Any]]:
     """Fit and print; returns the rows, and the measures of those held out."""
-    data = read_data(args)
+    data = read_data(args, training=True)
     warn_of_differences(record, data)
     echo(data_line(data))
     if data.n_events == data.n:

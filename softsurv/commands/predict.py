@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TextIO
 
-from softsurv.commands._input import add_table, check_column, read_table
+from softsurv.commands._input import add_missing_values, add_table, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
+from softsurv.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +25,12 @@ columns of the result:
   risk           higher means an earlier event
   median         time by which half of such rows have had the event; inf where survival stays above one half
   survival_365   probability of being free of the event at time 365, one column for each of --times
-DATA needs the feature columns of the training table; others are ignored.
+DATA needs the feature columns of the training table; others are ignored. A text in the column of --id that a
+spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 """
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes text that begins so for a formula."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -39,6 +45,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     add_table(parser, folders="--chunk-rows")
     parser.add_argument("--times", metavar="TIME", type=float, nargs="+", help="times at which to predict survival")
     parser.add_argument("--id", metavar="COLUMN", help="a column of DATA to carry over into the result")
+    add_missing_values(parser)
     parser.add_argument("--chunk-rows", metavar="N", type=_count, help="rows held at once, for a DATA beyond memory")
     parser.add_argument("--out", metavar="FILE", help="a .csv file (default: write to the screen)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
@@ -47,23 +54,38 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
-    from softsurv.data.chunks import Table
-    from softsurv.persistence import load_model
-
-    out = output_file(args.out) if args.out else sys.stdout
-    model = load_model(args.model, device=args.device)
+    out = output_file(args.out) if args.out else None
+    missing = args.missing_values or ()
     if args.chunk_rows is None:
-        parts = iter([read_table(args.data)])
+        check_table(args)
+
+    from softsurv.estimators.saved import load_model
+
+    model = load_model(args.model, device=args.device)
+
+    from softsurv.data.chunks import Table
+    from softsurv.data.kinds import declared
+
+    if args.chunk_rows is None:
+        parts = iter([declared(read_table(args.data), (), missing)])
     else:
-        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows).frames()
+        parts = Table(args.data, time="", event="", chunk_rows=args.chunk_rows, missing_values=missing).frames()
+    if out is None:
+        _write(model, parts, args, sys.stdout)
+        return 0
+    with replacing(out) as part, open(part, "w", encoding="utf-8", newline="") as file:
+        count = _write(model, parts, args, file)
+    echo(f"{count} predictions in {args.out}")
+    return 0
+
+
+def _write(model: Any, parts: Iterator[pd.DataFrame], args: argparse.Namespace, file: TextIO) -> int:
+    """The predictions as csv; returns how many there are."""
     count = 0
     for rows in parts:
-        found = _predictions(model, rows, args)
-        found.to_csv(out, index=False, header=count == 0, mode="a" if count else "w")
+        _predictions(model, rows, args).to_csv(file, index=False, header=count == 0, lineterminator="\n")
         count += len(rows)
-    if args.out:
-        echo(f"{count} predictions in {args.out}")
-    return 0
+    return count
 
 
 def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
@@ -73,12 +95,27 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     columns: dict[str, Any] = {}
     if args.id is not None:
         check_column(rows, args.id, "id")
-        columns[args.id] = rows[args.id].to_numpy()
+        columns[_harmless(args.id)] = rows[args.id].map(_harmless).to_numpy()
     columns |= {"leaf": model.apply(rows), "risk": model.predict(rows), "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
         columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
     return pd.DataFrame(columns)
+
+
+def _harmless(cell: Any) -> Any:
+    """A cell that a spreadsheet will not run as a formula."""
+    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _is_number(cell):
+        return f"'{cell}"
+    return cell
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _count(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, read_data
+from softsurv.commands._input import add_outcome, add_table, check_table, read_data
 from softsurv.commands._output import echo, output_file
 from softsurv.errors import InvalidParameterError
 
@@ -41,13 +41,17 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Write the page."""
-    from softsurv.explore.report import write_report
-    from softsurv.persistence import load_model
-
     if args.sensitive is not None and args.group is None:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
     out = output_file(args.out)
+    check_table(args)
+
+    from softsurv.estimators.saved import load_model
+
     model = load_model(args.model)
+
+    from softsurv.explore.report import write_report
+
     written = write_report(
         model,
         read_data(args),

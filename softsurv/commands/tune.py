@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, read_data
-from softsurv.commands._output import data_line, echo, table
+from softsurv.commands._input import add_outcome, add_table, check_table, read_data
+from softsurv.commands._output import data_line, echo, output_folder, table
 
 _EPILOG = """\
 examples:
@@ -69,12 +69,14 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, print, save."""
+    out = output_folder(args.out or f"{Path(args.data).stem}-study")
+    check_table(args)
+
     from softsurv.tune import parse_space, study
 
     space = dict(parse_space(text) for text in args.set)
-    data = read_data(args)
+    data = read_data(args, training=True)
     echo(data_line(data))
-    out = args.out or Path(f"{Path(args.data).stem}-study")
     result = study(
         data,
         args.model,
@@ -96,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
     shown = result.table().head(SHOWN)
     rows = [["trial", *result.measures, *result.parameters]]
     rows += [[_cell(row.get(name)) for name in rows[0]] for row in shown.to_dict("records")]
-    echo("", *table(rows), "", result.summary(), f"trials: {(out / 'trials.csv').resolve()}")
+    echo("", *table(rows), "", result.summary(), f"trials: {out / 'trials.csv'}")
     if result.model is not None:
-        echo(f"model: {(out / 'model').resolve()}")
+        echo(f"model: {out / 'model'}")
     return 0
 
 

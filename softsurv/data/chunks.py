@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from softsurv.data.columns import event_column, float_column, require
 from softsurv.data.encoding import is_number, labels, numbers
+from softsurv.data.frames import MISSING, not_utf8, readable, unique_names, unnamed_columns, without_unnamed
+from softsurv.data.kinds import MIN_IDENTIFIERS, declared, warn_of_identifier
 from softsurv.data.preprocess import FORMAT, Preprocessor
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -26,6 +28,8 @@ CHUNK_ROWS = 65_536
 
 CSV_BLOCK = 1 << 24
 """Bytes of a csv file that are parsed at once; the first block decides the types of the columns."""
+
+_TYPES = "types are taken from its first 16 MiB, so convert it to parquet where a later row differs"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class Table:
         Columns that are no features.
     chunk_rows : int
         Rows read and kept together, at most.
+    categorical, missing_values : sequence
+        As for :func:`softsurv.data.readers.survival_data`.
     """
 
     source: Any
@@ -63,6 +69,8 @@ class Table:
     weight: str | None = None
     drop: Sequence[str] = ()
     chunk_rows: int = CHUNK_ROWS
+    categorical: Sequence[str] = ()
+    missing_values: Sequence[Any] = ()
 
     @property
     def files(self) -> list[Path]:
@@ -87,6 +95,24 @@ class Table:
             )
         return found
 
+    def stamp(self) -> list[tuple[str, int, int, int]]:
+        """What changes when a file is written to: name, file number, size and time of change of each."""
+        found = ((file, file.stat()) for file in self.files)
+        return [(str(file), facts.st_ino, facts.st_size, facts.st_mtime_ns) for file, facts in found]
+
+    def check_unchanged(self, stamp: list[tuple[str, int, int, int]]) -> None:
+        """Raise where a file was changed, added or removed since the stamp was taken.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+        """
+        changed = sorted({one[0] for one in {*stamp} ^ {*self.stamp()}})
+        if changed:
+            raise InvalidSurvivalDataError(
+                f"source must stay as it is while it is read twice, got a change of {changed[0]!r}; fit again"
+            )
+
     def chunks(self, rank: int = 0, size: int = 1) -> Iterator[Chunk]:
         """The table's chunks; of several readers, each takes every ``size``-th.
 
@@ -102,7 +128,7 @@ class Table:
     def frames(self) -> Iterator[pd.DataFrame]:
         """Raw rows, chunk by chunk, with whatever columns there are: for prediction."""
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        return (frame for _, frame in read(self, 0, 1))
+        return (declared(frame, (), self.missing_values) for _, frame in read(self, 0, 1))
 
     def _checked(self, first_row: int, frame: pd.DataFrame) -> Chunk:
         for role, name in (("time", self.time), ("event", self.event), ("weight", self.weight)):
@@ -118,7 +144,7 @@ class Table:
             require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", _where(first_row))
         outcome = [name for name in (self.time, self.event, self.weight) if name is not None]
         features = frame.drop(columns=[*outcome, *(name for name in self.drop if name in frame.columns)])
-        return Chunk(first_row, features, time, event, weight)
+        return Chunk(first_row, declared(features, self.categorical, self.missing_values), time, event, weight)
 
 
 def _where(first_row: int) -> str:
@@ -136,7 +162,11 @@ def _parquet_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, p
 
     first_row = number = 0
     for path in table.files:
-        with pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file:
+        with (
+            readable(path, "source", "check the file"),
+            pq.ParquetFile(path, memory_map=False, pre_buffer=False) as file,
+        ):
+            unique_names(file.schema_arrow.names, path, "source")
             for group in range(file.num_row_groups):
                 rows = file.metadata.row_group(group).num_rows
                 cuts = list(range(0, rows, table.chunk_rows))
@@ -146,6 +176,8 @@ def _parquet_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, p
                     for cut in mine:
                         yield first_row + cut, content.slice(cut, table.chunk_rows).to_pandas()
                 first_row, number = first_row + rows, number + len(cuts)
+    if number == 0:
+        raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
 
 
 def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.DataFrame]]:
@@ -156,21 +188,20 @@ def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.Da
     read = csv.ReadOptions(block_size=CSV_BLOCK, use_threads=False)
     first_row = number = 0
     for path in table.files:
-        try:
+        with readable(path, "source", _TYPES):
+            unnamed = unnamed_columns(path)
             with csv.open_csv(path, read_options=read) as head:
                 types = {f.name: pa.float64() for f in head.schema if pa.types.is_integer(f.type)}
-            convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+                if any(pa.types.is_binary(f.type) for f in head.schema):
+                    raise InvalidSurvivalDataError(not_utf8(path, "source"))
+            convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=MISSING)
             with csv.open_csv(path, read_options=read, convert_options=convert) as stream:
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
-                        yield first_row, part.to_pandas()
+                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, warn=number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
-        except pa.ArrowInvalid as error:
-            reason = str(error).splitlines()[0]
-            raise InvalidSurvivalDataError(
-                f"source must be a readable table, got {str(path)!r}: {reason}; types are taken from its first "
-                "16 MiB, so convert it to parquet where a later row differs"
-            ) from error
+    if number == 0:
+        raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
 
 
 def _recut(stream: Any, rows: int) -> Iterator[Any]:
@@ -225,6 +256,17 @@ class _Column:
             self.order = tuple(str(level) for level in column.cat.categories)
         self.levels.update(level for level in labels(column, name) if level is not None)
 
+    @property
+    def is_identifier(self) -> bool:
+        """Whether the column names the rows: text, of which every value occurs once."""
+        rows = self.levels.total()
+        return not self.order and rows >= MIN_IDENTIFIERS and rows == len(self.levels)
+
+    @property
+    def dropped(self) -> str:
+        """Why the column is left out, where it is."""
+        return "all missing" if self.number is None else "identifier" if self.is_identifier else "constant"
+
     def merge(self, other: _Column, name: str) -> None:
         if None not in (self.number, other.number) and self.number != other.number:
             raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories throughout, got both")
@@ -265,7 +307,7 @@ def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [va
             sources.append(source)
             columns += encoded
         else:
-            dropped[name] = "all missing" if column.number is None else "constant"
+            dropped[name] = column.dropped
     state = {
         "format": FORMAT,
         "parameters": Preprocessor().get_params(),
@@ -288,6 +330,9 @@ def _encoding(name: str, column: _Column) -> tuple[dict[str, Any], list[dict[str
         source = {"name": name, "levels": None, "fill": mean}
         span = column.high - column.low
         return source, [encoded | {"scale": span}] if span > 0 else []
+    if column.is_identifier:
+        warn_of_identifier(name, len(column.levels))
+        return {}, []
     known = [level for level in column.order if level in column.levels]
     levels = known + sorted(set(column.levels) - set(known))
     fill = max(levels, key=lambda level: column.levels[level])  # the first of equally frequent ones

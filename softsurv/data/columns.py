@@ -5,6 +5,8 @@ Rows are counted from 0 in every message.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,7 +71,7 @@ def float_column(values: Any, argument: str) -> Floats:
 def _refuse_non_numbers(column: pd.Series, argument: str) -> None:
     """Name the first row of an object column that holds neither a number nor nothing."""
     for row, value in enumerate(column):
-        is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        is_number = isinstance(value, (int, float, np.number, Decimal, Fraction)) and not isinstance(value, bool)
         if not is_number and value is not None:
             raise InvalidSurvivalDataError(
                 f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"

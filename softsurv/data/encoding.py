@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.columns import float_column, require
+from softsurv.data.kinds import as_float, is_text, level_text
+from softsurv.data.kinds import is_number as is_number
 from softsurv.errors import InvalidSurvivalDataError
 
 
@@ -58,21 +60,16 @@ def raw_values(column: pd.Series, source: Source) -> NDArray[Any]:
     return numbers(column, source.name) if source.levels is None else labels(column, source.name)
 
 
-def is_number(column: pd.Series) -> bool:
-    """Whether a column holds numbers or booleans, possibly as objects; dates are neither and refused."""
-    if pd.api.types.is_object_dtype(column.dtype):
-        return all(isinstance(v, (int, float, np.number, np.bool_)) for v in column.dropna())
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
-
-
 def numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
-    """A number column (N,) as float64, NaN where missing; booleans become 0 and 1."""
+    """A number column (N,) as float64, NaN where missing; booleans become 0 and 1, text its number."""
     argument = f"column {name!r}"
     if pd.api.types.is_bool_dtype(column.dtype):
         column = column.astype("Float64")
-    elif pd.api.types.is_object_dtype(column.dtype) and is_number(column):
-        column = column.where(column.notna(), np.nan).astype(float)
-        require(~np.isinf(column.to_numpy()), column, argument, "finite or missing", "replace it")
+    elif is_text(column):
+        column = column.map(as_float, na_action="ignore").astype(object)
+        if all(isinstance(value, float) for value in column.dropna()):
+            column = column.where(column.notna(), np.nan).astype(float)
+            require(~np.isinf(column.to_numpy()), column, argument, "finite or missing", "replace it")
     return float_column(column, argument)
 
 
@@ -86,18 +83,12 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
             raise InvalidSurvivalDataError(
                 f"column {name!r} must hold numbers or categories, got {kind}; convert it first"
             )
-    return np.array([None if gone else _label(v) for v, gone in zip(values, column.isna(), strict=True)], object)
-
-
-def _label(value: Any) -> str:
-    """The text of a level, whole floats as integers: missing values turn integer columns into floats."""
-    is_whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    return str(int(value)) if is_whole else str(value)
+    return np.array([None if gone else level_text(v) for v, gone in zip(values, column.isna(), strict=True)], object)
 
 
 def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str, ...]:
     """Labels that occur, in the order of the categorical type, else sorted."""
     found = {label for label in labels if label is not None}
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return tuple(dict.fromkeys(label for c in column.cat.categories if (label := _label(c)) in found))
+        return tuple(dict.fromkeys(label for c in column.cat.categories if (label := level_text(c)) in found))
     return tuple(sorted(found))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.columns import is_polars
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MISSING = [
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+]
+"""Cells of a csv file that are missing: those of ``pandas.read_csv``, whichever reader is at work."""
 
 
 def as_frame(X: Any) -> pd.DataFrame:
@@ -54,17 +66,81 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InvalidSurvivalDataError(f"X must be a .csv or .parquet file, got {str(path)!r}")
     if not path.is_file():
         raise InvalidSurvivalDataError(f"X must be an existing file, got {str(path)!r}; check the path")
-    try:
-        frame = pd.read_parquet(path) if ".parquet" in suffixes else pd.read_csv(path)
-    except (ValueError, OSError) as error:  # parser, encoding and arrow errors are all ValueErrors
-        reason = str(error).strip().splitlines()[0]
-        raise InvalidSurvivalDataError(f"X must be a readable table, got {str(path)!r}: {reason}") from error
+    with readable(path, "X", "check the file"):
+        unnamed = [] if ".parquet" in suffixes else unnamed_columns(path)
+        frame = pd.read_parquet(path) if ".parquet" in suffixes else pd.read_csv(path, low_memory=False)
+    if not isinstance(frame.index, pd.RangeIndex) and ".csv" in suffixes:
+        raise InvalidSurvivalDataError(
+            f"X must have a name for every column, got more cells than names in {str(path)!r}; complete its first line"
+        )
     if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
         raise InvalidSurvivalDataError(
             f"X must be comma separated, got the single column {frame.columns[0]!r} in {str(path)!r}; "
             "read it with pandas.read_csv(path, sep=...) and pass the frame"
         )
-    return frame
+    return without_unnamed(frame, unnamed, path)
+
+
+@contextmanager
+def readable(path: Path, argument: str, remedy: str) -> Iterator[None]:
+    """Turn what goes wrong while a table is read into one sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except InvalidSurvivalDataError:
+        raise
+    except (ValueError, OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException, RecursionError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in reason:
+            raise InvalidSurvivalDataError(not_utf8(path, argument)) from None
+        raise InvalidSurvivalDataError(
+            f"{argument} must be a readable table, got {str(path)!r}: {reason}; {remedy}"
+        ) from error
+
+
+def not_utf8(path: Path, argument: str) -> str:
+    """The sentence on a csv file in another encoding."""
+    return (
+        f"{argument} must be encoded as UTF-8, got other bytes in {str(path)!r}; save it as UTF-8, or read it with "
+        "pandas.read_csv(path, encoding='latin-1') and pass the frame"
+    )
+
+
+def unnamed_columns(path: Path, argument: str = "X") -> list[int]:
+    """Places of columns without a name in the first line of a csv file.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If two columns have the same name: readers would rename or mix them.
+    """
+    import pandas as pd
+
+    line = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
+    names = [] if line.empty else [str(name) for name in line.iloc[0]]
+    unique_names([name for name in names if name.strip()], path, argument)
+    return [place for place, name in enumerate(names) if not name.strip()]
+
+
+def unique_names(names: list[str], path: Path, argument: str) -> None:
+    """Raise where two columns have the same name."""
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InvalidSurvivalDataError(
+            f"{argument} must have unique column names, got {twice!r} twice in {str(path)!r}; rename one or remove it"
+        )
+
+
+def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, warn: bool = True) -> pd.DataFrame:
+    """The table without the columns at these places, with a warning."""
+    if unnamed and warn:
+        warnings.warn(
+            f"column {unnamed[0] + 1} of {path.name!r} has no name and is left out; give it a name to use it",
+            DataWarning,
+            stacklevel=4,
+        )
+    return frame.drop(columns=[frame.columns[place] for place in unnamed])
 
 
 def _from_polars(X: Any) -> pd.DataFrame:

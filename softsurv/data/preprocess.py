@@ -23,6 +23,7 @@ from softsurv.data.encoding import (
     raw_values,
 )
 from softsurv.data.frames import as_frame, checked_features
+from softsurv.data.kinds import is_identifier
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 
 FORMAT = 1  # version of the state that to_dict writes
@@ -34,8 +35,9 @@ class Preprocessor(TransformerMixin, BaseEstimator):
     Numbers are imputed by the mean and scaled by the training range; later values outside that range
     are not clipped. Categories (text, pandas categories) are imputed by the most frequent level, the
     first of the level order in a tie, and one-hot encoded; levels are matched by their text, so that
-    1, 1.0 and "1" are one level. Booleans are numbers. A column that is constant or entirely missing
-    in training is left out and recorded in ``dropped_``. A level not seen in training is encoded as
+    1, 1.0 and "1" are one level. Booleans are numbers, and so is text that reads as numbers, unless these are
+    few small whole ones. A column that is constant, entirely missing or a list of names in training is left out
+    and recorded in ``dropped_``. A level not seen in training is encoded as
     zero in every column of its source, with a `DataWarning`.
 
     Parameters
@@ -209,7 +211,11 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if missing.all():
             self.dropped_[name] = "all missing"
             return
-        source, encoded = self._fit_number(column, name) if is_number(column) else self._fitlevels(column, name)
+        number = is_number(column)
+        if not number and is_identifier(column):
+            self.dropped_[name] = "identifier"
+            return
+        source, encoded = self._fit_number(column, name) if number else self._fitlevels(column, name)
         if not encoded:
             self.dropped_[name] = "constant"
         if self.add_indicator and missing.any():

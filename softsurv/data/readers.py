@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softsurv.data.columns import is_binary, series
-from softsurv.data.frames import as_frame
+from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -29,6 +30,8 @@ def survival_data(
     weight: Any = None,
     group: Any = None,
     upper: Any = None,
+    categorical: Sequence[str] = (),
+    missing_values: Sequence[Any] = (),
     name: str | None = None,
 ) -> SurvivalData:
     """Read features and outcome from any common form.
@@ -46,6 +49,10 @@ def survival_data(
     entry, weight, group, upper : column name or array, optional
         Late entry, sample weight, sensitive group and interval end: see `SurvivalData`. Columns named
         here are removed from the features.
+    categorical : sequence of str
+        Features that are categories though they look like numbers.
+    missing_values : sequence
+        Values of features that mean "missing", such as "unknown" or -9.
     name : str, optional
         Name for reports; a file's stem by default.
 
@@ -86,7 +93,12 @@ def survival_data(
     columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
     _refuse_swap(columns["event"], columns["time"])
     used = [value for value in given.values() if isinstance(value, str)]
-    return SurvivalData(frame.drop(columns=used), name=name, **columns)
+    features = frame.drop(columns=used)
+    if len(categorical) or len(missing_values):
+        from softsurv.data.kinds import declared
+
+        features = declared(checked_features(features), categorical, missing_values)
+    return SurvivalData(features, name=name, **columns)
 
 
 def _event_and_time(y: Any) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
+from softsurv.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,9 +90,7 @@ def _cached(file: DataFile) -> Path:
         logger.info("downloading %s to %s", file.url, path)
         content = _download(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_bytes(content)
-        part.replace(path)  # atomic: another process never sees half a file
+        replace_file(path, content)
     return path
 
 

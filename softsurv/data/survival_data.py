@@ -92,6 +92,7 @@ class SurvivalData:
         )
         _check_lengths(columns)
         _check_values(columns)
+        columns["X"] = _plain_numbers(columns["X"])
         for field in _ROW_FIELDS:
             if columns[field] is not None:
                 columns[field] = torch.from_numpy(columns[field])
@@ -242,6 +243,16 @@ class SurvivalData:
         for field in self.__dataclass_fields__:
             object.__setattr__(derived, field, changes.get(field, getattr(self, field)))
         return derived
+
+
+def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
+    """The features, with numbers that are objects or text as float64; warns where a column's meaning is in doubt."""
+    from softsurv.data.encoding import numbers
+    from softsurv.data.kinds import is_number, is_text, look_over
+
+    look_over(X)
+    found = {name: numbers(X[name], name) for name in X.columns if is_text(X[name]) and is_number(X[name])}
+    return X.assign(**found) if found else X
 
 
 def _check_lengths(columns: dict[str, Any]) -> None:

@@ -256,7 +256,7 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
-        from softsurv.persistence import save_model
+        from softsurv.estimators.saved import save_model
 
         save_model(self, path)
 

@@ -98,10 +98,12 @@ def fit_stream(
         ChunkStore(parse_bytes(memory), folder, parameters.torch_dtype) as store,
     ):
         device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
+        stamp = table.stamp()
         counted = _Counted(table.chunks(ranks.rank, ranks.size))
         encoder = fit_preprocessor(iter(counted), ranks.gather)
         total = sum(ranks.gather(counted.rows))
         sample, spread, fingerprint = _fill(store, table, encoder, ranks, parameters.seed, sample_rows / total)
+        table.check_unchanged(stamp)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
         axis = make_axis(parameters.family, time, event, weight)

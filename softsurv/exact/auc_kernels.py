@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from softsurv.exact.jit import source_digest
 from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load
+from softsurv.kernel_cache import njit
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 

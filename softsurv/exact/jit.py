@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
 from numba.extending import intrinsic as _intrinsic
+
+from softsurv.kernel_cache import njit
 
 intrinsic: Any = _intrinsic
 """Numba's decorator, which hides a first argument from callers in a way that type checkers cannot follow."""

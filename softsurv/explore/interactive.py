@@ -12,6 +12,7 @@ from typing import Any
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.payload import explorer_payload
 from softsurv.explore.style import read_data
+from softsurv.files import replace_file
 
 
 class Explorer:
@@ -29,9 +30,7 @@ class Explorer:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page to a file that any browser opens."""
-        out = Path(path)
-        out.write_text(self.page, encoding="utf-8")
-        return out
+        return replace_file(path, self.page)
 
     def _repr_html_(self) -> str:
         content = html.escape(self.page, quote=True)

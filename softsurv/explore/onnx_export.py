@@ -13,6 +13,7 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.explore.payload import fills_of, leaf_arithmetic
 from softsurv.explore.view import TreeView, tree_view
+from softsurv.files import replace_file
 
 OPSET = 19
 """The first in which strings can be compared."""
@@ -64,9 +65,7 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
         raise InvalidTimesError("times must be finite and >= 0, with at least one; fix the grid")
     model = _Graph(view, tree, np.sort(grid)).model()
     onnx.checker.check_model(model, full_check=True)
-    out = Path(path)
-    out.write_bytes(model.SerializeToString())
-    return out
+    return replace_file(path, model.SerializeToString())
 
 
 class _Graph:

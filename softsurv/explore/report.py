@@ -13,6 +13,7 @@ from softsurv.explore.report_quality import calibration_section, quality_section
 from softsurv.explore.report_tree import leaf_sections, tree_section
 from softsurv.explore.style import read_data
 from softsurv.explore.view import survival_tree
+from softsurv.files import replace_file
 
 
 def report_html(
@@ -69,6 +70,4 @@ def write_report(tree: Any, data: Any, path: str | PathLike[str], **options: Any
     --------
     >>> write_report(tree, test, "report.html", time_unit="days")  # doctest: +SKIP
     """
-    out = Path(path)
-    out.write_text(report_html(tree, data, **options), encoding="utf-8")
-    return out
+    return replace_file(path, report_html(tree, data, **options))

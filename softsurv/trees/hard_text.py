@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import math
 from collections.abc import Sequence
-from typing import Protocol
+from keyword import iskeyword
+from typing import Any, Protocol
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import Source
@@ -77,10 +80,12 @@ LABEL = """    def label(value):
 def hard_tree_python(tree: Questions, name: str) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
-    Missing values (absent, None or nan) are filled as in training.
+    Missing values (absent, None or nan) are filled as in training. Names and labels of the data are literals in it.
     """
-    if not name.isidentifier():
-        raise InvalidParameterError(f"name must be a Python identifier, got {name!r}")
+    if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
+        raise InvalidParameterError(
+            f"name must be a Python identifier, got {name!r}; choose one that is no keyword and no builtin"
+        )
     used = sorted({int(f) for f in tree.feature if f >= 0})
     variable = {f: f"v{k}" for k, f in enumerate(used)}
     text = [f"def {name}(row):", '    """Leaf of one row, a mapping from column to value."""']
@@ -88,9 +93,9 @@ def hard_tree_python(tree: Questions, name: str) -> str:
         text.append(LABEL.rstrip())
     for f in used:
         source, v = tree.sources[f], variable[f]
-        text.append(f"    {v} = row.get({source.name!r})")
+        text.append(f"    {v} = row.get({_literal(source.name)})")
         known = v if source.levels is None else f"label({v})"
-        text.append(f"    {v} = {source.fill!r} if {v} is None or {v} != {v} else {known}")
+        text.append(f"    {v} = {_literal(source.fill)} if {v} is None or {v} != {v} else {known}")
 
     def walk(node: int, indent: int) -> None:
         """Write the branches of a node and all below it."""
@@ -98,10 +103,12 @@ def hard_tree_python(tree: Questions, name: str) -> str:
         leaf = int(tree.leaf[node])
         if leaf >= 0:
             comment = tree.leaf_lines()[leaf]
-            text.append(f"{pad}return {leaf}" + (f"  # {comment}" if comment else ""))
+            text.append(f"{pad}return {leaf}" + (f"  # {_literal(comment)}" if comment else ""))
             return
         v, levels = variable[int(tree.feature[node])], tree.levels[node]
-        question = f"{v} in {levels!r}" if levels else f"{v} <= {float(tree.threshold[node])!r}"
+        question = (
+            f"{v} in ({', '.join(map(_literal, levels))},)" if levels else f"{v} <= {_literal(tree.threshold[node])}"
+        )
         text.append(f"{pad}if {question}:")
         walk(int(tree.left[node]), indent + 1)
         walk(int(tree.right[node]), indent)
@@ -112,6 +119,16 @@ def hard_tree_python(tree: Questions, name: str) -> str:
 
 def _leaf(leaf: int, line: str, separator: str = ": ") -> str:
     return f"leaf {leaf}{separator}{line}" if line else f"leaf {leaf}"
+
+
+def _literal(value: Any) -> str:
+    """A text, a number or None as a Python literal in ASCII. Nothing else of the data goes into source."""
+    if value is None:
+        return "None"
+    if isinstance(value, str):
+        return ascii(str(value))
+    number = float(value)
+    return repr(number) if math.isfinite(number) else f'float("{number}")'
 
 
 def _quoted(text: str) -> str:

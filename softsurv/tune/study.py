@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.files import replace_file
 from softsurv.run_record import write_run
 from softsurv.tune.objective import DIRECTIONS, Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
@@ -255,9 +256,7 @@ def _write(plan: Plan, result: StudyResult) -> None:
     assert plan.output is not None
     goal = plan.objective
     plan.output.mkdir(parents=True, exist_ok=True)
-    part = plan.output / f"trials.csv.{os.getpid()}.part"
-    result.table().to_csv(part, index=False)
-    part.replace(plan.output / "trials.csv")
+    replace_file(plan.output / "trials.csv", result.table().to_csv(index=False))
     if result.model is None:
         return
     model = plan.output / "model"

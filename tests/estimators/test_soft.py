@@ -31,9 +31,9 @@ from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.budget import Budget
 from softsurv.data.datasets import load_dataset
 from softsurv.errors import DataWarning, EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.saved import load_model
 from softsurv.hazards import family_names, get_family
 from softsurv.metrics import harrell_c
-from softsurv.persistence import load_model
 from softsurv.results import Status
 
 FIXED = {"l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}

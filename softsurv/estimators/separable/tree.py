@@ -167,7 +167,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
     # -- saving --------------------------------------------------------------------------------------------------
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
-        from softsurv.persistence import save_model
+        from softsurv.estimators.saved import save_model
 
         save_model(self, path)
 

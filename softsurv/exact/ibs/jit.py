@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba import njit
-
 from softsurv.exact.jit import NO_WRAPPERS, source_digest
+from softsurv.kernel_cache import njit
 
 COMPILED = "bounds", "coarse", "depth_two", "jit", "kernels", "packed", "table"
 DIGEST = source_digest(["bits.py", *(f"ibs/{name}.py" for name in COMPILED)])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from softsurv.exact.jit import FAST
 from softsurv.exact.tasks.base import Task
+from softsurv.kernel_cache import njit
 
 FloatArray = NDArray[np.float64]
 

@@ -10,12 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from softsurv.errors import InvalidParameterError, ModelFileError
+from softsurv.files import replace_file, seal, unseal
 
-FORMAT = 1
-"""Version of the layout."""
+FORMAT = 2
+"""Version of the layout; another one is refused, as a checkpoint lives as long as one job."""
+
+MAX_BYTES = 1 << 36
+"""A longer file is no checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +45,11 @@ def write_checkpoint(
     tensors, values : mapping
         The state.
     """
-    from safetensors.torch import save
-
     file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {name: value.detach().cpu().numpy() for name, value in tensors.items()}
     note = json.dumps({"format": FORMAT, "job": dict(job), "values": dict(values)})
-    content = save({k: v.detach().cpu().contiguous() for k, v in tensors.items()}, {"softsurv": note})
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    with open(part, "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())
-    part.replace(file)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(file, seal(arrays, note))
 
 
 def read_checkpoint(path: str | PathLike[str], job: Mapping[str, Any]) -> State | None:
@@ -64,22 +62,26 @@ def read_checkpoint(path: str | PathLike[str], job: Mapping[str, Any]) -> State 
     InvalidParameterError
         If it is of another job.
     """
-    from safetensors import SafetensorError, safe_open
-
     file = Path(path)
-    if not file.exists():
+    if not os.path.lexists(file):
         return None
     try:
-        with safe_open(file, framework="pt") as content:
-            note = json.loads(content.metadata()["softsurv"])
-            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118 (no mapping)
-    except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        arrays, text = unseal(file, MAX_BYTES)
+        note = json.loads(text)
+        if note["format"] != FORMAT:
+            raise ValueError(f"it is of format {note['format']!r}")
+        known, values = dict(note["job"]), dict(note["values"])
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
+        wrong = [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is not finite")
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(file)!r} is no checkpoint or a damaged one ({error}); remove it") from None
     wanted = json.loads(json.dumps(dict(job)))
-    for key in wanted.keys() | note["job"].keys():
-        if wanted.get(key) != note["job"].get(key):
+    for key in wanted.keys() | known.keys():
+        if wanted.get(key) != known.get(key):
             raise InvalidParameterError(
-                f"checkpoint {str(file)!r} is of a job with {key} {note['job'].get(key)!r}, got {wanted.get(key)!r}; "
+                f"checkpoint {str(file)!r} is of a job with {key} {known.get(key)!r}, got {wanted.get(key)!r}; "
                 "choose another file, or remove this one to begin anew"
             )
-    return State(tensors, note["values"])
+    return State(tensors, values)

@@ -57,7 +57,7 @@ def one_process(rows, **options):
 
 def test_two_processes_equal_one(rows, job):
     folder, ended = job
-    assert (folder / "model1" / "model.json").exists(), ended.stderr
+    assert (folder / "model1" / "model.safetensors").exists(), ended.stderr
     alone = one_process(rows)
     for rank in (0, 1):
         model = load_model(folder / f"model{rank}")

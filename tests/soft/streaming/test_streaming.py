@@ -322,6 +322,44 @@ def test_bad_bytes(given):
         parse_bytes(given)
 
 
+# -- a table that changes between the passes -------------------------------------------------------------------------
+def changed_values(path, frame):
+    frame.assign(u=frame["u"] + 1).to_parquet(path)
+
+
+def new_rows(path, frame):
+    pd.concat([frame, frame.head(9)]).to_parquet(path)
+
+
+def truncated(path, frame):
+    frame.head(60).to_parquet(path)
+
+
+def new_level(path, frame):
+    frame.assign(kind=frame["kind"].replace("a", "z")).to_parquet(path)
+
+
+def new_file(path, frame):
+    frame.to_parquet(path.parent / "second.parquet")
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.DataWarning")
+@pytest.mark.parametrize("change", [changed_values, new_rows, truncated, new_level, new_file])
+def test_a_table_that_changes_between_the_passes_is_refused(frame, tmp_path, monkeypatch, change):
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path)
+    learn = stream.fit_preprocessor
+
+    def between(*arguments):
+        encoder = learn(*arguments)
+        change(path, frame)
+        return encoder
+
+    monkeypatch.setattr(stream, "fit_preprocessor", between)
+    with pytest.raises(InvalidSurvivalDataError, match="source must stay as it is while it is read twice"):
+        fit_stream(tree(), Table(tmp_path, "t", "died", chunk_rows=64), max_sweeps=1)
+
+
 # -- checkpoints -----------------------------------------------------------------------------------------------------
 def test_a_run_that_goes_on_from_a_checkpoint_equals_one_without_a_stop(parquet, tmp_path, monkeypatch):
     table = Table(parquet, "t", "died", chunk_rows=64)

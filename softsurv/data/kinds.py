@@ -1,0 +1,227 @@
+"""Whether a raw column holds numbers or categories, and what to say where that is not clear."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+MAX_CODES = 10
+"""Text that shows more different numbers than this is a measurement, not a code."""
+
+LARGEST_CODE = 20
+"""Text such as "1", "2", "3" may be a code; larger numbers are not."""
+
+MIN_IDENTIFIERS = 20
+"""A text column of at least so many rows, all different, names the rows."""
+
+_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A number as text. A leading zero, as in "007", marks a code."""
+
+_LIKE = re.compile(
+    r"[+-]?[$€£]?\s?[0-9][0-9.,' \u00a0_]*(?:[eE][+-]?[0-9]+)?\s?[%$€£]?"  # 83,1  5%  1 200  $7
+    r"|0[xX][0-9a-fA-F]+"  # 0x1F
+    r"|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[T ].*)?"  # 2020-01-31 12:00
+)
+"""Text that means a number or a date and is not written as a number."""
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether a column may hold text: objects and strings. A categorical column was declared as such."""
+    return pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)
+
+
+def is_real(value: Any) -> bool:
+    """Whether a cell is a real number of Python or numpy; booleans are."""
+    return isinstance(value, int | float | np.number | np.bool_ | Decimal | Fraction) and not isinstance(
+        value, np.complexfloating
+    )
+
+
+def as_float(value: Any) -> Any:
+    """A number, or text that is one, as float; any other value as it is."""
+    if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return value
+
+
+@dataclass
+class _Cells:
+    """Different cells of a column with their counts, by what they are."""
+
+    real: dict[Any, int] = field(default_factory=dict)
+    number: dict[Any, int] = field(default_factory=dict)
+    like: dict[Any, int] = field(default_factory=dict)
+    other: dict[Any, int] = field(default_factory=dict)
+
+    @property
+    def dirty(self) -> dict[Any, int]:
+        return self.like | self.other
+
+    def are_codes(self) -> bool:
+        """Whether the numbers could be codes: few small whole ones."""
+        values = [as_float(value) for value in (*self.real, *self.number)]
+        few = len(values) + len(self.like) <= MAX_CODES
+        return few and all(value.is_integer() and 0 <= value <= LARGEST_CODE for value in values)
+
+    def mostly_numbers(self) -> bool:
+        """More than half of the cells, or many numbers beside a few words."""
+        numbers = sum(map(sum, (part.values() for part in (self.real, self.number, self.like))))
+        many = len(self.real) + len(self.number) > MAX_CODES and len(self.other) <= MAX_CODES
+        return many or 2 * numbers > numbers + sum(self.other.values())
+
+
+def is_number(column: pd.Series) -> bool:
+    """Whether a column holds numbers or booleans, possibly as objects or text; dates are neither.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If most cells are numbers and some are not.
+    """
+    if not is_text(column):
+        return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+    cells = _sorted_out(column)
+    if cells is None:
+        return False
+    if not cells.dirty:
+        return not cells.number or not cells.are_codes()
+    if cells.mostly_numbers() and not cells.are_codes():
+        raise InvalidSurvivalDataError(_mixed(column, cells))
+    return False
+
+
+def look_over(X: pd.DataFrame) -> None:
+    """Warn of columns whose meaning is in doubt: numbers beside words, and names of rows.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If most cells of a column are numbers and some are not.
+    """
+    for name in X.columns:
+        column = X[name]
+        if not is_text(column) or is_number(column):
+            continue
+        cells = _sorted_out(column)
+        if cells is not None and cells.dirty and cells.mostly_numbers():
+            _warn(
+                f"column {name!r} is taken as categories because of {_shown(cells.dirty)}; if it holds numbers, clean "
+                f"these cells or name what means missing (missing_values=, --missing-values)"
+            )
+        elif is_identifier(column):
+            warn_of_identifier(str(name), int(column.notna().sum()))
+
+
+def warn_of_identifier(name: str, count: int) -> None:
+    """Say that a column is left out because it names the rows."""
+    _warn(f"column {name!r} is left out: each of its {count} values occurs once, as in a list of names; drop it")
+
+
+def is_identifier(column: pd.Series) -> bool:
+    """Whether a column of text names the rows: every value occurs once, and there are many."""
+    if not is_text(column):
+        return False
+    present = column.dropna()
+    try:
+        return len(present) >= MIN_IDENTIFIERS and present.is_unique
+    except TypeError:
+        return False
+
+
+def declared(X: pd.DataFrame, categorical: Iterable[str] = (), missing_values: Iterable[Any] = ()) -> pd.DataFrame:
+    """The table with some columns as categories, and some values as missing ones.
+
+    Parameters
+    ----------
+    X : DataFrame
+    categorical : iterable of str
+        Columns.
+    missing_values : iterable
+        Values; "-9" and -9 are the same.
+    """
+    markers = {str(as_float(value)) if is_real(as_float(value)) else str(value).strip() for value in missing_values}
+    if markers:
+        is_marker: Callable[[Any], bool] = lambda cell: _marker_text(cell) in markers  # noqa: E731
+        X = X.assign(**{str(name): X[name].mask(X[name].map(is_marker).astype(bool)) for name in X.columns})
+    for name in categorical:
+        if name not in X.columns:
+            shown = ", ".join(map(repr, list(X.columns)[:12]))
+            raise InvalidSurvivalDataError(f"categorical must name features, got {name!r}; the features are {shown}")
+        X = X.assign(**{name: X[name].map(level_text, na_action="ignore").astype("category")})
+    return X
+
+
+def level_text(value: Any) -> str:
+    """The text of a level, whole floats as integers: missing values turn integer columns into floats."""
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value)
+
+
+def _marker_text(cell: Any) -> str:
+    value = as_float(cell) if isinstance(cell, str) or is_real(cell) else cell
+    return str(value).strip()
+
+
+def _sorted_out(column: pd.Series) -> _Cells | None:
+    """The column's cells by kind; None where a cell is neither a number nor text."""
+    found = _Cells()
+    try:
+        counts = Counter(column.dropna())
+    except TypeError:  # a cell that cannot be compared, such as a list
+        return None
+    for value, count in counts.items():
+        text = value.strip() if isinstance(value, str) else None
+        if is_real(value):
+            kind = found.real
+        elif text is None:
+            kind = found.other
+        elif _NUMBER.fullmatch(text):
+            kind = found.number
+        else:
+            code = text.isdigit() and len(text) > 1
+            kind = found.like if not code and len(text) < 40 and _LIKE.fullmatch(text) else found.other
+        kind[value] = count
+    return found
+
+
+def _mixed(column: pd.Series, cells: _Cells) -> str:
+    """The sentence on a column of numbers with other cells in it."""
+    name, dirty = column.name, cells.dirty
+    row = int(np.argmax(column.isin(list(dirty)).to_numpy(dtype=bool)))
+    first = column.iloc[row]
+    where = f"{_shown(dirty)}, first {first!r} at row {row}"
+    category = f"declare categories (categorical=[{name!r}], --categorical {name})"
+    if not cells.other:
+        return f"column {name!r} must hold plain numbers such as 83.1, got {where}; convert it, or {category}"
+    return (
+        f"column {name!r} must hold numbers or categories, got numbers and {where}; correct the cells, name what means "
+        f"missing (missing_values=[{first!r}], --missing-values {first}), or {category}"
+    )
+
+
+def _shown(dirty: dict[Any, int]) -> str:
+    """The first few cells, and how many there are."""
+    count = sum(dirty.values())
+    cells = ", ".join(map(repr, list(dirty)[:3])) + (", ..." if len(dirty) > 3 else "")
+    return f"{cells} in {count} cell{'s' if count > 1 else ''}"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, DataWarning, stacklevel=6)

@@ -1,0 +1,81 @@
+"""Compiled functions on disk: kept where the disk allows it, in memory where it does not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache
+
+logger = logging.getLogger("softsurv")
+
+_said: set[str] = set()
+"""What was logged already: each is said once per process."""
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """As ``numba.njit``. A cache that cannot be read or written costs a compilation, never an error.
+
+    Parameters
+    ----------
+    cache : bool
+        Keep the compiled function on disk, beside its source or where ``NUMBA_CACHE_DIR`` says.
+    **options
+        Of ``numba.njit``.
+    """
+
+    def compile_later(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        kept = open_cache(function) if cache else None
+        if kept is not None:
+            dispatcher._cache = kept
+        return dispatcher
+
+    return compile_later
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of one function, which treats damage as absence."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, or None where it is absent or damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:  # pickle raises nearly anything on damaged bytes
+            _say(f"the kernel cache in {self.cache_path} is damaged ({type(error).__name__}); compiling anew")
+            self._forget()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function where the disk allows it."""
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _say(f"the kernel cache in {self.cache_path} cannot be written ({error.strerror}); kept in memory alone")
+
+    def _forget(self) -> None:
+        """Write an empty index in the place of a damaged one."""
+        try:
+            self.flush()
+        except OSError:
+            self.disable()
+
+
+def open_cache(function: Callable[..., Any]) -> KernelCache | None:
+    """The cache of a function, or None where no folder for it can be written."""
+    try:
+        return KernelCache(function)
+    except (RuntimeError, OSError):
+        _say(
+            "no folder for compiled functions can be written, so each process compiles its own; "
+            "name one in the environment variable NUMBA_CACHE_DIR"
+        )
+        return None
+
+
+def _say(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        logger.warning(text)

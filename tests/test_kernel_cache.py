@@ -1,0 +1,87 @@
+"""Compiled functions are right whatever becomes of their cache."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import logging
+import os
+
+import pytest
+from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
+
+from softsurv import kernel_cache
+
+SOURCE = """
+from softsurv.kernel_cache import njit
+
+@njit(cache=True)
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    """A file with a compiled function, and nothing said yet."""
+    monkeypatch.setattr(kernel_cache, "_said", set())
+    path = tmp_path / "functions.py"
+    path.write_text(SOURCE)
+    return path
+
+
+def load(path):
+    """The function as a new process would import it."""
+    spec = importlib.util.spec_from_file_location("functions", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.double
+
+
+def cached(path):
+    return sorted((path.parent / "__pycache__").glob("functions.double-*.nb?"))
+
+
+def test_a_function_is_kept_on_disk(source):
+    first = load(source)
+    assert first(3) == 6
+    assert len(cached(source)) == 2
+    second = load(source)
+    assert second(3) == 6
+    assert sum(second.stats.cache_hits.values()) == 1
+
+
+def test_without_a_folder_it_is_kept_in_memory(source, monkeypatch, caplog):
+    monkeypatch.setattr(CompileResultCacheImpl, "_locator_classes", [])
+    with caplog.at_level(logging.WARNING, logger="softsurv"):
+        for _ in range(2):
+            assert load(source)(3) == 6
+    (said,) = caplog.messages
+    assert said.endswith("name one in the environment variable NUMBA_CACHE_DIR")
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:20], lambda data: b"\xff" * len(data)])
+@pytest.mark.parametrize("which", [0, 1], ids=["data", "index"])
+def test_damage_is_compiled_over(source, caplog, which, damage):
+    assert load(source)(3) == 6
+    file = cached(source)[which]
+    file.write_bytes(damage(file.read_bytes()))
+    with caplog.at_level(logging.WARNING, logger="softsurv"):
+        assert load(source)(3) == 6
+    (said,) = caplog.messages
+    assert "is damaged" in said
+    assert said.endswith("compiling anew")
+    again = load(source)
+    assert again(3) == 6
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_full_disk_is_no_error(source, monkeypatch, caplog):
+    def full(self, overloads):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(IndexDataCacheFile, "_save_index", full)
+    with caplog.at_level(logging.WARNING, logger="softsurv"):
+        assert load(source)(3) == 6
+    (said,) = caplog.messages
+    assert "cannot be written (No space left on device); kept in memory alone" in said
