@@ -155,7 +155,7 @@ class Search:
             split_costs,
         )
         self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
-        self.exact_sums, self.features, self.cancelled = ready_made.sums, ready_made.features, ready_made.cancelled
+        self.exact_sums, self.splits, self.cancelled = ready_made.sums, ready_made.splits, ready_made.cancelled
         self.constant = ready_made.offset + self.cancelled
         self.cache = new_cache(memory_limit, expected=0.0)
         self.control = np.zeros(8, np.int64)
@@ -232,7 +232,7 @@ class Search:
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         reader = TreeReader(
-            module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], idle, everything
+            module, self.problem, self.cache, self.exact_sums, self.splits, self.scratch[0], idle, everything
         )
         watch.stage(GRACE_SECONDS)
         if depth <= 2:
