@@ -1,4 +1,4 @@
-"""Yes/no columns that belong together as one feature: nested ones as an ordered feature, exclusive ones as a nominal one.
+"""Yes/no columns that belong together as one feature: nested ones are ordered, exclusive ones nominal.
 
 A table of 0/1 columns often holds cuts of one number (``age <= 40``, ``age <= 50``) or the levels of one category. Cuts
 of one number are nested: whoever answers yes to one answers yes to the next. Levels exclude each other. The base case

@@ -42,8 +42,8 @@ MAX_DEPTH = 10
 GRACE_SECONDS = 0.25
 """What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
 
-SHORT_WORK = 3e6
-"""Pairs of splits times rows that take a few milliseconds at most."""
+SHORT_WORK = 1e7
+"""Sums over pairs of features times rows, and pairs of splits, that take some ten milliseconds at most."""
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
@@ -223,8 +223,10 @@ class Search:
         return solution
 
     def _is_short(self, depth: int) -> bool:
-        """Whether the base case is all, and over before anybody would look at the clock: then no thread is started."""
-        return depth <= 2 and len(self.problem.feature_of) ** 2 * len(self.rows) < SHORT_WORK
+        """Whether the search is over before anybody would look at the clock: then no thread is started."""
+        splits, features = len(self.problem.feature_of), len(self.problem.nominal)
+        one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
+        return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
     def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
         begin = watch.clock.seconds
