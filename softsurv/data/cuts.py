@@ -28,8 +28,8 @@ def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> 
     column, place = np.nonzero(rises)
     cut = between(ordered[column, place], ordered[column, place + 1])
     keep = (place + 1 >= least) & (values.shape[1] - place - 1 >= least)
-    ends = np.cumsum(np.bincount(column[keep], minlength=len(values)))
-    return np.split(cut[keep], ends[:-1]) if len(values) else []
+    cut, ends = cut[keep], np.cumsum(np.bincount(column[keep], minlength=len(values))).tolist()
+    return [cut[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]:

@@ -109,15 +109,15 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.columns_: list[OutputColumn] = []
         self.dropped_: dict[str, str] = {}
         block = NumberBlock.of(frame)
-        ranges = [part.tolist() for part in block.ranges()]
+        ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
         for name in self.input_names_:
-            if name in block.place:
-                self._fit_known(name, len(frame), *(part[block.place[name]] for part in ranges))
+            if name in ranges:
+                self._fit_known(name, len(frame), *ranges[name])
             else:
                 self._fit_column(frame[name], name)
-        names = pd.Index([column.name for column in self.columns_])
-        if not names.is_unique:
-            twice = names[names.duplicated()][0]
+        names = [column.name for column in self.columns_]
+        if len(set(names)) < len(names):
+            twice = next(name for k, name in enumerate(names) if name in names[:k])
             raise InvalidSurvivalDataError(f"X would give two encoded columns {twice!r}; rename one")
         return self
 

@@ -86,7 +86,7 @@ def survival_data(
     columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
     _refuse_swap(columns["event"], columns["time"])
     used = [value for value in given.values() if isinstance(value, str)]
-    return SurvivalData(frame.drop(columns=used), name=name, **columns)
+    return SurvivalData(frame.drop(columns=used) if used else frame, name=name, **columns)
 
 
 def _event_and_time(y: Any) -> tuple[Any, Any]:

@@ -27,6 +27,8 @@ from softsurv.estimators.progress import SearchBar
 from softsurv.exact.search import Clock
 from softsurv.results import Status
 
+NOTHING_TRIED = pd.DataFrame()
+
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
@@ -173,7 +175,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
         depth, leaves, tuned = self.max_depth, self.max_leaves, Status.OPTIMAL
-        self.selection_ = pd.DataFrame()
+        self.selection_ = NOTHING_TRIED.copy()
         if self.tune == "cv":
             seed = 0 if self.random_state is None else int(self.random_state)
             share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)

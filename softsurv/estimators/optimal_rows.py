@@ -81,7 +81,7 @@ def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
 
 
 def with_risk(rows: Rows, root: Branch | None, sums: FloatArray) -> HardTree:
-    """The tree with the relative risk of every leaf, from the leaves' sums (L, 2): ES / HS, 1 / (2 HS) without events."""
+    """The tree with the relative risk of every leaf, from their sums (L, 2): ES / HS, or 1 / (2 HS) without events."""
     theta = relative_risk.relative_risk(sums, relative_risk.one_subject(rows.weight))
     return HardTree.grow(rows.sources, root, theta[:, None], ("relative risk",))
 

@@ -67,7 +67,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
     binary = np.flatnonzero(np.asarray(n_codes) == 2)
     if len(binary) < 2 or len(binary) ** 2 * len(codes) > MOST_WORK:
         return as_given(codes, n_codes, nominal)
-    left = np.ascontiguousarray(codes[:, binary].T == 0)  # (B, U) who goes left
+    left = np.ascontiguousarray((codes if len(binary) == len(n_codes) else codes[:, binary]).T == 0)  # (B, U)
     count = left.sum(axis=1)
     exact = left.astype(np.float32 if len(codes) < 1 << 24 else np.float64)
     both = exact @ exact.T  # (B, B) rows that go left of two columns
@@ -81,7 +81,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
     rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
     columns = [rest.codes]
     columns += [np.argmin(left[group], axis=0)[:, None] for group in levels]
-    columns += [(len(chain) - left[chain].sum(axis=0))[:, None] for chain in chains]
+    columns += [len(chain) - np.add.reduce(left[chain], axis=0, dtype=np.int32)[:, None] for chain in chains]
     # the last code of a chain names no split; it is given that of the code before
     feature = [others[rest.splits.feature], *(binary[g] for g in levels), *(binary[[*c, c[-1]]] for c in chains)]
     n_rest, n_level, n_chain = (sum(map(len, part)) for part in (feature[:1], levels, feature[1 + len(levels) :]))
@@ -103,7 +103,7 @@ def _levels(size: NDArray[np.int64], apart: NDArray[np.bool_], n: int) -> list[l
     ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
     """
     groups, used = [], np.zeros(len(size), np.bool_)
-    for first in range(len(size)):
+    for first in np.flatnonzero((apart.sum(axis=1) > 1) & (apart @ size + size >= n)).tolist():
         group, total, fit = [first], int(size[first]), apart[first] & ~used
         for column in np.flatnonzero(fit[first + 1 :]) + first + 1:
             if fit[column] and total + size[column] <= n:
@@ -125,7 +125,10 @@ def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    follower = maximum_bipartite_matching(csr_array(inside), perm_type="column")
+    start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
+    inside_of = np.nonzero(inside)[1]
+    graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
+    follower = maximum_bipartite_matching(graph, perm_type="column")
     heads = np.setdiff1d(np.flatnonzero(free), follower)
     chains = []
     for column in heads.tolist():

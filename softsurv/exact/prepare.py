@@ -77,6 +77,7 @@ def prepare(
 ) -> Prepared:
     """The arrays of a search; arguments as `Search` has them."""
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
+    codes = codes.astype(np.uint8 if max(n_codes, default=0) <= 256 else np.int32)
     features = arrays.distinct_features(codes, nominal, test_of)
     codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
     first, group = arrays.merge_equal_rows(codes)
