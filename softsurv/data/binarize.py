@@ -9,11 +9,15 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.data.blocks import NumberBlock
+from softsurv.data.cuts import block_cuts
 from softsurv.data.encoding import Source
+from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import CodedColumn, Rule, fill, rule_text
 from softsurv.errors import InvalidParameterError, ModelFileError
@@ -89,39 +93,46 @@ class Binarizer(BaseEstimator):
         InvalidSurvivalDataError
             A column holds dates or infinities.
         """
+        self.fit_filled(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+        return self
+
+    def fit_filled(self, frame: pd.DataFrame, *, named: bool = True) -> tuple[dict[str, NDArray[Any]], int]:
+        """As :meth:`fit`, of a frame that `checked_features` made; returns what :meth:`filled` gives of it."""
         check_binarizer(self)
-        self.filler_ = Preprocessor(scale=False, drop_first=False).fit(X)
+        self.filler_ = Preprocessor(scale=False, drop_first=False).fit_checked(frame, named=named)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
         self._check_names()
+        table = self._filled(frame)
+        cuts = self._cuts(table, len(frame))
         self.sources_: list[Source] = []
         self.columns_: list[CodedColumn] = []
-        filled, _ = self.filled(X)
         for source in self.filler_.sources_:
-            values = filled[source.name]
-            column = self._numbers(source.name, values) if source.levels is None else self._levels(source, values)
+            name = source.name
+            column = self._levels(source, table[name]) if source.levels else CodedColumn(name, tuple(cuts[name]))
             if column.n_codes < 2:
-                self.dropped_[source.name] = "no split left"
+                self.dropped_[name] = "no split left"
                 continue
             self.sources_.append(source)
             self.columns_.append(column)
-        return self
+        return table, len(frame)
 
-    def _numbers(self, name: str, values: NDArray[np.float64]) -> CodedColumn:
-        wanted = self._thresholds_of(name)
-        distinct, below = _distinct(values)
-        if isinstance(wanted, list | tuple | np.ndarray):
-            cuts = np.unique(np.asarray(wanted, dtype=float))
-        else:
-            places = np.arange(distinct.size - 1)
-            if wanted != "all" and wanted < places.size:
-                shares = np.arange(1, wanted + 1) / (wanted + 1)
-                places = np.searchsorted(below, shares * values.size - 1e-9)
-                places = np.unique(np.minimum(places, distinct.size - 2))
-            cuts = _between(distinct[places], distinct[places + 1])
-        left = np.searchsorted(np.sort(values), cuts, side="right")
-        least = max(1, math.ceil(self.min_share * values.size - 1e-9))
-        return CodedColumn(name, tuple(cuts[(left >= least) & (values.size - left >= least)].tolist()))
+    def _cuts(self, table: Mapping[str, NDArray[Any]], n: int) -> dict[str, list[float]]:
+        """Cuts of every number; columns that want as many quantiles are looked at together."""
+        least = max(1, math.ceil(self.min_share * n - 1e-9))
+        together: dict[Any, list[str]] = {}
+        cuts: dict[str, list[float]] = {}
+        for source in self.filler_.sources_:
+            if source.levels is None:
+                wanted = self._thresholds_of(source.name)
+                if isinstance(wanted, list | tuple | np.ndarray):
+                    cuts[source.name] = _explicit(table[source.name], wanted, least)
+                else:
+                    together.setdefault(wanted, []).append(source.name)
+        for wanted, names in together.items():
+            found = block_cuts(np.stack([table[name] for name in names]), wanted, least)
+            cuts |= {name: some.tolist() for name, some in zip(names, found, strict=True)}
+        return cuts
 
     def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
         assert source.levels is not None
@@ -166,10 +177,22 @@ class Binarizer(BaseEstimator):
         """
         check_is_fitted(self, "filler_")
         frame = self.filler_.aligned(X)
-        table = {source.name: fill(frame[source.name], source) for source in self.filler_.sources_}
+        return self._filled(frame), len(frame)
+
+    def _filled(self, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
+        """Complete raw columns (N,) by name, of a frame with the training columns."""
+        block, table = NumberBlock.of(frame), {}
+        gaps = np.isnan(block.values).any(axis=1).tolist()
         for source in self.filler_.sources_:
-            self.filler_.warn_of_unseen(table[source.name], source)
-        return table, len(frame)
+            if source.levels is None and source.name in block.place:
+                values = block.column(source.name)
+                if gaps[block.place[source.name]]:
+                    values = np.where(np.isnan(values), source.fill, values)
+            else:
+                values = fill(frame[source.name], source)
+                self.filler_.warn_of_unseen(values, source)
+            table[source.name] = values
+        return table
 
     def codes(self, X: Any) -> NDArray[np.int32]:
         """Codes (N, number of ``columns_``); those of categories are names, those of numbers are ordered."""
@@ -178,15 +201,18 @@ class Binarizer(BaseEstimator):
 
     def codes_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
         """Codes of n rows that :meth:`filled` has completed."""
-        codes = np.empty((n, len(self.columns_)), dtype=np.int32)
+        codes = np.empty((len(self.columns_), n), dtype=np.int32)
+        yes_no = [k for k, column in enumerate(self.columns_) if len(column.cuts) == 1]
+        if yes_no:
+            values = np.stack([table[self.columns_[k].name] for k in yes_no])
+            codes[yes_no] = values > np.array([self.columns_[k].cuts for k in yes_no])
         for k, column in enumerate(self.columns_):
-            values = table[column.name]
             if column.nominal:
                 place = {level: code for code, level in enumerate(column.levels)}
-                codes[:, k] = [place.get(value, len(place)) for value in values]
-            else:
-                codes[:, k] = np.searchsorted(column.cuts, values, side="left")
-        return codes
+                codes[k] = [place.get(value, len(place)) for value in table[column.name]]
+            elif len(column.cuts) != 1:
+                codes[k] = np.searchsorted(column.cuts, table[column.name], side="left")
+        return np.ascontiguousarray(codes.T)
 
     @property
     def nominal(self) -> NDArray[np.bool_]:
@@ -289,22 +315,11 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def _distinct(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Distinct values and how many rows are at most each, both (V,)."""
-    distinct, count = np.unique(values, return_counts=True)
-    return distinct, np.cumsum(count)
-
-
-def _between(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Midway between two values, with six digits or as many as keep it between; the lower one where none does."""
-    middle = low + 0.5 * (high - low)
-    cut = np.where(middle < high, middle, low)
-    left = np.arange(cut.size)
-    for digits in range(6, 17):
-        short = np.array([float(f"{value:.{digits}g}") for value in cut[left].tolist()])
-        fits = (low[left] <= short) & (short < high[left])
-        cut[left[fits]], left = short[fits], left[~fits]
-    return cut
+def _explicit(values: NDArray[np.float64], wanted: Any, least: int) -> list[float]:
+    """Of the cuts that the user gave those with enough rows on either side."""
+    cuts = np.unique(np.asarray(wanted, dtype=float))
+    left = np.searchsorted(np.sort(values), cuts, side="right")
+    return [float(cut) for cut in cuts[(left >= least) & (values.size - left >= least)]]
 
 
 def _plain(value: Any) -> Any:

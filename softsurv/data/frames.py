@@ -157,7 +157,8 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError(
             f"X must be a pandas DataFrame, got {type(X).__name__}; survival_data() reads other forms"
         )
-    X = X.set_axis([str(name) for name in X.columns], axis="columns").copy()
+    names = X.columns.tolist()
+    X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
     if not X.columns.is_unique:
         twice = X.columns[X.columns.duplicated()][0]
         raise InvalidSurvivalDataError(f"X must have unique column names, got {twice!r} twice; rename one")

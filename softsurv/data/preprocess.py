@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import (
     OutputColumn,
     Source,
@@ -96,20 +98,28 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             A column holds dates, infinities or (with ``encode=None``) categories.
         """
         self._check_parameters()
-        frame = checked_features(as_frame(X))
+        return self.fit_checked(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+
+    def fit_checked(self, frame: pd.DataFrame, *, named: bool) -> Preprocessor:
+        """As :meth:`fit`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
         self.input_names_ = [str(name) for name in frame.columns]
         self.n_features_in_ = len(self.input_names_)
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(X, "columns"):
+        if named:
             self.feature_names_in_ = np.array(self.input_names_, dtype=object)
         self.sources_: list[Source] = []
         self.columns_: list[OutputColumn] = []
         self.dropped_: dict[str, str] = {}
+        block = NumberBlock.of(frame)
+        ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
         for name in self.input_names_:
-            self._fit_column(frame[name], name)
-        names = pd.Index([column.name for column in self.columns_])
-        if not names.is_unique:
-            twice = names[names.duplicated()][0]
+            if name in ranges:
+                self._fit_known(name, len(frame), *ranges[name])
+            else:
+                self._fit_column(frame[name], name)
+        names = [column.name for column in self.columns_]
+        if len(set(names)) < len(names):
+            twice = next(name for k, name in enumerate(names) if name in names[:k])
             raise InvalidSurvivalDataError(f"X would give two encoded columns {twice!r}; rename one")
         return self
 
@@ -211,32 +221,41 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if missing.all():
             self.dropped_[name] = "all missing"
             return
-        number = is_number(column)
-        if not number and is_identifier(column):
+        if is_number(column):
+            values = numbers(column, name)
+            values = values[~np.isnan(values)]
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = float(values.mean())
+            self._fit_known(name, len(column), values.size, mean, float(values.min()), float(values.max()))
+            return
+        if is_identifier(column):
             self.dropped_[name] = "identifier"
             return
-        source, encoded = self._fit_number(column, name) if number else self._fitlevels(column, name)
-        if not encoded:
-            self.dropped_[name] = "constant"
-        if self.add_indicator and missing.any():
-            encoded.append(OutputColumn(f"{name} is missing", name, "missing"))
-        if encoded:
-            self.sources_.append(source)
-            self.columns_ += encoded
+        self._add(name, *self._fitlevels(column, name), some_missing=bool(missing.any()))
 
-    def _fit_number(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
-        values = numbers(column, name)
-        values = values[~np.isnan(values)]
-        low, high = float(values.min()), float(values.max())
-        with np.errstate(over="ignore", invalid="ignore"):  # an overflow shows as infinity or NaN, refused below
-            mean, span = float(values.mean()), high - low
-        if not np.isfinite(mean) or not np.isfinite(span):
+    def _fit_known(self, name: str, n: int, known: int, mean: float, low: float, high: float) -> None:
+        """Learn a column of n numbers from how many are known, their mean and range."""
+        if known == 0:
+            self.dropped_[name] = "all missing"
+            return
+        span = high - low  # an overflow shows as infinity or NaN
+        if not math.isfinite(mean) or not math.isfinite(span):
             raise InvalidSurvivalDataError(
                 f"column {name!r} must have a finite range, got {low:g} to {high:g}; rescale it"
             )
         offset, scale = (low, span) if self.scale else (0.0, 1.0)
         encoded = [OutputColumn(name, name, "number", None, offset, scale)] if span > 0 else []
-        return Source(name, None, mean if self.impute else None), encoded
+        self._add(name, Source(name, None, mean if self.impute else None), encoded, some_missing=known < n)
+
+    def _add(self, name: str, source: Source, encoded: list[OutputColumn], *, some_missing: bool) -> None:
+        """Keep a raw column with its encoded columns, or say why it is left out."""
+        if not encoded:
+            self.dropped_[name] = "constant"
+        if self.add_indicator and some_missing:
+            encoded.append(OutputColumn(f"{name} is missing", name, "missing"))
+        if encoded:
+            self.sources_.append(source)
+            self.columns_ += encoded
 
     def _fitlevels(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
         if self.encode is None:
@@ -255,8 +274,13 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     def aligned(self, X: Any) -> pd.DataFrame:
         """The table with the training columns, in training order."""
-        frame = checked_features(as_frame(X))
-        if hasattr(X, "columns") and hasattr(self, "feature_names_in_"):
+        return self.align(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+
+    def align(self, frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
+        """As :meth:`aligned`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
+        if frame.columns.tolist() == self.input_names_:
+            return frame
+        if named and hasattr(self, "feature_names_in_"):
             absent = [name for name in self.input_names_ if name not in frame.columns]
             if absent:
                 shown = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")

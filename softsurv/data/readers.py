@@ -93,7 +93,7 @@ def survival_data(
     columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
     _refuse_swap(columns["event"], columns["time"])
     used = [value for value in given.values() if isinstance(value, str)]
-    features = frame.drop(columns=used)
+    features = frame.drop(columns=used) if used else frame
     if len(categorical) or len(missing_values):
         from softsurv.data.kinds import declared
 

@@ -16,10 +16,9 @@ from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
-from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_cv import choose_size
-from softsurv.estimators.optimal_leaves import leaf_curves
 from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
+from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.estimators.optimal_reference import reference_curves
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
@@ -27,7 +26,8 @@ from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
 from softsurv.exact.search import Clock
 from softsurv.results import Status
-from softsurv.trees.leaf_table import leaf_table
+
+NOTHING_TRIED = pd.DataFrame()
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
@@ -84,8 +84,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     status_ : Status
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
     path_ : tuple of SizedTree
-        Best trees with at most 1, 2, ... leaves, up to where more do not help; what the time limit cut off is not
-        there.
+        Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
+        what the fit left of its time limit; what that cut off is not there. Saving works it out; a pickled copy has it
+        only if it was asked for before.
     report_ : FitReport
     selection_ : DataFrame
         What ``tune`` tried, best first; empty without it.
@@ -152,11 +153,12 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             raise InvalidParameterError(
                 f"min_samples_leaf must be at most the number of rows, {data.n}, got {self.min_samples_leaf}"
             )
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(data.X)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        table, _ = self.binarizer_.fit_filled(data.X)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=2)
         self.leaf_ = leaf_kind(self)
-        rows = Rows.of(data, self.binarizer_)
+        rows = Rows.coded(data, self.binarizer_, table)
         search = self._search(rows, data)
         with Budget(hears_inner=True) as timer.budget:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
@@ -173,7 +175,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
         depth, leaves, tuned = self.max_depth, self.max_leaves, Status.OPTIMAL
-        self.selection_ = pd.DataFrame()
+        self.selection_ = NOTHING_TRIED.copy()
         if self.tune == "cv":
             seed = 0 if self.random_state is None else int(self.random_state)
             share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)
@@ -195,18 +197,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
         self.tree_, self.report_ = found.tree, found.report
-        self.path_ = found.path or (SizedTree(found.tree.n_leaves, found.report.objective, found.tree),)
-        self.curves_ = leaf_curves(rows, self.tree_, self.leaf_)
-        self.leaf_table_ = leaf_table(
-            rows.leaf_of(self.tree_), rows.time, rows.event, self.tree_.n_leaves, rows.weight, rows.entry
-        )
-        total = dict.fromkeys(self.binarizer_.filler_.input_names_, 0.0)
-        for node, gain in enumerate(search.gains(self.tree_)):
-            if self.tree_.feature[node] >= 0:
-                total[self.tree_.sources[self.tree_.feature[node]].name] += gain
-        # a Kaplan-Meier leaf does not minimise the Brier score: a split that only prepares others may cost something
-        gains = np.maximum(list(total.values()), 0.0)
-        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0 else gains
+        self._parts = TreeParts(rows, search, found, self.leaf_)
 
     def _warn_unless_proven(self) -> None:
         if self.status_ not in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):

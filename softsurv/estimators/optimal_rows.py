@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.tasks import relative_risk
-from softsurv.exact.tree import CodeTree
 from softsurv.nonparametric import StepFunction, nelson_aalen
 from softsurv.trees.hard_tree import Branch, HardTree
 
@@ -45,15 +44,19 @@ class Rows:
     @classmethod
     def of(cls, data: SurvivalData, binarizer: Binarizer) -> Rows:
         """Rows of data without interval censoring."""
+        return cls.coded(data, binarizer, binarizer.filled(data.X)[0])
+
+    @classmethod
+    def coded(cls, data: SurvivalData, binarizer: Binarizer, table: dict[str, NDArray[Any]]) -> Rows:
+        """Rows of data whose columns the binarizer has completed already."""
         if data.upper is not None and not bool((data.event | data.upper.isinf()).all()):
             raise InvalidSurvivalDataError(
                 "upper must be inf in every row for an optimal tree, got interval censoring; fit a SoftSurvivalTree"
             )
-        table, n = binarizer.filled(data.X)
         time, event = data.time.numpy(), data.event.numpy()
         weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
         entry = None if data.entry is None or not bool((data.entry > 0).any()) else data.entry.numpy()
-        return cls(binarizer, table, binarizer.codes_of(table, n), time, event, weight, entry)
+        return cls(binarizer, table, binarizer.codes_of(table, data.n), time, event, weight, entry)
 
     @property
     def n(self) -> int:
@@ -69,15 +72,6 @@ class Rows:
         return tree.leaf_of(self.table, self.n)
 
 
-def branches_of_codes(tree: CodeTree, binarizer: Binarizer, node: int = 0) -> Branch | None:
-    """A tree on codes as branches in the data's units; "other" asks for the named levels, its answers swapped."""
-    if tree.feature[node] < 0:
-        return None
-    rule, swapped = binarizer.rule(int(tree.feature[node]), int(tree.code[node]))
-    left, right = (branches_of_codes(tree, binarizer, int(side[node])) for side in (tree.left, tree.right))
-    return Branch(rule, right, left) if swapped else Branch(rule, left, right)
-
-
 def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
     """A tree on 0/1 columns as branches in the data's units; a row with 1 answers yes to the column's rule."""
     if plan is None:
@@ -86,13 +80,10 @@ def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
     return Branch(rule, branches_of_plan(plan.one, binarizer), branches_of_plan(plan.zero, binarizer))
 
 
-def with_risk(rows: Rows, root: Branch | None, statistics: FloatArray) -> HardTree:
-    """The tree with the relative risk of every leaf: ES / HS, or 1 / (2 HS) without events."""
-    tree = HardTree.grow(rows.sources, root)
-    leaf = rows.leaf_of(tree)
-    sums = np.stack([np.bincount(leaf, column, tree.n_leaves) for column in statistics.T], axis=1)
+def with_risk(rows: Rows, root: Branch | None, sums: FloatArray) -> HardTree:
+    """The tree with the relative risk of every leaf, from their sums (L, 2): ES / HS, or 1 / (2 HS) without events."""
     theta = relative_risk.relative_risk(sums, relative_risk.one_subject(rows.weight))
-    return replace(tree, value=theta[:, None], value_names=("relative risk",))
+    return HardTree.grow(rows.sources, root, theta[:, None], ("relative risk",))
 
 
 def baseline_of(rows: Rows) -> StepFunction:
@@ -102,8 +93,11 @@ def baseline_of(rows: Rows) -> StepFunction:
 
 def exposure(baseline: StepFunction, rows: Rows) -> FloatArray:
     """Cumulative baseline hazard that each training row went through, (N,), never 0."""
-    hazard = baseline(rows.time)
-    if rows.entry is not None:
-        hazard = hazard - baseline(rows.entry)
     subjects = rows.weight.sum() / relative_risk.one_subject(rows.weight)
-    return relative_risk.baseline_hazard(hazard, subjects)
+    return relative_risk.baseline_hazard(went_through(baseline, rows), subjects)
+
+
+def went_through(baseline: StepFunction, rows: Rows) -> FloatArray:
+    """Cumulative baseline hazard from entry to time of each row, (N,); who is there from the start met time 0 too."""
+    hazard = baseline(rows.time)
+    return hazard if rows.entry is None else hazard - np.where(rows.entry > 0, baseline(rows.entry), 0.0)

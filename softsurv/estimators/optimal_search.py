@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
+from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
     baseline_of,
-    branches_of_codes,
     branches_of_plan,
     exposure,
+    went_through,
     with_risk,
 )
+from softsurv.exact.cache import ENTRY_BYTES, new_cache
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
@@ -35,14 +37,17 @@ from softsurv.trees.hard_tree import HardTree
 
 Progress = Callable[[float, float, float], None]
 
+KEPT_BYTES = 1e8
+"""A larger cache is not kept for the path of sizes, which is then found without it."""
+
 
 @dataclass(frozen=True)
 class Found:
-    """Outcome of a search."""
+    """Outcome of a search; ``path`` works out the best trees with fewer leaves, none where they are not proven."""
 
     tree: HardTree
     report: FitReport
-    path: tuple[SizedTree, ...]
+    path: Callable[[], tuple[SizedTree, ...]] = tuple
 
 
 class TreeSearch:
@@ -57,7 +62,7 @@ class TreeSearch:
 
     @abstractmethod
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
-        """Best tree within limits, and the trees of the sizes below where they came with it."""
+        """Best tree within limits."""
 
     @abstractmethod
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
@@ -113,9 +118,20 @@ class RelativeRiskSearch(TreeSearch):
         assert depth is not None
         timer = Clock(seconds)
         solution = self._solve(depth, leaves, timer, progress)
-        proven = solution.report.status == Status.OPTIMAL
-        sizes = self._path(depth, solution, timer)[0] if proven else []
-        return Found(self.tree_of(solution.tree), solution.report, tuple(sizes))
+        tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
+        if solution.report.status != Status.OPTIMAL:
+            return Found(tree, solution.report)
+        self._release()
+
+        def path() -> tuple[SizedTree, ...]:
+            return tuple(self._path(depth, solution, Clock(left))[0])
+
+        return Found(tree, solution.report, path)
+
+    def _release(self) -> None:
+        """Let go of a cache that is too large to be kept for a path that may never be asked for."""
+        if int(self.search.cache.used[0]) * ENTRY_BYTES > KEPT_BYTES:
+            self.search.cache = new_cache(self.p.memory_limit, expected=0.0)
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         timer = Clock(seconds)
@@ -144,14 +160,13 @@ class RelativeRiskSearch(TreeSearch):
 
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
-        return with_risk(self.rows, branches_of_codes(code_tree, self.rows.binarizer), self.statistics)
+        root, order = branches(code_tree, self.rows.binarizer)
+        return with_risk(self.rows, root, code_tree.sums[code_tree.leaves[order]])
 
     def held_out(self, tree: HardTree, test: Rows) -> float:
         """Mean of theta Lambda(t) - c log theta: minus the log-likelihood but for the part that no tree changes."""
         theta = tree.value[test.leaf_of(tree), 0]
-        hazard = self.baseline(test.time)
-        if test.entry is not None:
-            hazard = hazard - self.baseline(test.entry)
+        hazard = went_through(self.baseline, test)
         return float(np.average(theta * hazard - test.event * np.log(theta), weights=test.weight))
 
 
@@ -177,7 +192,7 @@ class IbsSearch(TreeSearch):
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         solution = self._solve(depth, leaves, seconds, progress)
-        return Found(self.tree_of(solution.plan), solution.report, tuple(self._sizes(solution)))
+        return Found(self.tree_of(solution.plan), solution.report, lambda: tuple(self._sizes(solution)))
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
@@ -215,7 +230,10 @@ class IbsSearch(TreeSearch):
 
     def tree_of(self, plan: Plan | None) -> HardTree:
         """The tree in the data's own units."""
-        return with_risk(self.rows, branches_of_plan(plan, self.rows.binarizer), self.statistics)
+        root = branches_of_plan(plan, self.rows.binarizer)
+        leaf = self.rows.leaf_of(HardTree.grow(self.rows.sources, root))
+        sums = np.stack([np.bincount(leaf, column) for column in self.statistics.T], axis=1)
+        return with_risk(self.rows, root, sums)
 
     def held_out(self, tree: HardTree, test: Rows) -> float:
         """Integrated Brier score of other rows, weighted by their own censoring curve."""

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
-from softsurv.estimators.exact_tree import ExactTree
+from softsurv.estimators.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.optimal_leaves import LeafCurves
+from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line
 
@@ -22,10 +23,33 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
     leaf_: str
-    leaf_table_: LeafTable
-    curves_: LeafCurves
     selection_: pd.DataFrame
-    feature_importances_: FloatArray
+    _parts: TreeParts
+
+    # -- worked out when asked for -------------------------------------------------------------------------------
+    @property
+    def path_(self) -> tuple[SizedTree, ...]:
+        """Best trees with at most 1, 2, ... leaves."""
+        return self._parts.path
+
+    @path_.setter
+    def path_(self, sizes: tuple[SizedTree, ...]) -> None:
+        self._parts.path = sizes
+
+    @property
+    def curves_(self) -> LeafCurves:
+        """Cumulative hazard of each leaf."""
+        return self._parts.curves
+
+    @property
+    def leaf_table_(self) -> LeafTable:
+        """Rows, events and Kaplan-Meier curve of each leaf."""
+        return self._parts.leaf_table
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each raw column in what the splits take off the objective, (n_features_in_,), summing to one."""
+        return self._parts.importances
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, **unknown: Any) -> NDArray[np.int64]:
@@ -136,10 +160,10 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         self.leaf_ = meta["leaf"]
+        table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
+        curves = LeafCurves.restore(_below("curves.", arrays), len(table.n))
+        self._parts = TreeParts.known(curves, table, arrays["importances"])
         self._restore_search(meta)
-        self.leaf_table_ = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
-        self.curves_ = LeafCurves.restore(_below("curves.", arrays), self.tree_.n_leaves)
-        self.feature_importances_ = arrays["importances"]
         self.selection_ = pd.DataFrame(meta["selection"])
 
 

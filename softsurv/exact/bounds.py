@@ -59,6 +59,8 @@ class Bounds:
         Solve the base cases below a node eight splits at a time.
     bits : bool
         Count pairs of splits by bits where rows are of few kinds.
+    nesting : bool
+        Put nested and exclusive columns of two codes together as one feature.
     cancel : bool
         Take out of the statistics what costs the same under every label.
     """
@@ -71,6 +73,7 @@ class Bounds:
     base_case: bool = True
     lanes: bool = True
     bits: bool = True
+    nesting: bool = True
     cancel: bool = True
 
 

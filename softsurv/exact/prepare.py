@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.nesting import Splits, as_given, group_columns
 from softsurv.exact.packed import Units
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, no_tolls
@@ -48,8 +49,8 @@ class Prepared:
         Sum of the offsets.
     cancelled : float
         What every tree costs beyond the search's own objective, offsets apart.
-    features : (P',) int
-        Which of the given features each feature of the problem is.
+    splits : Splits
+        Which split of the given features each global code of the problem is.
     """
 
     task: Task
@@ -58,7 +59,7 @@ class Prepared:
     sums: FloatArray
     offset: float
     cancelled: float
-    features: NDArray[np.int64]
+    splits: Splits
 
 
 def prepare(
@@ -76,10 +77,14 @@ def prepare(
 ) -> Prepared:
     """The arrays of a search; arguments as `Search` has them."""
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
+    codes = codes.astype(np.uint8 if max(n_codes, default=0) <= 256 else np.int32)
     features = arrays.distinct_features(codes, nominal, test_of)
     codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
     first, group = arrays.merge_equal_rows(codes)
     codes = codes[first]
+    apart = split_costs is not None or not bounds.nesting  # a test is paid for by its own column
+    grouped = (as_given if apart else group_columns)(codes, n_codes, nominal)
+    codes, n_codes, nominal = grouped.codes, grouped.n_codes, grouped.nominal
     start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
     width = statistics.shape[1]
     paying = [] if split_costs is None else [split_costs.weight]
@@ -102,7 +107,7 @@ def prepare(
         feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
         stats=stats,
         units=no_units(columns.shape[1]) if units is None else units,
-        tolls=no_tolls(len(features)) if split_costs is None else split_costs.tolls(features, width),
+        tolls=no_tolls(len(n_codes)) if split_costs is None else split_costs.tolls(features, width),
         floor=_floor(task, bounds, stats[:, :width], offset, group),
         keys=_keys(live),
         complexity=float(complexity),
@@ -128,7 +133,7 @@ def prepare(
         np.ascontiguousarray(whole[:, : width + len(paying)]),
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
-        features,
+        replace(grouped.splits, feature=features[grouped.splits.feature]),
     )
 
 

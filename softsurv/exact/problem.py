@@ -101,7 +101,7 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
 
     They are equal, or have two codes and are swapped.
     """
-    column = np.array(codes.T, dtype=np.int32, order="C")  # a copy: the codes stay as they are
+    column = np.array(codes.T, order="C")  # a copy: the codes stay as they are
     two = np.asarray((column <= 1).all(axis=1))
     column[two] ^= column[two, :1]  # of swapped columns both begin with 0
     seen: dict[tuple[int, bool, bytes], int] = {}
@@ -125,8 +125,13 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def as_words(codes: np.ndarray) -> np.ndarray:
     """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
-    words, room = [np.zeros(len(codes), np.uint64)], 64
     largest = codes.max(axis=0).tolist()
+    if max(largest) == 1:  # eight columns to a byte, the first of them on top
+        bits = np.packbits(codes.astype(np.uint8), axis=1)
+        padded = np.zeros((len(codes), -(-bits.shape[1] // 8) * 8), np.uint8)
+        padded[:, : bits.shape[1]] = bits
+        return np.ascontiguousarray(padded.view(">u8").T, dtype=np.uint64)
+    words, room = [np.zeros(len(codes), np.uint64)], 64
     for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):
         bits = max(1, most.bit_length())
         if bits > room:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.cache import MAX_LEAVES, Cache
+from softsurv.exact.nesting import Splits
 from softsurv.exact.nodes import LEAF
 from softsurv.exact.problem import Problem, Shared
 from softsurv.exact.tolls import prices_after, show_prices
@@ -32,8 +33,8 @@ class TreeReader:
         As the search has them.
     sums : (U, K)
         Statistics of the distinct rows as given, not rounded.
-    features : (P',) int
-        The given feature that each feature of the problem is.
+    splits : Splits
+        The split of the given features that each global code of the problem is.
     scratch : (Nodes, Local, Lanes)
     idle : Shared
         State for calls below the root, which share nothing.
@@ -45,7 +46,7 @@ class TreeReader:
     problem: Problem
     cache: Cache
     sums: NDArray[np.float64]
-    features: NDArray[np.int64]
+    splits: Splits
     scratch: tuple[Any, Any, Any]
     idle: Shared
     rows: Rows
@@ -69,12 +70,12 @@ class TreeReader:
             return builder.add(sums)
         split, left_leaves = divmod(int(choice), MAX_LEAVES)
         feature = int(self.problem.feature_of[split])
-        code = split - int(self.problem.code_start[feature])
-        node = builder.add(sums, int(self.features[feature]), code)
-        goes_left = self._goes_left(rows, split)
-        after = self._prices_after(feature, due)
-        left = self._grow(builder, rows[goes_left], depth - 1, left_leaves, None, after)
-        right = self._grow(builder, rows[~goes_left], depth - 1, leaves - left_leaves, None, after)
+        node = builder.add(sums, int(self.splits.feature[split]), int(self.splits.code[split]))
+        goes_left, after = self._goes_left(rows, split), self._prices_after(feature, due)
+        sides = [(rows[goes_left], left_leaves), (rows[~goes_left], leaves - left_leaves)]
+        if self.splits.swapped[split]:
+            sides.reverse()
+        left, right = (self._grow(builder, side, depth - 1, most, None, after) for side, most in sides)
         builder.connect(node, left, right)
         return node
 

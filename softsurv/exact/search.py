@@ -42,8 +42,8 @@ MAX_DEPTH = 10
 GRACE_SECONDS = 0.25
 """What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
 
-SHORT_WORK = 3e6
-"""Pairs of splits times rows that take a few milliseconds at most."""
+SHORT_WORK = 1e7
+"""Sums over pairs of features times rows, and pairs of splits, that take some ten milliseconds at most."""
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
@@ -155,7 +155,7 @@ class Search:
             split_costs,
         )
         self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
-        self.exact_sums, self.features, self.cancelled = ready_made.sums, ready_made.features, ready_made.cancelled
+        self.exact_sums, self.splits, self.cancelled = ready_made.sums, ready_made.splits, ready_made.cancelled
         self.constant = ready_made.offset + self.cancelled
         self.cache = new_cache(memory_limit, expected=0.0)
         self.control = np.zeros(8, np.int64)
@@ -223,8 +223,10 @@ class Search:
         return solution
 
     def _is_short(self, depth: int) -> bool:
-        """Whether the base case is all, and over before anybody would look at the clock: then no thread is started."""
-        return depth <= 2 and len(self.problem.feature_of) ** 2 * len(self.rows) < SHORT_WORK
+        """Whether the search is over before anybody would look at the clock: then no thread is started."""
+        splits, features = len(self.problem.feature_of), len(self.problem.nominal)
+        one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
+        return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
     def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
         begin = watch.clock.seconds
@@ -232,7 +234,7 @@ class Search:
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         reader = TreeReader(
-            module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], idle, everything
+            module, self.problem, self.cache, self.exact_sums, self.splits, self.scratch[0], idle, everything
         )
         watch.stage(GRACE_SECONDS)
         if depth <= 2:

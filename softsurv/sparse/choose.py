@@ -40,6 +40,10 @@ CONSTANT = 1e4
 """A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
 
 
+USUAL_RIDGE = 0.3
+"""Kept where the folds do not tell, on features scaled to [0, 1]."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One setting. Penalties are in units of 1 / N.
@@ -76,16 +80,21 @@ class Candidate:
 class Grid:
     """What is tried."""
 
-    single_ridges: tuple[float, ...] = (0.1, 0.3, 1.0, 10.0, CONSTANT)
-    ridges: tuple[float, ...] = (0.3, 30.0)
+    single_ridges: tuple[float, ...] = (0.1, USUAL_RIDGE, 1.0, 10.0, CONSTANT)
+    ridges: tuple[float, ...] = (USUAL_RIDGE, 30.0)
     leaves: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     terms: tuple[int, ...] = (1, 3)
-    shrinkage: tuple[tuple[float, float], ...] = ((10.0, np.inf), (40.0, np.inf), (10.0, 10.0), (40.0, 10.0), (10.0, 1.0))
+    shrinkage: tuple[tuple[float, float | None], ...] = (
+        (10.0, None),
+        (40.0, None),
+        (160.0, None),
+        (40.0, 10.0),
+        (10.0, 1.0),
+    )
     """Pairs of shrinkage and slope shrinkage."""
     n_folds: int = 5
     least_events: float = 10.0
     split_penalty: float = 10.0
-    families_for_trees: int = 1
 
 
 @dataclass(frozen=True)
@@ -255,41 +264,77 @@ def choose(
 
     benches = [Bench(data, family, fold, grid, **place) for family in families]
     singles = [bench.single_leaves(grid.single_ridges)[0] for bench in benches]
-    ranked = sorted(range(len(benches)), key=lambda k: min(t.mean for t in singles[k]))
-    trials = [trial for trials in singles for trial in trials] if 1 in grid.leaves else []
-    for k in ranked[: grid.families_for_trees] if max(grid.leaves) > 1 else ():
-        if not stop() or not trials:
-            trials += benches[k].trees(stop if trials else lambda: False)
-    trials = trials or [trial for trials in singles for trial in trials]
+    flat = [trial for of_family in singles for trial in of_family]
+    family = usual_family(flat)
+    bench = next(bench for bench in benches if bench.family.name == family)
+    trials = [] if max(grid.leaves) == 1 else bench.trees(stop)
+    trials = (flat if 1 in grid.leaves or not trials else []) + trials
     chosen, reason = preferred(trials, prefer)
-    number = next(k for k, bench in enumerate(benches) if bench.family.name == chosen.candidate.family)
-    everything = benches[number].problem.take(torch.tensor([len(fold.masks) - 1]))
+    everything = bench.problem.take(torch.tensor([len(fold.masks) - 1]))
     return Choice(chosen, tuple(trials), everything, reason)
 
 
 def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
-    """The trial to take, and why in a sentence.
+    """The trial to take, and why in a sentence; every choice leaves the usual only by one standard error.
 
-    "tree": the best tree within one standard error of the best trial, as it says more at the same score; one leaf
-    where no trial beats the curve of all rows by its standard error, which is what noise looks like.
-    "simplest": the fewest leaves within one standard error of the best trial.
+    "tree": among the trees within one standard error of the best tree those with the usual ridge, then those with the
+    fewest leaves, then the best of them, if the best tree is within one standard error of the best trial: a tree says
+    more at the same score. One leaf where no trial beats the curve of all rows by its standard error, which is what
+    noise looks like. "simplest": one leaf wherever it is within one standard error of the best trial.
     """
     best = min(trials, key=lambda t: t.mean)
     single = [t for t in trials if t.candidate.leaves == 1]
     trees = [t for t in trials if t.candidate.leaves > 1]
-    if not trees or not single:
-        return best, f"the lowest held-out loss, {best.mean:.4g}, of {len(trials)} settings"
-    one = min(single, key=lambda t: t.mean)
-    tree = min(trees, key=lambda t: t.mean)
-    gap, error = tree.mean - best.mean, tree.gap_error(best)
+    if not trees:
+        one = _usual_single(single)
+        return one, f"one leaf, the only size that was tried, with held-out loss {one.mean:.4g}"
+    tree = _simple_tree(trees)
+    if not single:
+        return tree, f"held-out loss {tree.mean:.4g} with {tree.candidate.leaves} leaves"
+    one = _usual_single(single)
     compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
     flat = [t for t in single if t.candidate.ridge >= CONSTANT]
     if flat:
         null = min(flat, key=lambda t: t.mean)
         if best is null or null.mean - best.mean <= best.gap_error(null):
-            return one, f"no setting predicts held-out rows better than one curve for all ({compared})"
-    if prefer == "simplest" and one.mean - best.mean <= one.gap_error(best):
+            return one, f"no setting predicts held-out rows better than one curve for all rows ({compared})"
+    if prefer == "simplest" and _as_good(one, best):
         return one, f"one leaf is within one standard error of the best ({compared})"
-    if gap <= error:
+    if _as_good(min(trees, key=lambda t: t.mean), best):
         return tree, f"a tree is within one standard error of the best ({compared})"
     return one, f"no tree comes within one standard error of the best ({compared})"
+
+
+def _as_good(trial: Trial, best: Trial) -> bool:
+    """Whether a trial is within one standard error of the best."""
+    return trial.mean - best.mean <= trial.gap_error(best)
+
+
+def _simple_tree(trees: list[Trial]) -> Trial:
+    """Of the trees within one standard error of the best: the usual ridge, the fewest leaves, the lowest loss."""
+    best = min(trees, key=lambda t: t.mean)
+    good = [t for t in trees if _as_good(t, best)]
+    usual = [t for t in good if t.candidate.ridge == USUAL_RIDGE] or good
+    fewest = min(t.candidate.leaves for t in usual)
+    return min((t for t in usual if t.candidate.leaves == fewest), key=lambda t: t.mean)
+
+
+def usual_family(single: Sequence[Trial]) -> str:
+    """The first family, unless the best one is better by more than two standard errors.
+
+    Folds with few events cannot tell families apart. On 18 sets (two folds, `scripts/bench_survset.py`) the best family
+    by held-out loss had a concordance of .7145, the log-logistic one .7198.
+    """
+    first = single[0].candidate.family
+    best = min(single, key=lambda t: t.mean)
+    usual = min((t for t in single if t.candidate.family == first), key=lambda t: t.mean)
+    return first if usual.mean - best.mean <= 2 * usual.gap_error(best) else best.candidate.family
+
+
+def _usual_single(single: Sequence[Trial]) -> Trial:
+    """One leaf of the usual family; its ridge is the nearest to the usual within two standard errors of the best."""
+    family = usual_family(single)
+    own = [t for t in single if t.candidate.family == family]
+    best = min(own, key=lambda t: t.mean)
+    good = [t for t in own if t.mean - best.mean <= 2 * t.gap_error(best)]
+    return min(good, key=lambda t: (abs(np.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))

@@ -57,7 +57,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             state.status, state.value + constant, state.bound + constant, clock.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
-        return Found(self.hard_tree(state.tree), report, ())
+        return Found(self.hard_tree(state.tree), report)
 
     def hard_tree(self, tree: SplitTree) -> HardTree:
         """The tree in the data's own units."""

@@ -1,0 +1,60 @@
+"""Where numbers are cut: quantiles or every place between two values, rounded to what is printed."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+DIGITS = range(6, 17)
+"""Six digits are printed; more where six do not keep two values apart."""
+
+
+def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[FloatArray]:
+    """Cuts of each column of a block (Q, N): that many quantiles, or one between any two neighbouring values.
+
+    Cuts with fewer than ``least`` rows on a side are left out.
+    """
+    ordered = np.sort(values, axis=1)
+    rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
+    n_rises = np.count_nonzero(rises, axis=1)
+    if wanted != "all":
+        many = np.flatnonzero(n_rises > wanted)
+        if many.size:
+            rises[many] = _quantile_places(rises[many], wanted)
+    column, place = np.nonzero(rises)
+    cut = between(ordered[column, place], ordered[column, place + 1])
+    keep = (place + 1 >= least) & (values.shape[1] - place - 1 >= least)
+    cut, ends = cut[keep], np.cumsum(np.bincount(column[keep], minlength=len(values))).tolist()
+    return [cut[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]:
+    """Of the places (Q, N - 1) those after the quantiles of the rows."""
+    n = rises.shape[1] + 1
+    rank = np.ceil(np.arange(1, wanted + 1) / (wanted + 1) * n - 1e-9).astype(int) - 1  # (W,) row that ends each share
+    places = np.where(rises, np.arange(n - 1), n)
+    after = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]  # (Q, N - 1) next place from each row on
+    chosen = after[:, np.minimum(rank, n - 2)]  # (Q, W)
+    last = n - 2 - np.argmax(rises[:, ::-1], axis=1)
+    chosen = np.minimum(chosen, last[:, None])
+    kept = np.zeros_like(rises)
+    kept[np.arange(len(rises))[:, None], chosen] = True
+    return kept
+
+
+def between(low: FloatArray, high: FloatArray) -> FloatArray:
+    """Midway between two values, with six digits or as many as keep it between; the lower one where none does."""
+    middle = low + 0.5 * (high - low)
+    cut = np.where(middle < high, middle, low)
+    left = np.arange(cut.size)
+    for digits in DIGITS:
+        short = np.array([float(f"{value:.{digits}g}") for value in cut[left].tolist()])
+        fits = (low[left] <= short) & (short < high[left])
+        cut[left[fits]], left = short[fits], left[~fits]
+        if not left.size:
+            break
+    return cut
