@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from _survset_rules import Table, UnreadableTreeError, leaves_of_text
 from numpy.typing import NDArray
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, SurvivalData
@@ -24,6 +25,7 @@ CLASSES = {"soft": SoftSurvivalTree, "optimal": OptimalSurvivalTree}
 N_GRID = 30
 """Times at which two sides of a split are compared: quantiles of the training event times, and the horizon."""
 
+Tree = SoftSurvivalTree | OptimalSurvivalTree
 Curves = Callable[[NDArray], NDArray]
 Apart = Callable[[NDArray, NDArray], NDArray]
 
@@ -55,7 +57,7 @@ class Stopwatch:
         return tuple(now - began for now, began in zip(self._now(), self._began, strict=True))
 
 
-def make(name: str) -> SoftSurvivalTree | OptimalSurvivalTree:
+def make(name: str) -> Tree:
     """The estimator of a name."""
     kind, _, listed = name.partition(":")
     arguments = dict(pair.split("=", 1) for pair in listed.split(",") if pair)
@@ -90,35 +92,42 @@ def fit_ours(name: str, train: SurvivalData, test: SurvivalData, seed: int) -> F
         with np.errstate(divide="ignore"):
             return np.log(model.predict_cumulative_hazard_function(test.X, at))
 
-    return Fitted(curves, np.asarray(model.apply(test.X)), facts_of(model, train), *spent)
+    return Fitted(curves, np.asarray(model.apply(test.X)), facts_of(model, train, test), *spent)
 
 
 # -- what the tree is ------------------------------------------------------------------------------------------------
-def facts_of(model: SoftSurvivalTree | OptimalSurvivalTree, train: SurvivalData) -> dict[str, Any]:
+def facts_of(model: Tree, train: SurvivalData, test: SurvivalData) -> dict[str, Any]:
     """What is recorded of a tree.
 
     ``n_leaves`` counts leaves with training rows, ``depth`` the levels of splits that part training rows, ``terms`` is
-    the median number of raw features in such a split, ``difference`` is explained in `least_difference`, and
-    ``printed_rule`` tells whether the printed text sends every row of the fold where ``apply`` sends it.
+    the median number of raw features in such a split, ``difference`` is explained in `least_difference`,
+    ``printed_agreement`` in the function, and ``printed_rule`` tells whether it is 1.
     """
     soft = isinstance(model, SoftSurvivalTree)
     tree, apart = (soft_splits if soft else hard_splits)(model, train)
     parting = [node for node in tree.branches() if tree.parts(node)]
     terms = [tree.terms[node] for node in parting]
+    agreement = printed_agreement(model, train.X, test.X)
     facts = {
         "n_leaves": len(np.unique(model.apply(train.X))),
         "depth": max((tree.level(node, parting) for node in parting), default=0),
         "terms": float(np.median(terms)) if terms else None,
         "difference": least_difference(tree, parting, apart),
-        "printed_rule": printed_rule(model, train.X),
+        "printed_agreement": agreement,
+        "printed_rule": None if agreement is None else agreement == 1,
     }
     chosen = getattr(model, "candidate_", None)
     return facts if chosen is None else facts | {"candidate": vars(chosen)}
 
 
-def printed_rule(model: SoftSurvivalTree | OptimalSurvivalTree, x: pd.DataFrame) -> bool | None:
-    """Whether the printed text, read by an evaluator of its own, agrees with ``apply``; None without an evaluator."""
-    return None
+def printed_agreement(model: Tree, train: pd.DataFrame, test: pd.DataFrame) -> float | None:
+    """Share of the fold's rows that the printed text sends where ``apply`` does; None where the text cannot be read."""
+    rows = pd.concat([train, test])
+    try:
+        printed = leaves_of_text(model.export_text(), Table.of(train, rows))
+    except UnreadableTreeError:
+        return None
+    return float((printed == model.apply(rows)).mean())
 
 
 @dataclass
@@ -179,7 +188,7 @@ def least_difference(tree: Splits, parting: list[int], apart: Apart) -> float | 
     return min(found, default=None)
 
 
-def _times(model: SoftSurvivalTree | OptimalSurvivalTree) -> NDArray[np.float64]:
+def _times(model: Tree) -> NDArray[np.float64]:
     return np.append(np.quantile(model.unique_times_, np.linspace(0.02, 1, N_GRID)), model.horizon_)
 
 

@@ -79,7 +79,7 @@ def _shape(part: pd.DataFrame) -> dict[str, object]:
     """What the folds' trees look like; nothing for a model that is no tree."""
     if part["n_leaves"].isna().all():
         return {"median leaves": "", "is a tree": "", "median terms": "", "printed rule holds": ""}
-    printed = part["printed_rule"].dropna()
+    printed = part.loc[part["n_leaves"] >= 2, "printed_rule"].dropna()
     return {
         "median leaves": part["n_leaves"].median(),
         "is a tree": f"{part['is_tree'].mean():.0%}",
@@ -113,9 +113,8 @@ def _by_truth(title: str, lines: pd.DataFrame, measure: str) -> list[str]:
     """A table of means, models in rows; with the least number of repeats behind a figure."""
     if lines.empty:
         return []
-    values = lines.assign(
-        value=lines[measure].astype(float), case=lines["truth"] + " " + lines["n"].astype(int).astype(str)
-    )
+    case = lines["truth"] + " " + lines["n"].astype(int).astype(str)
+    values = lines.assign(value=lines[measure].astype(float), case=case)
     table = values.pivot_table(index="model", columns="case", values="value", aggfunc="mean", sort=False).round(3)
     count = values.groupby(["model", "case"], sort=False)["value"].size().groupby("model").min()
     table.insert(0, "repeats", count.reindex(table.index))

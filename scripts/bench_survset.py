@@ -28,6 +28,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the code beside this script, whatever is installed
+
 import joblib
 import pandas as pd
 from _results import Results
@@ -51,7 +53,7 @@ NEW_SETS = [
 ]
 # fmt: on
 OURS = ("soft", "soft:depth=0", "optimal")
-FACTS = ("n_leaves", "depth", "terms", "difference", "printed_rule")
+FACTS = ("n_leaves", "depth", "terms", "difference", "printed_rule", "printed_agreement")
 
 
 class Case(NamedTuple):
