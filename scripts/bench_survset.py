@@ -24,7 +24,6 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the code beside this scrip
 import joblib
 import pandas as pd
 from _results import Results
-from _sst_printed import SETS as PAPER_SETS
+from _survset_data import COLLECTIONS, load
 from _survset_models import CLASSES, Fitted, fit_ours
 from _survset_peers import PEERS, fit_peer, missing
 from _survset_simulated import N_REPEATS, SIZES, TRUTHS, simulate
@@ -41,17 +40,10 @@ from _survset_summary import MEASURES, N_FOLDS, summary
 from sklearn.metrics import adjusted_rand_score
 from tqdm import tqdm
 
-from softsurv import SurvivalData, load_dataset
+from softsurv import SurvivalData
 from softsurv.data.partition import stratified_folds
-from softsurv.data.readers import survival_data
 from softsurv.metrics.evaluate import evaluate
 
-# fmt: off
-NEW_SETS = [
-    "actg", "rdata", "LeukSurv", "grace", "follic", "ova", "retinopathy", "Pbc3", "cancer", "mgus", "dataDIVAT1",
-    "dataDIVAT3", "burn", "nki70", "support2",
-]
-# fmt: on
 OURS = ("soft", "soft:depth=0", "optimal")
 FACTS = ("n_leaves", "depth", "terms", "difference", "printed_rule", "printed_agreement")
 
@@ -70,22 +62,6 @@ class Case(NamedTuple):
         """Key in the result file."""
         place = f"{self.set} n {self.n} repeat" if self.collection == "simulated" else f"{self.set} seed"
         return f"{self.collection} {place} {self.seed} fold {self.fold} {self.model}{tag}"
-
-
-@lru_cache(maxsize=2)
-def load(collection: str, name: str) -> SurvivalData:
-    """A set of a collection."""
-    if collection == "paper":
-        return load_dataset(name)
-    return load_follic() if name == "follic" else load_dataset(f"survset:{name}")
-
-
-def load_follic() -> SurvivalData:
-    """Follicular lymphoma, time to relapse or no response; death without it, coded 2, counts as censored."""
-    from SurvSet.data import SurvLoader
-
-    frame = SurvLoader().load_dataset("follic")["df"].drop(columns="pid").reset_index(drop=True)
-    return survival_data(frame.assign(event=frame["event"] == 1), time="time", event="event", name="survset:follic")
 
 
 def run(case: Case, tag: str) -> dict[str, Any]:
@@ -128,7 +104,7 @@ def cases(args: argparse.Namespace, models: list[str]) -> Iterator[Case]:
             if collection == "simulated":
                 yield from simulated_cases(args, model)
                 continue
-            known = NEW_SETS if collection == "new" else PAPER_SETS
+            known = COLLECTIONS[collection]
             for seed in args.seeds:
                 for name in (name for name in known if args.sets is None or name in args.sets):
                     yield from (Case(collection, name, None, seed, fold, model) for fold in args.folds)
