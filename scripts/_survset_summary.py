@@ -10,6 +10,20 @@ MEASURES = ("harrell_c", "uno_c", "ibs")
 DIFFERENCE = 0.02
 """Two sides of a split differ where survival does by this much for some training row at some time."""
 
+INTRO = f"""# Our trees beside other models, on real data and on known truths
+
+Made by `scripts/bench_survset.py`, which says what the models, the collections and the truths are. Five stratified folds;
+`harrell_c` higher, `ibs` lower is better. A model's figures are means over the sets of which it has all folds; `sets` and
+`folds` count them.
+
+- `is a tree`: share of folds with at least two leaves, where the two sides of every split differ in survival by
+  {DIFFERENCE:g} for some training row at some time (this is asked of our trees alone).
+- `median terms`: raw features in a split, median over folds of the median over splits.
+- `printed rule holds`: share of the folds with a split in which the printed text, read by an evaluator of its own, sends
+  every row where `apply` does.
+- `CPU s`: seconds of a fit, inner validation included; folds shared the cores with other work.
+"""
+
 N_FOLDS = 5
 TITLES = {"new": "SurvSet's 15", "paper": "The 15 sets of paper `sst`", "simulated": "Known truths"}
 NOISE = "noise"
@@ -17,7 +31,7 @@ NOISE = "noise"
 
 def summary(frame: pd.DataFrame) -> str:
     """All tables of the results, as Markdown."""
-    parts = [machine_line(), ""]
+    parts = [INTRO, machine_line(), ""]
     frame = frame.assign(is_tree=is_tree(frame), is_stump=frame["n_leaves"] == 1)
     for collection in ("new", "paper"):
         lines = frame[frame["collection"] == collection]
