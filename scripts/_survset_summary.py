@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
 
@@ -12,16 +11,16 @@ DIFFERENCE = 0.02
 
 INTRO = f"""# Our trees beside other models, on real data and on known truths
 
-Made by `scripts/bench_survset.py`, which says what the models, the collections and the truths are. Five stratified folds;
-`harrell_c` higher, `ibs` lower is better. A model's figures are means over the sets of which it has all folds; `sets` and
-`folds` count them.
+Made by `scripts/bench_survset.py`, which says what the models, the collections and the truths are. Five stratified
+folds; `harrell_c` higher, `ibs` lower is better. A model's figures are means over the sets of which it has all folds;
+`sets` and `folds` count them.
 
 - `is a tree`: share of folds with at least two leaves, where the two sides of every split differ in survival by
-  {DIFFERENCE:g} for some training row at some time (this is asked of our trees alone).
+  {DIFFERENCE:g} for some training row at some time. That is asked of our trees alone.
 - `median terms`: raw features in a split, median over folds of the median over splits.
-- `printed rule holds`: share of the folds with a split in which the printed text, read by an evaluator of its own, sends
-  every row where `apply` does.
-- `CPU s`: seconds of a fit, inner validation included; folds shared the cores with other work.
+- `printed rule holds`: share of the folds with a split in which the printed text, read by an evaluator of its own,
+  sends every row where `apply` does.
+- `CPU s`: seconds of a fit, inner validation included. Folds shared the cores with other work.
 """
 
 N_FOLDS = 5
@@ -63,7 +62,7 @@ def real_sets(title: str, lines: pd.DataFrame) -> list[str]:
         table = lines.pivot_table(index="set", columns="model", values=measure, aggfunc="mean", sort=False)
         if table.empty:
             continue
-        table = table.astype(float).round(shown)
+        table = table.astype(float).round(shown).astype(object).fillna("")
         parts += [f"### {title}: {measure}", "", as_markdown(table.reset_index()), ""]
     return parts
 
@@ -132,4 +131,4 @@ def _by_truth(title: str, lines: pd.DataFrame, measure: str) -> list[str]:
     table = values.pivot_table(index="model", columns="case", values="value", aggfunc="mean", sort=False).round(3)
     count = values.groupby(["model", "case"], sort=False)["value"].size().groupby("model").min()
     table.insert(0, "repeats", count.reindex(table.index))
-    return [title, "", as_markdown(table.replace({np.nan: ""}).reset_index()), ""]
+    return [title, "", as_markdown(table.astype(object).fillna("").reset_index()), ""]
