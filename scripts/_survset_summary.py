@@ -62,8 +62,7 @@ def real_sets(title: str, lines: pd.DataFrame) -> list[str]:
         table = lines.pivot_table(index="set", columns="model", values=measure, aggfunc="mean", sort=False)
         if table.empty:
             continue
-        table = table.astype(float).round(shown).astype(object).fillna("")
-        parts += [f"### {title}: {measure}", "", as_markdown(table.reset_index()), ""]
+        parts += [f"### {title}: {measure}", "", _rounded(table, shown), ""]
     return parts
 
 
@@ -128,7 +127,13 @@ def _by_truth(title: str, lines: pd.DataFrame, measure: str) -> list[str]:
         return []
     case = lines["truth"] + " " + lines["n"].astype(int).astype(str)
     values = lines.assign(value=lines[measure].astype(float), case=case)
-    table = values.pivot_table(index="model", columns="case", values="value", aggfunc="mean", sort=False).round(3)
+    table = values.pivot_table(index="model", columns="case", values="value", aggfunc="mean", sort=False)
     count = values.groupby(["model", "case"], sort=False)["value"].size().groupby("model").min()
     table.insert(0, "repeats", count.reindex(table.index))
-    return [title, "", as_markdown(table.astype(object).fillna("").reset_index()), ""]
+    return [title, "", _rounded(table, 3), ""]
+
+
+def _rounded(table: pd.DataFrame, digits: int) -> str:
+    """A table of numbers as Markdown, blank where there is none."""
+    rounded = table.round(digits).astype(object)
+    return as_markdown(rounded.where(table.notna(), "").reset_index())
