@@ -3,7 +3,8 @@
 - ``cox``, ``km``: Cox regression and one Kaplan-Meier curve, as in reproduce_sst.py.
 - ``forest``: scikit-survival's random survival forest, 100 trees, at least 15 rows a leaf.
 - ``sktree``: scikit-survival's survival tree; depth and rows per leaf by concordance in five inner folds.
-- ``rpart``, ``ctree``: by survset_peers.R; Kaplan-Meier curves in the leaves.
+- ``rpart``, ``rpart_min``, ``ctree``: by survset_peers.R; Kaplan-Meier curves in the leaves. rpart is pruned by the
+  rule of one standard error, rpart_min to the least cross-validated error.
 - ``boost``: SurvivalBoost of `hazardous` with its defaults.
 """
 
@@ -34,7 +35,8 @@ FOREST_TIMES = 300
 """Distinct times that the forest is given where there are more: each leaf stores one curve over all of them."""
 
 TREE_DEPTHS, TREE_LEAVES = (1, 2, 3, 4, 5, 6), (5, 15, 40)
-R_PACKAGES = {"rpart": ("survival", "partykit", "rpart"), "ctree": ("survival", "partykit", "rpart", "coin")}
+_R = ("survival", "partykit", "rpart")
+R_PACKAGES = {"rpart": _R, "rpart_min": _R, "ctree": (*_R, "coin")}
 """What survset_peers.R needs; partykit takes the scores of its log-rank test from coin."""
 
 R_SCRIPT = Path(__file__).with_name("survset_peers.R")
@@ -173,6 +175,7 @@ PEERS: dict[str, Fit] = {
     "km": lambda *fold: fit_benchmark("km", *fold),
     "cox": lambda *fold: fit_benchmark("cox", *fold),
     "rpart": lambda *fold: fit_r("rpart", *fold),
+    "rpart_min": lambda *fold: fit_r("rpart_min", *fold),
     "ctree": lambda *fold: fit_r("ctree", *fold),
     "sktree": fit_sktree,
     "forest": fit_forest,

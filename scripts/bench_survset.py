@@ -1,13 +1,14 @@
 """Our trees beside other models, on the same folds, by the same measures, and on data whose leaves are known.
 
-    SOFTSURV_DATA=folder python scripts/bench_survset.py                              # everything; many hours
+    SOFTSURV_DATA=folder python scripts/bench_survset.py                              # all real sets, an hour or two
     python scripts/bench_survset.py --collection new --models soft optimal ctree --sets cancer burn
     python scripts/bench_survset.py --collection simulated --models soft:depth=1,l2=30 --repeats 3
     python scripts/bench_survset.py --models soft --tag before --out results/before.jsonl
     python scripts/bench_survset.py --report --beside results/peers.jsonl --table scripts/tables/survset.md
 
 Models: ``soft`` and ``optimal`` with any arguments (``soft:depth=0``, see _survset_models.py), and the peers of
-_survset_peers.py: ``km cox rpart ctree sktree forest boost``; a peer that is not installed is left out with a sentence.
+_survset_peers.py: ``km cox rpart rpart_min ctree sktree forest boost``. A peer that is not installed is left out with
+a sentence.
 Collections: ``new``, 15 sets of SurvSet; ``paper``, the 15 sets of paper `sst`; ``simulated``, the truths of
 _survset_simulated.py, scored by the adjusted Rand index between the leaves of 2,000 new rows and their true leaves.
 
