@@ -101,7 +101,7 @@ def facts_of(model: Tree, train: SurvivalData, test: SurvivalData) -> dict[str, 
 
     ``n_leaves`` counts leaves with training rows, ``depth`` the levels of splits that part training rows, ``terms`` is
     the median number of raw features in such a split, ``difference`` is explained in `least_difference`,
-    ``printed_agreement`` in the function, and ``printed_rule`` tells whether it is 1.
+    ``printed_agreement`` in the function, ``printed_rule`` tells whether it is 1, and ``status`` how the fit ended.
     """
     soft = isinstance(model, SoftSurvivalTree)
     tree, apart = (soft_splits if soft else hard_splits)(model, train)
@@ -115,6 +115,7 @@ def facts_of(model: Tree, train: SurvivalData, test: SurvivalData) -> dict[str, 
         "difference": least_difference(tree, parting, apart),
         "printed_agreement": agreement,
         "printed_rule": None if agreement is None else agreement == 1,
+        "status": str(model.report_.status),
     }
     chosen = getattr(model, "candidate_", None)
     return facts if chosen is None else facts | {"candidate": vars(chosen)}

@@ -46,7 +46,7 @@ from softsurv.data.partition import stratified_folds
 from softsurv.metrics.evaluate import evaluate
 
 OURS = ("soft", "soft:depth=0", "optimal")
-FACTS = ("n_leaves", "depth", "terms", "difference", "printed_rule", "printed_agreement")
+FACTS = ("n_leaves", "depth", "terms", "difference", "printed_rule", "printed_agreement", "status")
 
 
 class Case(NamedTuple):
