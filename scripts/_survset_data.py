@@ -1,0 +1,34 @@
+"""The real data of bench_survset.py."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from _sst_printed import SETS as PAPER_SETS
+
+from softsurv import SurvivalData, load_dataset
+from softsurv.data.readers import survival_data
+
+# fmt: off
+NEW_SETS = [
+    "actg", "rdata", "LeukSurv", "grace", "follic", "ova", "retinopathy", "Pbc3", "cancer", "mgus", "dataDIVAT1",
+    "dataDIVAT3", "burn", "nki70", "support2",
+]
+# fmt: on
+COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS}
+
+
+@lru_cache(maxsize=2)
+def load(collection: str, name: str) -> SurvivalData:
+    """A set of a collection."""
+    if collection == "paper":
+        return load_dataset(name)
+    return load_follic() if name == "follic" else load_dataset(f"survset:{name}")
+
+
+def load_follic() -> SurvivalData:
+    """Follicular lymphoma, time to relapse or no response; death without it, coded 2, counts as censored."""
+    from SurvSet.data import SurvLoader
+
+    frame = SurvLoader().load_dataset("follic")["df"].drop(columns="pid").reset_index(drop=True)
+    return survival_data(frame.assign(event=frame["event"] == 1), time="time", event="event", name="survset:follic")

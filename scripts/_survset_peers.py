@@ -1,0 +1,183 @@
+"""The models that softsurv's trees are compared with, on encoded features.
+
+- ``cox``, ``km``: Cox regression and one Kaplan-Meier curve, as in reproduce_sst.py.
+- ``forest``: scikit-survival's random survival forest, 100 trees, at least 15 rows a leaf.
+- ``sktree``: scikit-survival's survival tree; depth and rows per leaf by concordance in five inner folds.
+- ``rpart``, ``rpart_min``, ``ctree``: by survset_peers.R; Kaplan-Meier curves in the leaves. rpart is pruned by the
+  rule of one standard error, rpart_min to the least cross-validated error.
+- ``boost``: SurvivalBoost of `hazardous` with its defaults.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from _survset_models import Curves, Fitted, Stopwatch
+from numpy.typing import NDArray
+from reproduce_sst import benchmark_curves, steps
+
+from softsurv import SurvivalData
+from softsurv.data.partition import stratified_folds
+from softsurv.data.preprocess import Preprocessor
+from softsurv.nonparametric import kaplan_meier
+
+FOREST_TIMES = 300
+"""Distinct times that the forest is given where there are more: each leaf stores one curve over all of them."""
+
+TREE_DEPTHS, TREE_LEAVES = (1, 2, 3, 4, 5, 6), (5, 15, 40)
+_R = ("survival", "partykit", "rpart")
+R_PACKAGES = {"rpart": _R, "rpart_min": _R, "ctree": (*_R, "coin")}
+"""What survset_peers.R needs; partykit takes the scores of its log-rank test from coin."""
+
+R_SCRIPT = Path(__file__).with_name("survset_peers.R")
+Fit = Callable[[SurvivalData, SurvivalData, int], Fitted]
+
+
+def fit_peer(name: str, raw_train: SurvivalData, raw_test: SurvivalData, seed: int) -> Fitted:
+    """Fit a peer; features are imputed, one-hot encoded and scaled as learned on the training rows."""
+    encoder = Preprocessor().fit(raw_train.X)
+    train, test = (part.with_features(encoder.transform(part.X)) for part in (raw_train, raw_test))
+    return PEERS[name](train, test, seed)
+
+
+def missing(name: str) -> str | None:
+    """Why a peer cannot be had here, in a sentence; None where it can."""
+    if name in R_PACKAGES:
+        return _missing_r(name)
+    if name == "boost" and find_spec("hazardous") is None:
+        return "boost is left out: hazardous is not installed (pip install --no-deps hazardous)."
+    return None
+
+
+@lru_cache
+def _missing_r(method: str) -> str | None:
+    if shutil.which("Rscript") is None:
+        return f"{method} is left out: there is no Rscript; install R."
+    tests = ", ".join(f'requireNamespace("{package}")' for package in R_PACKAGES[method])
+    if subprocess.run(["Rscript", "-e", f"stopifnot({tests})"], capture_output=True).returncode:
+        return f"{method} is left out: R lacks one of its packages {', '.join(R_PACKAGES[method])}; install them."
+    return None
+
+
+# -- regressions, forest, boosting -----------------------------------------------------------------------------------
+def fit_benchmark(name: str, train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """A model of reproduce_sst.py."""
+    clock = Stopwatch()
+    curves = benchmark_curves(name, train, test, seed)
+    return Fitted(curves, None, {}, *clock.read())
+
+
+def fit_forest(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """The forest of reproduce_sst.py, on a coarser clock where there are many times."""
+    clock = Stopwatch()
+    curves = benchmark_curves("forest", coarser(train, FOREST_TIMES), test, seed)
+    return Fitted(curves, None, {}, *clock.read())
+
+
+def coarser(data: SurvivalData, limit: int) -> SurvivalData:
+    """The rows with at most ``limit`` distinct times: each time moves up to the next quantile of the event times."""
+    time, event = data.time.numpy(), data.event.numpy()
+    if len(np.unique(time)) <= limit:
+        return data
+    grid = np.unique(np.append(np.quantile(time[event], np.linspace(0, 1, limit - 1), method="higher"), time.max()))
+    moved = grid[np.searchsorted(grid, time)]
+    return SurvivalData(data.X, time=moved, event=event, name=data.name)
+
+
+def fit_boost(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """Gradient boosting of the incidence."""
+    from hazardous import SurvivalBoost
+
+    clock = Stopwatch()
+    outcome = pd.DataFrame({"event": train.event.numpy().astype(int), "duration": train.time.numpy()})
+    model = SurvivalBoost(random_state=seed, show_progressbar=False).fit(train.x.numpy(), outcome)
+    spent = clock.read()
+
+    def curves(at: NDArray) -> NDArray:
+        survival = np.asarray(model.predict_survival_function(test.x.numpy(), times=at))
+        return log_hazard(survival)
+
+    return Fitted(curves, None, {}, *spent)
+
+
+# -- trees -----------------------------------------------------------------------------------------------------------
+def fit_sktree(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """scikit-survival's tree, tuned."""
+    from sksurv.tree import SurvivalTree
+
+    clock = Stopwatch()
+    x, y = train.x.numpy(), train.y
+    folds = stratified_folds(train.event.numpy(), 5, seed)
+
+    def score(depth: int, rows: int) -> float:
+        tree = SurvivalTree(max_depth=depth, min_samples_leaf=rows, random_state=seed, low_memory=True)
+        return float(np.mean([tree.fit(x[fit], y[fit]).score(x[held], y[held]) for fit, held in folds]))
+
+    depth, rows = max(itertools.product(TREE_DEPTHS, TREE_LEAVES), key=lambda pair: score(*pair))
+    tree = SurvivalTree(max_depth=depth, min_samples_leaf=rows, random_state=seed).fit(x, y)
+    spent = clock.read()
+    curves = steps(tree.unique_times_, tree.predict_cumulative_hazard_function(test.x.numpy(), return_array=True))
+    facts = axis_parallel(int(tree.tree_.n_leaves), int(tree.tree_.max_depth))
+    return Fitted(curves, tree.tree_.apply(test.x.numpy().astype(np.float32)), facts, *spent)
+
+
+def fit_r(method: str, train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
+    """A tree of R; seconds are those of its fit, without the start of R and the files."""
+    time = train.time.numpy()
+    names = [f"f{k}" for k in range(train.X.shape[1])]
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder)
+        frame = train.X.set_axis(names, axis=1)
+        frame.insert(0, "time", np.where(time > 0, time, time[time > 0].min() / 2))  # rpart refuses time 0
+        frame.insert(1, "event", train.event.numpy().astype(int))
+        frame.to_csv(at / "train.csv", index=False)
+        test.X.set_axis(names, axis=1).to_csv(at / "test.csv", index=False)
+        done = subprocess.run(["Rscript", R_SCRIPT, method, folder, str(seed)], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"Rscript ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        leaf_train, leaf_test = (pd.read_csv(at / f"leaf_{part}.csv")["leaf"].to_numpy() for part in ("train", "test"))
+        facts = pd.read_csv(at / "facts.csv").iloc[0].to_dict()
+    curves = kaplan_meier_curves(train, leaf_train, leaf_test)
+    told = axis_parallel(int(facts["n_leaves"]), int(facts["depth"]))
+    return Fitted(curves, leaf_test, told, facts["seconds"], facts["cpu_seconds"])
+
+
+def axis_parallel(n_leaves: int, depth: int) -> dict[str, Any]:
+    """Facts of a tree with one feature in a split."""
+    return {"n_leaves": n_leaves, "depth": depth, "terms": 1.0 if n_leaves > 1 else None}
+
+
+def kaplan_meier_curves(train: SurvivalData, leaf_train: NDArray, leaf_test: NDArray) -> Curves:
+    """Log H of test rows by the Kaplan-Meier curve of their leaf's training rows."""
+    time, event = train.time.numpy(), train.event.numpy()
+    leaves, place = np.unique(leaf_test, return_inverse=True)
+    by_leaf = [kaplan_meier(time[leaf_train == leaf], event[leaf_train == leaf]) for leaf in leaves]
+    return lambda at: log_hazard(np.stack([curve(at) for curve in by_leaf]))[place]
+
+
+def log_hazard(survival: NDArray) -> NDArray:
+    """Log H of survival probabilities."""
+    with np.errstate(divide="ignore"):
+        return np.log(-np.log(np.clip(survival, 1e-300, 1.0)))
+
+
+PEERS: dict[str, Fit] = {
+    "km": lambda *fold: fit_benchmark("km", *fold),
+    "cox": lambda *fold: fit_benchmark("cox", *fold),
+    "rpart": lambda *fold: fit_r("rpart", *fold),
+    "rpart_min": lambda *fold: fit_r("rpart_min", *fold),
+    "ctree": lambda *fold: fit_r("ctree", *fold),
+    "sktree": fit_sktree,
+    "forest": fit_forest,
+    "boost": fit_boost,
+}
