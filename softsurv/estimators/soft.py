@@ -218,7 +218,7 @@ class SoftSurvivalTree(SurvivalTreeBase):
                 tried=tried,
             )
         )
-        _warn_of_what_did_not_converge(report, recipe)
+        _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         return self
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
@@ -451,7 +451,7 @@ def _show(bar: Any, number: int, value: Tensor) -> None:
     bar.set_postfix(objective=f"{float(value.min()):.5f}")
 
 
-def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe) -> None:
+def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
     """Say that the fit was cut off, where more rounds would make a better tree."""
     rounds = recipe.training.joint.max_iterations
     if recipe.training.solver == "nodec" and recipe.candidate.depth:
@@ -465,9 +465,10 @@ def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe) -> None:
         )
     stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     if not report.details["single_leaf_converged"] and not stopped:
+        remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
         warnings.warn(
             f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
-            "rescale the features, or leave preprocess=True, which does so",
+            f"{remedy}",
             ConvergenceWarning,
             stacklevel=3,
         )

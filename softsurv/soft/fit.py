@@ -54,7 +54,7 @@ def fit_tree(
         lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
     one = None if lasso is None else lasso.take(torch.zeros(1, dtype=torch.int64, device=machine.device))
     anchor = fit_anchors(problem, recipe, n, lasso=one, budget=budget)
-    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))])
+    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))], machine.start_seconds())
     fairness = fairness_of(data, problem.repeat(len(starts)), recipe.fairness)
     stack = make_stack(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0], n, fairness=fairness, lasso=lasso

@@ -15,6 +15,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -657,7 +658,8 @@ def test_one_event_cannot_be_cross_validated(rows):
 
 
 def test_a_single_row():
-    tree = SoftSurvivalTree(**SINGLE, preprocess=False).fit([[1.0]], ([True], [2.0]))
+    with pytest.warns(ConvergenceWarning, match="rescale the features"):  # the density at one time has no bound
+        tree = SoftSurvivalTree(**SINGLE, preprocess=False).fit([[1.0]], ([True], [2.0]))
     assert predicts(tree, [[1.0]])
 
 
@@ -754,8 +756,45 @@ def test_predicting_without_a_feature(trees, rows):
 def test_a_fit_cut_off_by_max_iter_does_not_claim_to_have_converged() -> None:
     data = load_dataset("veterans")
     given = {"depth": 1, "l2": 1.0, "shrinkage": 1.0, "routing_l2": 1.0, "n_restarts": 1}
-    cut = SoftSurvivalTree(**given, max_iter=1).fit(data.X, data.y)
+    with pytest.warns(ConvergenceWarning, match="took all its 1 rounds without converging; raise max_iter"):
+        cut = SoftSurvivalTree(**given, max_iter=1).fit(data.X, data.y)
     assert cut.report_.status is Status.ITERATION_LIMIT
     ended = SoftSurvivalTree(**given, max_iter=2000).fit(data.X, data.y)
     assert ended.report_.status is Status.CONVERGED
     assert ended.report_.objective < cut.report_.objective
+
+
+def test_the_default_number_of_rounds_is_no_defect():
+    """Early stopping on purpose: more rounds fit closer and predict no better."""
+    data = load_dataset("veterans")
+    given = {"depth": 2, "l2": 1.0, "shrinkage": 1.0, "routing_l2": 1.0}
+    assert SoftSurvivalTree(**given).fit(data).report_.status is Status.ITERATION_LIMIT  # and warns of nothing
+
+
+def test_a_feature_in_other_units_is_said(rows):
+    x = np.column_stack([rows[0]["x"], 1e8 * np.random.default_rng(0).random(120), np.arange(120) % 7])
+    with pytest.warns(ConvergenceWarning, match="did not converge in 300 rounds; rescale the features"):
+        SoftSurvivalTree(**SINGLE, preprocess=False).fit(x, rows[1])
+
+
+@pytest.mark.parametrize("given", [{}, {"depth": 1}, {"depth": 1, "l2": 1.0, "shrinkage": 3.0, "routing_l2": 1.0}])
+def test_rows_of_no_weight_change_nothing(rows, given):
+    """Not the folds, not the knots, not the splits that the features suggest."""
+    X, y = rows
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120) * (np.arange(120) % 3 > 0)
+    y = y.copy()
+    y["time"][weight == 0] *= 40
+    kept = weight > 0
+    settings = {"leaf": "spline_ph", "n_restarts": 2} | given
+    with_them = SoftSurvivalTree(**settings).fit(X, y, sample_weight=weight)
+    without = SoftSurvivalTree(**settings).fit(X[kept], y[kept], sample_weight=weight[kept])
+    assert np.array_equal(with_them.unique_times_, without.unique_times_)
+    assert with_them.horizon_ == without.horizon_
+    assert_allclose(with_them.predict_survival_function(X), without.predict_survival_function(X), atol=1e-12)
+    assert list(with_them.feature_names_in_) == list(X.columns)
+
+
+def test_weights_of_zero_alone_are_refused(rows):
+    weight = np.where(rows[1]["event"], 0.0, 1.0)
+    with pytest.raises(InvalidSurvivalDataError, match="event must be True"):
+        SoftSurvivalTree(**SINGLE).fit(*rows, sample_weight=weight)
