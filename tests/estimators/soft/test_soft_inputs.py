@@ -98,7 +98,7 @@ def test_the_likelihood_is_the_one_trained_on(rows):
     weight = rng.uniform(0.5, 2.0, len(X))
     known = {"entry": entry, "upper": upper, "sample_weight": weight}
     tree = SoftSurvivalTree(depth=0, l2=0.0, device="cpu").fit(X, y, **known)
-    constants = y["event"] * (np.log(y["time"]) + float(tree.tree_.clock[0, 1].log()))
+    constants = y["event"] * (np.log(y["time"]) + float(tree.tree_.time_scale[0, 1].log()))
     trained = -(weight * constants).sum() - weight.sum() * tree.report_.objective
     assert tree.log_likelihood(X, y, **known).sum() == pytest.approx(trained, rel=1e-9)
     data = SurvivalData(X, y["time"], y["event"], entry=entry, upper=upper, weight=weight)
