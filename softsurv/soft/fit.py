@@ -52,12 +52,12 @@ def fit_tree(
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
         lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
-    one = None if lasso is None else lasso.take(torch.zeros(1, dtype=torch.int64, device=machine.device))
-    anchor = fit_anchors(problem, recipe, n, lasso=one, budget=budget)
+    # as many copies as starts: rounding depends on the size of a stack, and fits that are cut off multiply it
+    anchor = fit_anchors(problem.repeat(len(starts)), recipe, n.expand(len(starts)), lasso=lasso, budget=budget)
     routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))], machine.start_seconds())
     fairness = fairness_of(data, problem.repeat(len(starts)), recipe.fairness)
     stack = make_stack(
-        problem, recipe, routing.to(problem.design)[None], anchor.point[0], n, fairness=fairness, lasso=lasso
+        problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )
     trained = fit_stack(stack, recipe.training, machine, progress)
     best = int(trained.objective.argmin())
