@@ -83,7 +83,7 @@ def train(data: SurvivalData, variant: Variant, starts: int, seed: int) -> tuple
     trees = []
     for k in range(starts):
         tree = SoftTree(2, data.x.shape[1], family)
-        state = {"routing": done.routing[k : k + 1], "leaves": done.leaves[k : k + 1], "clock": problem.clock}
+        state = {"routing": done.routing[k : k + 1], "leaves": done.leaves[k : k + 1], "time_scale": problem.time_scale}
         tree.load_state_dict(state)
         trees.append(tree)
     return trees, done.objective

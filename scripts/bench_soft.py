@@ -24,6 +24,7 @@ from collections.abc import Callable  # noqa: E402
 from dataclasses import dataclass, field  # noqa: E402
 from datetime import date  # noqa: E402
 from functools import partial  # noqa: E402
+from itertools import count  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import TypeVar  # noqa: E402
 

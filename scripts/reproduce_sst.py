@@ -116,11 +116,11 @@ def paper_trees(leaf: str, depth: int, start: str, train: SurvivalData, seed: in
     routing = start_routing([start] * starts, train, depth, seeds).to(problem.design)
     leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge).point[0], depth, seeds)
     done = nodec(objective, routing, leaves, NodecSettings(max_sweeps=10, patience=10))
-    routing, leaves, clock = done.routing.cpu(), done.leaves.cpu(), problem.clock.cpu()
+    routing, leaves, time_scale = done.routing.cpu(), done.leaves.cpu(), problem.time_scale.cpu()
     trees = []
     for k in range(starts):
         tree = SoftTree(depth, train.x.shape[1], family)
-        tree.load_state_dict({"routing": routing[k : k + 1], "leaves": leaves[k : k + 1], "clock": clock})
+        tree.load_state_dict({"routing": routing[k : k + 1], "leaves": leaves[k : k + 1], "time_scale": time_scale})
         trees.append(tree)
     return trees
 

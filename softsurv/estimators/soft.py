@@ -10,25 +10,20 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import torch
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError
-from softsurv.estimators.base import FloatArray, SurvivalTreeBase, default_grid
+from softsurv.errors import DataWarning
+from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
-from softsurv.estimators.soft_features import encoded_names, importances, source_numbers
+from softsurv.estimators.soft_features import encoded_names, source_numbers
+from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
-from softsurv.metrics.evaluate import outcome, times_known, training_censoring
-from softsurv.nonparametric import StepFunction
+from softsurv.metrics.evaluate import times_known, training_censoring
 from softsurv.results import FitReport, Status
 from softsurv.soft.fit import fit_tree
 from softsurv.soft.fit_stack import SINGLE_LEAF
@@ -39,13 +34,11 @@ from softsurv.soft.recipe import Recipe
 from softsurv.soft.selection import select
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import leaf_table_of
-from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
-from softsurv.trees.soft_tree import SoftTree
 
 logger = logging.getLogger(__name__)
 
 
-class SoftSurvivalTree(SurvivalTreeBase):
+class SoftSurvivalTree(FittedSoftEstimator):
     """Survival tree with soft oblique splits and a smooth survival model in every leaf.
 
     A branch node sends a row left with probability ``sigmoid(w0 + w.x)``; a prediction follows the more probable
@@ -205,7 +198,7 @@ class SoftSurvivalTree(SurvivalTreeBase):
             with _progress_bar(self.progress, "training") as bar:
                 groups = source_numbers(encoder, data.x.shape[1])
                 tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
-        leaf = _leaf_of(tree, data.x)
+        leaf = leaf_of(tree, data.x)
         self._adopt(
             FittedSoftTree(
                 tree,
@@ -218,7 +211,7 @@ class SoftSurvivalTree(SurvivalTreeBase):
                 tried=tried,
             )
         )
-        _warn_of_what_did_not_converge(report, recipe)
+        _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         return self
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
@@ -255,171 +248,6 @@ class SoftSurvivalTree(SurvivalTreeBase):
         routing = routing_from_tree(start, encoder, data.x.numpy(), candidate.depth, names)
         return parameters.recipe(candidate, grid, routing), tried
 
-    def _adopt(self, fitted: FittedSoftTree) -> None:
-        """Take a fitted tree over: from a fit, a streamed fit or a file."""
-        self.tree_, self.candidate_, self.depth_ = fitted.tree, fitted.candidate, fitted.tree.depth
-        self.report_, self.leaf_table_, self.spread_ = fitted.report, fitted.leaf_table, fitted.spread
-        self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
-        self.selection_ = pd.DataFrame(fitted.tried)
-
-    def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
-        """Keep what scores and default grids need of the training outcomes."""
-        self.censoring_, self.unique_times_, self.horizon_ = censoring, unique_times, horizon
-
-    def _adopt_streamed(
-        self,
-        fitted: FittedSoftTree,
-        names: list[str],
-        censoring: StepFunction,
-        unique_times: FloatArray,
-        horizon: float,
-    ) -> SoftSurvivalTree:
-        """Take a streamed fit over."""
-        self._adopt(fitted)
-        self._keep_curves(censoring, unique_times, horizon)
-        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
-        return self
-
-    # -- predictions ---------------------------------------------------------------------------------------------
-    def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
-        if unknown:
-            raise InvalidParameterError(f"predictions take path=, got {', '.join(unknown)}")
-        if path not in ("hbp", "soft"):
-            raise InvalidParameterError(f'path must be "hbp" or "soft", got {path!r}')
-        if isinstance(X, SurvivalData):
-            X = X.X
-        if self.preprocessor_ is not None:
-            return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
-        from softsurv.data.frames import as_frame, numeric_matrix
-
-        frame = as_frame(X)
-        if frame.shape[1] != self.n_features_in_:
-            raise InvalidParameterError(
-                f"X must have {self.n_features_in_} features as in training, got {frame.shape[1]}"
-            )
-        return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
-
-    def _leaf(self, prepared: PreparedRows) -> NDArray[np.int64]:
-        return _leaf_of(self.tree_, prepared.x)
-
-    def _log_cumulative_hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
-        positive = np.where(times > 0, times, 1.0)
-        grid = self._place(torch.as_tensor(positive))
-        with torch.no_grad():
-            x = self._place(prepared.x)
-            if prepared.path == "hbp":
-                values = self.tree_.log_cumulative_hazard(x, grid)[0]
-            else:
-                survival = self.tree_.survival_function(x, grid, "soft")[0]
-                values = torch.log(-torch.log(survival.clamp(min=1e-300)))
-        out = values.double().cpu().numpy()
-        out[:, times <= 0] = -np.inf
-        return out
-
-    def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
-        if prepared.path != "hbp":
-            raise InvalidParameterError('a hazard belongs to one leaf; leave path at "hbp"')
-        with torch.no_grad():
-            grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
-            return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
-
-    def _quantile(self, prepared: PreparedRows, level: float) -> FloatArray:
-        with torch.no_grad():
-            return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
-
-    def _outcome(self, data: SurvivalData) -> dict[str, Any]:
-        return outcome(data, self.time_floor_)
-
-    def _place(self, value: Tensor) -> Tensor:
-        return value.to(self.tree_.leaves)
-
-    def log_likelihood(self, X: Any, y: Any = None, **columns: Any) -> FloatArray:
-        """Log-likelihood of each row in its leaf, per unit of time, times the row's weight, (n,).
-
-        Parameters
-        ----------
-        X, y
-            As in ``fit``, also for late entry and intervals.
-        **columns
-            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight`` as in ``fit``.
-
-        Notes
-        -----
-        log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
-        Events and censorings at time 0 are read at ``time_floor_``.
-        """
-        check_is_fitted(self, "censoring_")
-        data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
-        rows = self._prepare(data.X)
-        left = torch.zeros_like(data.event) if data.upper is None else ~data.event & data.upper.isfinite()
-        time = torch.where((data.time > 0) | left, data.time, self.time_floor_)
-        with torch.no_grad():
-            values = self.tree_.log_likelihood(self._place(rows.x), time, data.event, data.entry, data.upper)
-        weight = 1.0 if data.weight is None else data.weight.numpy()
-        return np.asarray(weight * values[0].double().cpu().numpy())
-
-    # -- reading the tree ----------------------------------------------------------------------------------------
-    def routing_probability(self, X: Any) -> FloatArray:
-        """Probability of going left at each branch node, (n, B), nodes in heap order."""
-        with torch.no_grad():
-            return self.tree_.routing_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
-
-    def leaf_probability(self, X: Any) -> FloatArray:
-        """Probability of each leaf, (n, L); rows sum to one."""
-        with torch.no_grad():
-            return self.tree_.leaf_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
-
-    @property
-    def encoded_names_(self) -> list[str]:
-        """Names of the encoded features, as the rules show them."""
-        return encoded_names(self.preprocessor_, self.n_features_in_, getattr(self, "feature_names_in_", None))
-
-    @property
-    def feature_importances_(self) -> FloatArray:
-        """Share of each raw feature in the tree, (n_features_in_,), summing to one; zero for an unused feature.
-
-        Notes
-        -----
-        Sum over branch nodes and leaves of |coefficient| times the standard deviation of the encoded feature, each
-        node weighted by its share of the training rows; one-hot columns add up for their source.
-        """
-        return importances(self.tree_, self.leaf_table_, self.spread_, self.preprocessor_)
-
-    def export_text(self, max_terms: int = 3) -> str:
-        """The tree as text: rules in the data's own units with their strongest features, and each leaf's numbers."""
-        return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, max_terms)
-
-    def export_dot(self, max_terms: int = 3) -> str:
-        """The tree in Graphviz's language."""
-        return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, max_terms)
-
-    # -- saving --------------------------------------------------------------------------------------------------
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        tried = self.selection_.to_dict("records")
-        return FittedSoftTree(
-            self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
-            self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
-        ).state()  # fmt: skip
-
-    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        # a model saved without its floor has the training times in the censoring curve
-        floor = time_floor(torch.as_tensor(self.censoring_.times))
-        self._adopt(FittedSoftTree.restored(arrays, meta, choose_device(self.device), floor))
-
-
-class PreparedRows:
-    """Encoded features, and which leaves speak for a row."""
-
-    def __init__(self, x: Tensor, path: str = "hbp") -> None:
-        self.x = x
-        self.path = path
-
-
-def _leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
-    """HBP leaf of each row, (n,)."""
-    with torch.no_grad():
-        return tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
-
 
 def _encoded(raw: SurvivalData, preprocess: bool) -> tuple[Preprocessor | None, SurvivalData]:
     """The encoder, None without one, and the encoded rows."""
@@ -451,7 +279,7 @@ def _show(bar: Any, number: int, value: Tensor) -> None:
     bar.set_postfix(objective=f"{float(value.min()):.5f}")
 
 
-def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe) -> None:
+def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
     """Say that the fit was cut off, where more rounds would make a better tree."""
     rounds = recipe.training.joint.max_iterations
     if recipe.training.solver == "nodec" and recipe.candidate.depth:
@@ -465,9 +293,10 @@ def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe) -> None:
         )
     stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     if not report.details["single_leaf_converged"] and not stopped:
+        remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
         warnings.warn(
             f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
-            "rescale the features, or leave preprocess=True, which does so",
+            f"{remedy}",
             ConvergenceWarning,
             stacklevel=3,
         )

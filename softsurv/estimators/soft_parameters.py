@@ -150,7 +150,7 @@ class SoftParameters:
     def _paper_training(self) -> Training:
         sweeps = PAPER_SWEEPS if self.max_iter is None else self.max_iter
         nodec = NodecSettings(max_sweeps=sweeps, patience=sweeps)
-        return Training("nodec", nodec=nodec, stops_early=self.max_iter is None)
+        return Training("nodec", nodec=nodec)  # the protocol runs all its sweeps
 
     def _training(self, chosen: Grid | None) -> Training:
         if self.max_iter is None:

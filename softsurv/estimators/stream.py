@@ -116,7 +116,7 @@ def fit_stream(
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
     seen = torch.from_numpy(witnesses)
     fitted = FittedSoftTree(
-        build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.clock, seen),
+        build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen),
         candidate,
         replace(report, details=report.details | {"fingerprint": fingerprint}),
         leaves_reached,

@@ -142,7 +142,7 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
     positive = times[times > 0]
     with torch.no_grad():
         log_time = torch.as_tensor(positive).to(module.leaves).log()[None]
-        features = module.family.time_features(log_time, module.clock)
+        features = module.family.time_features(log_time, module.time_scale)
         baseline, _ = module.family.baseline(module.leaves[..., module.n_features + 1 :], features)
     weights = module.leaves[0, :, : module.n_features + 1].detach().double().cpu().numpy()
     values = baseline[0].expand(len(weights), -1).double().cpu().numpy()

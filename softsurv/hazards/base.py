@@ -29,29 +29,29 @@ class LeafFamily(ABC):
     link: Link
     n_shape: int
     """K, the number of shape (ancillary) parameters of a leaf."""
-    n_clock: int = 2
-    """Length of the clock: mean and scale of log time, then what the family adds (knots)."""
+    n_time_scale: int = 2
+    """Length of the time scale: mean and scale of log time, then what the family adds (knots)."""
 
-    def fit_clock(
+    def fit_time_scale(
         self,
         log_time: Tensor,  # (N,)
         event: Tensor,  # (N,) bool
-    ) -> Tensor:  # (n_clock,)
+    ) -> Tensor:  # (n_time_scale,)
         """Constants of the time axis, from the uncensored log times (all of them if none is uncensored)."""
         reference = log_time[event] if bool(event.any()) else log_time
         scale = reference.std(correction=0)
         # one distinct time has no spread: its own unit is as good as any
         scale = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
-        return torch.cat([torch.stack([reference.mean(), scale]), self._extra_clock(reference)])
+        return torch.cat([torch.stack([reference.mean(), scale]), self._extra_time_scale(reference)])
 
-    def _extra_clock(self, reference: Tensor) -> Tensor:
+    def _extra_time_scale(self, reference: Tensor) -> Tensor:
         return reference.new_empty(0)
 
     @abstractmethod
     def time_features(
         self,
         log_time: Tensor,  # (..., N)
-        clock: Tensor,  # (..., n_clock)
+        time_scale: Tensor,  # (..., n_time_scale)
     ) -> Tensor:  # (..., F, N)
         """What the baseline needs of the times, computed once for a data set."""
 
@@ -79,9 +79,9 @@ class LeafFamily(ABC):
             (grad,) = torch.autograd.grad((value, log_slope), leaf, (grad_value, grad_log_slope), allow_unused=True)
         return torch.zeros_like(shape) if grad is None else grad
 
-    def initial_shape(self, clock: Tensor) -> Tensor:  # (K,)
+    def initial_shape(self, time_scale: Tensor) -> Tensor:  # (K,)
         """Shape parameters to start from: zeros, which is a slope of about one in standardised log time."""
-        return clock.new_zeros(self.n_shape)
+        return time_scale.new_zeros(self.n_shape)
 
     def settings(self) -> dict[str, int]:
         """Constructor arguments that rebuild the family, for saved models."""
@@ -118,7 +118,7 @@ def _shape_weight(shape: Tensor) -> Tensor:
 
 def standardise(
     log_time: Tensor,  # (..., N)
-    clock: Tensor,  # (..., n_clock)
+    time_scale: Tensor,  # (..., n_time_scale)
 ) -> Tensor:  # (..., N)
-    """Log time in units of the clock: (log t - m) / s."""
-    return (log_time - clock[..., 0:1]) / clock[..., 1:2]
+    """Log time in units of the time scale: (log t - m) / s."""
+    return (log_time - time_scale[..., 0:1]) / time_scale[..., 1:2]

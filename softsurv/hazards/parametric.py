@@ -24,9 +24,9 @@ class Exponential(LeafFamily):
     link: Link = PROPORTIONAL_HAZARDS
     n_shape = 0
 
-    def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
-        rise = standardise(log_time, clock) * clock[..., 1:2]
-        return torch.stack([rise, clock[..., 1:2].log().expand_as(rise)], -2)
+    def time_features(self, log_time: Tensor, time_scale: Tensor) -> Tensor:
+        rise = standardise(log_time, time_scale) * time_scale[..., 1:2]
+        return torch.stack([rise, time_scale[..., 1:2].log().expand_as(rise)], -2)
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         target = torch.broadcast_shapes(shape.shape[:-2], features.shape[:-2])
@@ -39,8 +39,8 @@ class _LogLinear(LinearBaseline):
 
     n_shape = 1
 
-    def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
-        y = standardise(log_time, clock)
+    def time_features(self, log_time: Tensor, time_scale: Tensor) -> Tensor:
+        y = standardise(log_time, time_scale)
         return torch.stack([y, torch.ones_like(y)], -2)
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -77,9 +77,9 @@ class Gompertz(LeafFamily):
     link: Link = PROPORTIONAL_HAZARDS
     n_shape = 1
 
-    def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
-        log_tau = (log_time - clock[..., 0:1]).clamp(max=LOG_TAU_LIMIT)
-        return torch.stack([log_tau, log_tau.exp(), clock[..., 1:2].log().expand_as(log_tau)], -2)
+    def time_features(self, log_time: Tensor, time_scale: Tensor) -> Tensor:
+        log_tau = (log_time - time_scale[..., 0:1]).clamp(max=LOG_TAU_LIMIT)
+        return torch.stack([log_tau, log_tau.exp(), time_scale[..., 1:2].log().expand_as(log_tau)], -2)
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
         log_tau, tau, log_scale = (features[..., k : k + 1, :] for k in range(3))

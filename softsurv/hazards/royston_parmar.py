@@ -24,12 +24,12 @@ class _RoystonParmar(LinearBaseline):
             raise InvalidParameterError(f"n_knots must be an integer >= 0, got {n_knots!r}")
         self.n_knots = n_knots
         self.n_shape = n_knots + 1
-        self.n_clock = 2 + n_knots + 2
+        self.n_time_scale = 2 + n_knots + 2
 
     def settings(self) -> dict[str, int]:
         return {"n_knots": self.n_knots}
 
-    def _extra_clock(self, reference: Tensor) -> Tensor:
+    def _extra_time_scale(self, reference: Tensor) -> Tensor:
         """Knots in standardised units: extremes and centiles of the uncensored log times (33rd, 67th for two)."""
         scale = reference.std(correction=0)
         scale = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
@@ -40,8 +40,8 @@ class _RoystonParmar(LinearBaseline):
         steps = torch.arange(self.n_knots + 2, dtype=y.dtype, device=y.device) * MIN_KNOT_GAP
         return torch.cummax(knots - steps, 0).values + steps
 
-    def time_features(self, log_time: Tensor, clock: Tensor) -> Tensor:
-        rise, slope = monotone_spline_basis(standardise(log_time, clock), clock[..., 2:])
+    def time_features(self, log_time: Tensor, time_scale: Tensor) -> Tensor:
+        rise, slope = monotone_spline_basis(standardise(log_time, time_scale), time_scale[..., 2:])
         return torch.cat([rise, slope], -2)
 
 

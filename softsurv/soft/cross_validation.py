@@ -1,6 +1,6 @@
 """Cross-validation of one setting with all folds trained as one stack: groups are folds, trees are starts.
 
-Every fold has its own preprocessing, clock and censoring curve, fitted on its training rows. Folds that encode to
+Every fold has its own preprocessing, time_scale and censoring curve, fitted on its training rows. Folds that encode to
 fewer columns, or have fewer rows, are padded with columns of zeros and rows of weight zero, which change nothing.
 """
 
@@ -142,7 +142,7 @@ def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> li
     columns = [fold.train.X.shape[1] + 1 for fold in folds]
     parts = [make_problem(fold.train, family, dtype=machine.dtype, device=machine.device) for fold in folds]
     problem = join_problems(parts)
-    n = torch.tensor([float(fold.train.n) for fold in folds]).to(problem.weight)
+    n = torch.tensor([float(fold.train.n) for fold in folds], dtype=torch.float64).to(problem.weight)
     anchors = fit_anchors(problem, recipe, n, budget=machine.budget).point[0]
     seeds = [recipe.seed + k for k in range(len(starts))]
     routing = torch.stack(
@@ -160,5 +160,5 @@ def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> li
         row = k * len(starts) + best[k]
         routing_, leaves = trained.routing[row, :, :own], trained.leaves[row]
         leaves = torch.cat([leaves[:, :own], leaves[:, max(columns) :]], 1)
-        trees.append(build_tree(family, depth, routing_, leaves, problem.clock[k], fold.train.x))
+        trees.append(build_tree(family, depth, routing_, leaves, problem.time_scale[k], fold.train.x))
     return trees

@@ -140,8 +140,8 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
     share = np.linspace(0, 1, n_times)
     quantiles = np.quantile(data.time[counts].numpy(), share, weights=weight, method="inverted_cdf")
     times = torch.from_numpy(np.unique(quantiles))
-    clock = problem.clock.double().cpu()
-    features = problem.family.time_features(times.log()[None], clock)
+    time_scale = problem.time_scale.double().cpu()
+    features = problem.family.time_features(times.log()[None], time_scale)
     step = trapezoid_weights(times)
     like = problem.design
     return GroupFairness(

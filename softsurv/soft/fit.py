@@ -48,16 +48,16 @@ def fit_tree(
     """
     starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
     problem = make_problem(data, recipe.family, dtype=machine.dtype, device=machine.device)
-    n, lasso = torch.full((1,), float(data.n)).to(problem.weight), None
+    n, lasso = torch.full((1,), float(data.n), dtype=torch.float64).to(problem.weight), None
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
         lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
-    one = None if lasso is None else lasso.take(torch.zeros(1, dtype=torch.int64, device=machine.device))
-    anchor = fit_anchors(problem, recipe, n, lasso=one, budget=budget)
-    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))])
+    # as many copies as starts: rounding depends on the size of a stack, and fits that are cut off multiply it
+    anchor = fit_anchors(problem.repeat(len(starts)), recipe, n.expand(len(starts)), lasso=lasso, budget=budget)
+    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))], machine.start_seconds())
     fairness = fairness_of(data, problem.repeat(len(starts)), recipe.fairness)
     stack = make_stack(
-        problem, recipe, routing.to(problem.design)[None], anchor.point[0], n, fairness=fairness, lasso=lasso
+        problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )
     trained = fit_stack(stack, recipe.training, machine, progress)
     best = int(trained.objective.argmin())
@@ -69,7 +69,7 @@ def fit_tree(
         trace=tuple(float(losses[best]) for losses in trained.trace),
         details={"objectives": trained.objective.tolist(), "single_leaf_converged": bool(anchor.converged.all())},
     )
-    tree = build_tree(recipe.family, depth, trained.routing[best], trained.leaves[best], problem.clock[0], data.x)
+    tree = build_tree(recipe.family, depth, trained.routing[best], trained.leaves[best], problem.time_scale[0], data.x)
     return tree, report
 
 
@@ -78,12 +78,12 @@ def build_tree(
     depth: int,
     routing: Tensor,  # (B, Q)
     leaves: Tensor,  # (L, Q + K)
-    clock: Tensor,  # (n_clock,)
+    time_scale: Tensor,  # (n_time_scale,)
     x: Tensor,  # (n, P) rows that show which leaves are reached
 ) -> SoftTree:
     """The tree of these parameters; branch nodes that send all rows one way are collapsed."""
     tree = SoftTree(depth, routing.shape[-1] - 1, family, 1, leaves.dtype)
-    state = {"routing": routing, "leaves": leaves, "clock": clock}
+    state = {"routing": routing, "leaves": leaves, "time_scale": time_scale}
     tree.load_state_dict({name: value[None].cpu() for name, value in state.items()})
     tree.collapse_empty(x.to(tree.leaves))
     return tree.to(leaves.device)

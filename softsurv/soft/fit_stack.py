@@ -116,7 +116,7 @@ def stack_penalties(
     one = (1 / n)[:, None, None].expand(anchors.shape[:3])
 
     def strengths(values: Sequence[float]) -> Tensor:  # of each setting -> (M,)
-        return (torch.tensor(values).to(one)[:, None] * one).flatten()
+        return (torch.tensor(values, dtype=torch.float64).to(one)[:, None] * one).flatten()
 
     return tree_penalties(
         strengths([s.ridge for s in settings]),
@@ -143,7 +143,7 @@ def fit_anchors(
     settings = [recipe.candidate] if settings is None else settings
     ridges = list(dict.fromkeys(s.ridge for s in settings))
     one = (1 / n)[:, None].expand(-1, len(ridges))
-    ridge = (torch.tensor(ridges).to(one) * one).flatten()
+    ridge = (torch.tensor(ridges, dtype=torch.float64).to(one) * one).flatten()
     end = fit_single_leaf(problem.repeat(len(ridges)), ridge, recipe.l2_all * one.flatten(), lasso, budget)
     at = [ridges.index(s.ridge) for s in settings]
 
@@ -170,7 +170,7 @@ def fit_single_leaf(
     m, columns = problem.n_trees, problem.design.shape[-1]
     routing, zero = problem.design.new_zeros(m, 0, columns), problem.design.new_zeros(m)
     start = problem.design.new_zeros(m, 1, columns + problem.family.n_shape)
-    start[..., columns:] = problem.family.initial_shape(problem.clock[0])
+    start[..., columns:] = problem.family.initial_shape(problem.time_scale[0])
     penalties = single_leaf_penalties(
         zero if ridge is None else ridge, zero if l2_all is None else l2_all, start.shape[-1]
     )

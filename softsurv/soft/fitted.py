@@ -73,6 +73,8 @@ class FittedSoftTree:
     ) -> FittedSoftTree:
         """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without theirs."""
         tensors = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
+        if "clock" in tensors:  # the name in models of earlier versions
+            tensors["time_scale"] = tensors.pop("clock")
         family = get_family(meta["family"], **meta["family_settings"])
         features, dtype = tensors["leaves"].shape[-1] - 1 - family.n_shape, tensors["leaves"].dtype
         tree = SoftTree(meta["depth"], features, family, 1, dtype)

@@ -32,6 +32,17 @@ class Machine:
     budget: Budget | None = None
     workers: int = 1
 
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds in all, None without a limit."""
+        if self.budget is None or self.budget.deadline is None:
+            return None
+        return self.budget.deadline - self.budget.started
+
+    def start_seconds(self, times: int = 1) -> float | None:
+        """What each of that many log-rank starts may take: together a quarter of the time."""
+        return None if self.time_limit is None else 0.25 * self.time_limit / times
+
 
 @cache
 def keep_memory() -> None:

@@ -28,7 +28,7 @@ class Problem:
         The family's time features at the observed times.
     weight : Tensor (M, 1, N)
         Sample weights, each tree's summing to one; zero leaves a row out (folds, padding).
-    clock : Tensor (G, n_clock)
+    time_scale : Tensor (G, n_time_scale)
     entry_features, upper_features : Tensor (G, F, N), optional
         Time features at entry and at the upper end of an interval.
     truncated, interval, started : Tensor (G, 1, N) bool, optional
@@ -40,7 +40,7 @@ class Problem:
     event: Tensor
     features: Tensor
     weight: Tensor
-    clock: Tensor
+    time_scale: Tensor
     entry_features: Tensor | None = None
     truncated: Tensor | None = None
     upper_features: Tensor | None = None
@@ -84,7 +84,7 @@ class Problem:
 
 
 _GROUPED = (
-    "design", "event", "features", "clock", "entry_features", "truncated", "upper_features", "interval", "started",
+    "design", "event", "features", "time_scale", "entry_features", "truncated", "upper_features", "interval", "started",
 )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def make_problem(
         M, where ``weight`` is not given.
     """
     time = floor_times(data.time)
-    clock = family.fit_clock(*_known_times(data, time))
+    time_scale = family.fit_time_scale(*_known_times(data, time))
     row_weight = torch.ones_like(time) if data.weight is None else data.weight
     table = row_weight.expand(n_trees, -1) if weight is None else weight.to(row_weight) * row_weight
     table = table / table.sum(1, keepdim=True)
@@ -135,7 +135,7 @@ def make_problem(
         return value.to(device=device, dtype=dtype)
 
     def features_at(at: Tensor) -> Tensor:
-        return place(family.time_features(at.log()[None], clock[None]))
+        return place(family.time_features(at.log()[None], time_scale[None]))
 
     extra: dict[str, Tensor] = {}
     if data.entry is not None:
@@ -153,13 +153,13 @@ def make_problem(
         event=place(data.event[None, None]),
         features=features_at(time),
         weight=place(table)[:, None],
-        clock=place(clock[None]),
+        time_scale=place(time_scale[None]),
         **extra,
     )
 
 
 def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
-    """Log times (N,) and which are events, as the clock takes them: an interval is an event in its middle."""
+    """Log times (N,) and which are events, as the time scale takes them: an interval is an event in its middle."""
     if data.upper is None:
         return time.log(), data.event
     interval = ~data.event & torch.isfinite(data.upper)
@@ -203,5 +203,6 @@ def join_problems(problems: list[Problem]) -> Problem:
         w = pad(p.weight, -1).clone()
         w[..., p.design.shape[1] :] = 0
         weights.append(w)
-    joined = {name: join(name, 1 if name == "design" else -1) for name in _GROUPED if name != "clock"}
-    return replace(problems[0], weight=torch.cat(weights), clock=torch.cat([p.clock for p in problems]), **joined)  # type: ignore[arg-type]
+    joined = {name: join(name, 1 if name == "design" else -1) for name in _GROUPED if name != "time_scale"}
+    joined |= {"weight": torch.cat(weights), "time_scale": torch.cat([p.time_scale for p in problems])}
+    return replace(problems[0], **joined)  # type: ignore[arg-type]

@@ -190,7 +190,7 @@ class InnerFolds:
         """Candidates of one depth, the loss of each averaged over the starts."""
         machine, depth, size = self.machine, recipe.candidate.depth, self.masks.sum(1)
         routing = torch.stack([self._starts(fold, recipe) for fold in range(len(self.rows))]).to(size)
-        anchors = fit_anchors(self.problem, recipe, size, settings=candidates).point[0]
+        anchors = fit_anchors(self.problem, recipe, size, settings=candidates, budget=machine.budget).point[0]
         stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates)
         trained = fit_stack(stack, recipe.training, machine)
         everyone = torch.arange(stack.n_trees, device=size.device)
@@ -207,8 +207,9 @@ class InnerFolds:
         return self._trials(candidates, losses.view(len(self.rows), len(candidates), -1).mean(-1))
 
     def _starts(self, fold: int, recipe: Recipe) -> Tensor:  # (S, B, Q)
+        seconds = self.machine.start_seconds(2 * len(self.rows))
         seeds = [recipe.seed + 1000 * fold + k for k in range(len(recipe.starts))]
-        return start_routing(recipe.starts, self.data.take(self.rows[fold]), recipe.candidate.depth, seeds)
+        return start_routing(recipe.starts, self.data.take(self.rows[fold]), recipe.candidate.depth, seeds, seconds)
 
     def _held_out(self, fold: Tensor) -> Tensor:  # (M,) -> (M, N) weights
         weight = torch.ones(self.data.n) if self.data.weight is None else self.data.weight

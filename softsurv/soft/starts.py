@@ -21,6 +21,12 @@ STARTS = ("random", "kmeans", "logrank")
 KMEANS_REPEATS = 5
 """Clusterings tried for each start; the best by the Davies-Bouldin index is taken."""
 
+LOGRANK_RATE = 5e7
+"""Squared rows times columns that the log-rank tree works through in a second on one slow core."""
+
+LEAST_LOGRANK_ROWS = 50
+"""A log-rank tree of fewer rows proposes nothing worth having."""
+
 SHARPNESS = 8.0
 """Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
 
@@ -35,8 +41,12 @@ def start_routing(
     data: SurvivalData,
     depth: int,
     seeds: Sequence[int],
+    seconds: float | None = None,
 ) -> Tensor:  # (S, B, P + 1)
-    """Routing weights of each start, proposed by the training rows."""
+    """Routing weights of each start, proposed by the training rows.
+
+    ``seconds`` is what a log-rank tree may take: where they are few, a random part of the rows proposes its splits.
+    """
     x, (time, event) = data.x.numpy(), presumed_outcomes(data)
     tables = [torch.zeros(0, n_branches(depth), x.shape[1] + 1, dtype=torch.float64)]
     for start, seed in zip(starts, seeds, strict=True):
@@ -47,10 +57,20 @@ def start_routing(
         elif start == "kmeans":
             tables.append(kmeans_routing(x, depth, [seed]))
         elif start == "logrank":
-            tables.append(torch.as_tensor(logrank_routing(x, time, event, depth))[None])
+            some = rows_in_time(len(x), x.shape[1], seconds)
+            tables.append(torch.as_tensor(logrank_routing(x, time, event, depth, some))[None])
         else:
             raise InvalidParameterError(f"init must be one of {', '.join(STARTS)}, got {start!r}")
     return torch.cat(tables)
+
+
+def rows_in_time(n: int, columns: int, seconds: float | None) -> NDArray[np.float64] | None:
+    """1 for as many random rows (N,) as a log-rank tree takes in that time, else 0; None where it takes all."""
+    most = n if seconds is None else int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
+    if most >= n:
+        return None
+    chosen = np.random.default_rng(0).permutation(n)[: max(most, LEAST_LOGRANK_ROWS)]
+    return np.bincount(chosen, minlength=n).astype(float)
 
 
 def random_routing(

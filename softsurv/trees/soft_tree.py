@@ -44,11 +44,11 @@ class SoftTree(nn.Module):
         Intercept and weights of each branch node; a row goes left with probability ``sigmoid(w0 + w.x)``.
     leaves : Parameter (M, L, P + 1 + K)
         Intercept a0, coefficients a and K shape parameters of each leaf; larger a0 + a.x, earlier event.
-    clock : Tensor (M, n_clock)
+    time_scale : Tensor (M, n_time_scale)
         Mean and scale of log time, and the family's knots.
     """
 
-    clock: Tensor
+    time_scale: Tensor
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SoftTree(nn.Module):
         columns = n_features + 1
         self.routing = nn.Parameter(torch.zeros(n_trees, n_branches(depth), columns, dtype=dtype))
         self.leaves = nn.Parameter(torch.zeros(n_trees, n_leaves(depth), columns + family.n_shape, dtype=dtype))
-        self.register_buffer("clock", torch.zeros(n_trees, family.n_clock, dtype=dtype))
+        self.register_buffer("time_scale", torch.zeros(n_trees, family.n_time_scale, dtype=dtype))
 
     @property
     def n_trees(self) -> int:
@@ -112,7 +112,7 @@ class SoftTree(nn.Module):
         """Log h per unit of time in the HBP leaf, (M, N, T); times (T,) > 0."""
         z, log_slope = self.predictor(x, times)
         density, _, _ = self.family.link.log_density(z)
-        return density + log_slope - self.clock[:, 1, None, None].log() - times.log()
+        return density + log_slope - self.time_scale[:, 1, None, None].log() - times.log()
 
     def survival_function(self, x: Tensor, times: Tensor, path: str = "hbp") -> Tensor:
         """S(t | x), (M, N, T): of the HBP leaf, or with ``path="soft"`` the probability-weighted mixture."""
@@ -160,7 +160,7 @@ class SoftTree(nn.Module):
         )
         log_time = torch.where(started, time, 1.0).to(self.leaves).log()
         at_leaf = loss.gather(1, self.apply_leaf(x)[:, None])[:, 0]
-        return -at_leaf - happened * (log_time + self.clock[:, 1:2].log())
+        return -at_leaf - happened * (log_time + self.time_scale[:, 1:2].log())
 
     def survival_time(self, x: Tensor, level: float, path: str = "hbp", steps: int = 80) -> Tensor:
         """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above."""
@@ -205,14 +205,14 @@ class SoftTree(nn.Module):
 
     def _log_time_bounds(self) -> tuple[Tensor, Tensor]:
         """Log times far outside the data, within what a float holds, (M,) each."""
-        centre, scale = self.clock[:, 0], self.clock[:, 1]
+        centre, scale = self.time_scale[:, 0], self.time_scale[:, 1]
         limit = 0.95 * math.log(torch.finfo(self.leaves.dtype).max)
         return (centre - 60 * scale - 10).clamp(min=-limit), (centre + 60 * scale + 10).clamp(max=limit)
 
     def _leaf_values(self, x: Tensor, log_time: Tensor) -> tuple[Tensor, Tensor]:
         """Linear predictor and log dz/dy of every leaf at one time for each row: log_time (M, N) to (M, L, N)."""
         columns = self.n_features + 1
-        features = self.family.time_features(log_time, self.clock)
+        features = self.family.time_features(log_time, self.time_scale)
         value, log_slope = self.family.baseline(self.leaves[..., columns:], features)
         return linear(self.leaves[..., :columns], self._design(x)) + value, log_slope
 
@@ -226,5 +226,5 @@ class SoftTree(nn.Module):
 
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
         log_time = times.to(self.leaves.dtype).log().expand(self.n_trees, -1)
-        features = self.family.time_features(log_time, self.clock)
+        features = self.family.time_features(log_time, self.time_scale)
         return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)

@@ -17,8 +17,8 @@ class Bent(LeafFamily):
     link = PROPORTIONAL_ODDS
     n_shape = 2
 
-    def time_features(self, log_time, clock):
-        y = standardise(log_time, clock)
+    def time_features(self, log_time, time_scale):
+        y = standardise(log_time, time_scale)
         return torch.stack([y, torch.nn.functional.softplus(y), torch.sigmoid(y)], -2)
 
     def baseline(self, shape, features):
@@ -44,11 +44,11 @@ class Sample:
         self.log_time = torch.tensor(2.0 + 0.8 * np.log(rng.weibull(1.3, 120)))
         self.event = torch.tensor(rng.random(120) < 0.6)
 
-    def clock(self, family):
-        return family.fit_clock(self.log_time, self.event)
+    def time_scale(self, family):
+        return family.fit_time_scale(self.log_time, self.event)
 
 
 @pytest.fixture
 def sample():
-    """Censored log times, with the clock of a family as a method."""
+    """Censored log times, with the time scale of a family as a method."""
     return Sample()

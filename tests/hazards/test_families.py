@@ -23,23 +23,23 @@ def random_shape(family, seed, leaves=3, size=1.0):
     return torch.tensor(size * rng.standard_normal((leaves, family.n_shape)))
 
 
-def curves(family, clock, shape, offset, log_time):
+def curves(family, time_scale, shape, offset, log_time):
     """Log H, its slope in log time and the survival function, each (L, N), and H' by its definition."""
-    value, log_slope = family.baseline(shape, family.time_features(log_time, clock))
+    value, log_slope = family.baseline(shape, family.time_features(log_time, time_scale))
     z = offset[:, None] + value
     density, _, _ = family.link.log_density(z)
     hazard, _, _ = family.link.cumulative_hazard(z)
-    return family.link.log_cumulative_hazard(z), density + log_slope - clock[1].log(), torch.exp(-hazard), hazard
+    return family.link.log_cumulative_hazard(z), density + log_slope - time_scale[1].log(), torch.exp(-hazard), hazard
 
 
 def test_leading_axes_are_a_stack_of_the_same(family, sample):
-    clock = sample.clock(family)
+    time_scale = sample.time_scale(family)
     shapes = torch.stack([random_shape(family, k) for k in range(4)])
-    features = family.time_features(sample.log_time.expand(4, -1), clock.expand(4, -1))
+    features = family.time_features(sample.log_time.expand(4, -1), time_scale.expand(4, -1))
     value, log_slope = family.baseline(shapes, features)
     assert value.shape == log_slope.shape == (4, 3, 120)
     for k in range(4):
-        alone = family.baseline(shapes[k], family.time_features(sample.log_time, clock))
+        alone = family.baseline(shapes[k], family.time_features(sample.log_time, time_scale))
         torch.testing.assert_close(value[k], alone[0].expand(3, -1))
         torch.testing.assert_close(log_slope[k], alone[1].expand(3, -1))
 
@@ -47,10 +47,10 @@ def test_leading_axes_are_a_stack_of_the_same(family, sample):
 @few
 @given(seed=seeds)
 def test_survival_starts_at_one_and_never_rises(family, sample, seed):
-    clock, shape = sample.clock(family), random_shape(family, seed)
+    time_scale, shape = sample.time_scale(family), random_shape(family, seed)
     offset = 3 * torch.tensor(np.random.default_rng(seed).standard_normal(3))
     log_time = torch.cat([torch.tensor([-1e9]), torch.linspace(-700, 40, 200), torch.linspace(-3, 6, 200)])
-    _, _, survival, _ = curves(family, clock, shape, offset, log_time.double().sort().values)
+    _, _, survival, _ = curves(family, time_scale, shape, offset, log_time.double().sort().values)
     assert (survival[:, 0] == 1).all()
     assert (survival.diff() <= 1e-13).all()
     assert (survival >= 0).all()
@@ -59,11 +59,11 @@ def test_survival_starts_at_one_and_never_rises(family, sample, seed):
 @few
 @given(seed=seeds)
 def test_hazard_is_the_derivative_of_the_cumulative_hazard(family, sample, seed):
-    clock, shape = sample.clock(family), random_shape(family, seed)
+    time_scale, shape = sample.time_scale(family), random_shape(family, seed)
     offset = torch.tensor(np.random.default_rng(seed).standard_normal(3))
     log_time, step = torch.linspace(-1.5, 3.5, 41, dtype=torch.float64), 1e-5
-    log_hazard, log_rate, _, _ = curves(family, clock, shape, offset, log_time)
-    up, down = (curves(family, clock, shape, offset, log_time + d) for d in (step, -step))
+    log_hazard, log_rate, _, _ = curves(family, time_scale, shape, offset, log_time)
+    up, down = (curves(family, time_scale, shape, offset, log_time + d) for d in (step, -step))
     known = (log_hazard < 20) & (log_hazard > -20)  # beyond, the exponential is its tangent, or H is rounding
     rate = (up[3] - down[3]) / (2 * step)  # dH / dlog t = t h
     torch.testing.assert_close(log_rate.exp().expand_as(rate)[known], rate[known], rtol=1e-5, atol=1e-9)
@@ -76,8 +76,8 @@ def test_hazard_is_the_derivative_of_the_cumulative_hazard(family, sample, seed)
 @few
 @given(seed=seeds)
 def test_pullback_is_autograd_and_the_difference_quotient(family, sample, seed):
-    clock, shape = sample.clock(family), random_shape(family, seed)
-    features = family.time_features(sample.log_time, clock)
+    time_scale, shape = sample.time_scale(family), random_shape(family, seed)
+    features = family.time_features(sample.log_time, time_scale)
     g_value, g_slope = torch.tensor(np.random.default_rng(seed + 1).standard_normal((2, 3, 120)))
 
     def scalar(at):
@@ -94,9 +94,9 @@ def test_pullback_is_autograd_and_the_difference_quotient(family, sample, seed):
 
 @pytest.mark.parametrize("where", ["at the start", "far up", "far down"])
 def test_pullback_holds_at_the_initial_shape_and_far_from_it(family, sample, where):
-    clock = sample.clock(family)
-    features = family.time_features(sample.log_time, clock)
-    shape = family.initial_shape(clock)[None] + {"at the start": 0.0, "far up": 50.0, "far down": -50.0}[where]
+    time_scale = sample.time_scale(family)
+    features = family.time_features(sample.log_time, time_scale)
+    shape = family.initial_shape(time_scale)[None] + {"at the start": 0.0, "far up": 50.0, "far down": -50.0}[where]
     g_value, g_slope = torch.tensor(np.random.default_rng(0).standard_normal((2, 1, 120)))
     found = family.baseline_pullback(shape, features, g_value, g_slope)
     torch.testing.assert_close(found, LeafFamily.baseline_pullback(family, shape, features, g_value, g_slope))
@@ -115,9 +115,9 @@ def test_loss_and_gradients_are_finite_for_any_finite_parameters(
     family, sample, dtype, shape, offset, time, event, one_time
 ):
     log_time = torch.full((20,), 2.0, dtype=torch.float64) if one_time else sample.log_time
-    clock = family.fit_clock(log_time, torch.ones(len(log_time), dtype=torch.bool))
+    time_scale = family.fit_time_scale(log_time, torch.ones(len(log_time), dtype=torch.bool))
     at = torch.tensor([math.log(time), 0.0, 2.0], dtype=torch.float64)
-    features = family.time_features(at, clock).to(dtype)
+    features = family.time_features(at, time_scale).to(dtype)
     leaf = torch.tensor(shape[: family.n_shape], dtype=dtype)[None]
     value, log_slope = family.baseline(leaf, features)
     z = value + torch.tensor(offset, dtype=dtype)
@@ -128,19 +128,19 @@ def test_loss_and_gradients_are_finite_for_any_finite_parameters(
 
 
 def test_single_precision_agrees_with_double(family, sample):
-    clock, shape = sample.clock(family), random_shape(family, 5)
-    features = family.time_features(sample.log_time, clock)
+    time_scale, shape = sample.time_scale(family), random_shape(family, 5)
+    features = family.time_features(sample.log_time, time_scale)
     double, single = family.baseline(shape, features), family.baseline(shape.float(), features.float())
     for wide, narrow in zip(double, single, strict=True):
         torch.testing.assert_close(narrow.double(), wide, rtol=1e-4, atol=1e-4)
 
 
 def test_clock_follows_the_unit_of_time(family, sample):
-    clock = sample.clock(family)
-    days = family.fit_clock(sample.log_time + math.log(365.25), sample.event)
-    assert clock.shape == (family.n_clock,)
-    torch.testing.assert_close(days[1:], clock[1:])
-    torch.testing.assert_close(days[0] - clock[0], torch.tensor(math.log(365.25), dtype=torch.float64))
+    time_scale = sample.time_scale(family)
+    days = family.fit_time_scale(sample.log_time + math.log(365.25), sample.event)
+    assert time_scale.shape == (family.n_time_scale,)
+    torch.testing.assert_close(days[1:], time_scale[1:])
+    torch.testing.assert_close(days[0] - time_scale[0], torch.tensor(math.log(365.25), dtype=torch.float64))
 
 
 @pytest.mark.parametrize("events", ["none", "one", "tied"])
@@ -150,10 +150,10 @@ def test_clock_is_usable_without_spread(family, sample, events):
     if events != "none":
         event[: 1 if events == "one" else 30] = True
         log_time[:30] = 1.7
-    clock = family.fit_clock(log_time, event)
-    assert torch.isfinite(clock).all()
-    assert clock[1] > 0
-    value, log_slope = family.baseline(random_shape(family, 1), family.time_features(log_time, clock))
+    time_scale = family.fit_time_scale(log_time, event)
+    assert torch.isfinite(time_scale).all()
+    assert time_scale[1] > 0
+    value, log_slope = family.baseline(random_shape(family, 1), family.time_features(log_time, time_scale))
     assert torch.isfinite(value).all()
     assert torch.isfinite(log_slope).all()
 
@@ -161,8 +161,8 @@ def test_clock_is_usable_without_spread(family, sample, events):
 def test_settings_rebuild_the_family(family, sample):
     twin = get_family(family.name, **family.settings())
     assert type(twin) is type(family)
-    assert (twin.n_shape, twin.n_clock) == (family.n_shape, family.n_clock)
-    torch.testing.assert_close(twin.fit_clock(sample.log_time, sample.event), sample.clock(family))
+    assert (twin.n_shape, twin.n_time_scale) == (family.n_shape, family.n_time_scale)
+    torch.testing.assert_close(twin.fit_time_scale(sample.log_time, sample.event), sample.time_scale(family))
     assert get_family(family) is family
 
 

@@ -45,7 +45,7 @@ def log_likelihood(data, family):
     objective = Objective(problem, 0, no_penalties(1, leaves.shape[-1], leaves))
     loss = objective.value(leaves.new_zeros(1, 0, problem.design.shape[-1]), leaves)
     weight = torch.ones_like(data.time) if data.weight is None else data.weight
-    constant = torch.where(data.event, data.time, 1.0).log() + problem.clock[0, 1].log()
+    constant = torch.where(data.event, data.time, 1.0).log() + problem.time_scale[0, 1].log()
     return float(-loss * weight.sum() - (weight * data.event * constant).sum())
 
 
@@ -64,7 +64,7 @@ def test_right_censored_fit(gbsg2, family):
     assert log_likelihood(data, family) == pytest.approx(theirs.log_likelihood_, rel=AGREEMENT)
     problem, leaves = fit(data, family)
     tree = SoftTree(0, x.shape[1], problem.family)
-    tree.load_state_dict({"routing": torch.zeros(1, 0, 10), "leaves": leaves, "clock": problem.clock})
+    tree.load_state_dict({"routing": torch.zeros(1, 0, 10), "leaves": leaves, "time_scale": problem.time_scale})
     grid = np.array([0.5, 2.0, 6.0])
     with torch.no_grad():
         curves = tree.survival_function(data.x[:20], torch.tensor(grid))[0]
@@ -199,7 +199,7 @@ def test_unit_of_time_and_scale_of_features_leave_the_curves(gbsg2, name):
         problem, leaves = fit(SurvivalData(table, time * unit, event), name)
         tree = SoftTree(0, table.shape[1], problem.family)
         routing = torch.zeros(1, 0, table.shape[1] + 1)
-        tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": problem.clock})
+        tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": problem.time_scale})
         grid = torch.tensor([0.2, 1.0, 3.0, 7.0]) * unit
         with torch.no_grad():
             return tree.survival_function(torch.tensor(table.to_numpy())[:50], grid)

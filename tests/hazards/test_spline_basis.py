@@ -81,7 +81,7 @@ def test_knots_are_the_published_centiles_of_the_uncensored_log_times():
     rng = np.random.default_rng(0)
     log_time, event = rng.normal(3, 2, 400), rng.random(400) < 0.5
     family = get_family("spline_ph")
-    mean, scale, *knots = family.fit_clock(torch.tensor(log_time), torch.tensor(event)).tolist()
+    mean, scale, *knots = family.fit_time_scale(torch.tensor(log_time), torch.tensor(event)).tolist()
     uncensored = log_time[event]
     assert (mean, scale) == pytest.approx((uncensored.mean(), uncensored.std()))
     expected = np.quantile(uncensored, [0, 0.33, 0.67, 1])
@@ -97,9 +97,9 @@ def test_tied_times_keep_knots_apart_and_values_finite(times):
     }[times]
     family = get_family("spline_po", n_knots=4)
     at = torch.tensor(log_time)
-    clock = family.fit_clock(at, torch.ones(len(log_time), dtype=torch.bool))
-    assert (clock[2:].diff() >= 0.99e-3).all()
-    value, log_slope = family.baseline(torch.randn(2, 5, dtype=torch.float64), family.time_features(at, clock))
+    time_scale = family.fit_time_scale(at, torch.ones(len(log_time), dtype=torch.bool))
+    assert (time_scale[2:].diff() >= 0.99e-3).all()
+    value, log_slope = family.baseline(torch.randn(2, 5, dtype=torch.float64), family.time_features(at, time_scale))
     assert torch.isfinite(value).all()
     assert torch.isfinite(log_slope).all()
 

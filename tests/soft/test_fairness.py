@@ -62,8 +62,8 @@ def test_penalty_is_the_mean_distance_of_the_trees_mixture_curves(tools, family)
     events = data.time[data.event].numpy()
     times = torch.tensor(np.unique(np.quantile(events, np.linspace(0, 1, 7), method="inverted_cdf")))
     tree = SoftTree(2, 2, objective.problem.family, 2)
-    clock = objective.problem.clock.expand(2, -1)
-    tree.load_state_dict({"routing": routing, "leaves": leaves, "clock": clock})
+    time_scale = objective.problem.time_scale.expand(2, -1)
+    tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": time_scale})
     with torch.no_grad():
         curves = tree(data.x, times)
     group = data.group == 1

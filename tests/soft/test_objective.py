@@ -17,14 +17,14 @@ families = pytest.mark.parametrize("family", family_names())
 def loop_value(data, objective, routing, leaves, tree):
     """Objective of one tree by its definition: rows, leaves, log probabilities (paper `sst`, eq. 5)."""
     problem, depth = objective.problem, objective.depth
-    family, clock = problem.family, problem.clock[0]
+    family, time_scale = problem.family, problem.time_scale[0]
     total, table = 0.0, paths(depth)
 
     def hazard(leaf, row, time):
         if time == 0:
             return 0.0
         b = leaves[tree, leaf]
-        features = family.time_features(torch.tensor([np.log(time)], dtype=torch.float64), clock)
+        features = family.time_features(torch.tensor([np.log(time)], dtype=torch.float64), time_scale)
         value, log_slope = family.baseline(b[None, 1 + data.x.shape[1] :], features)
         z = b[0] + b[1 : 1 + data.x.shape[1]] @ data.x[row] + value[0, 0]
         density = family.link.log_density(z)[0] + log_slope[0, 0]  # of log h, less log t + log s
@@ -86,7 +86,7 @@ def random_fairness(problem, seed=0):
     return GroupFairness(
         rho=torch.tensor(rng.uniform(0.5, 2, problem.n_trees)),
         in_group=torch.tensor(rng.random((groups, problem.design.shape[1])) < 0.4).double(),
-        grid_features=problem.family.time_features(time.log().expand(groups, -1), problem.clock),
+        grid_features=problem.family.time_features(time.log().expand(groups, -1), problem.time_scale),
         step=step,
     )
 
@@ -183,8 +183,8 @@ def test_rows_without_weight_do_not_count(tools):
     weight[:, 20:] = 0
     kept = data.take(slice(0, 20))
     whole, part = tools.make_objective(data, weight=weight), tools.make_objective(kept)
-    part.problem.clock.copy_(whole.problem.clock)
-    features = part.problem.family.time_features(kept.time.log()[None], whole.problem.clock)
+    part.problem.time_scale.copy_(whole.problem.time_scale)
+    features = part.problem.family.time_features(kept.time.log()[None], whole.problem.time_scale)
     part.problem.features.copy_(features)
     parameters = tools.random_parameters(whole)
     for a, b in zip(whole.value_and_gradient(*parameters), part.value_and_gradient(*parameters), strict=True):
@@ -198,7 +198,7 @@ def test_integer_weights_are_repeated_rows(tools):
     weighted = tools.make_objective(data, weight=torch.tensor(count)[None])
     repeated = tools.make_objective(again)
     problem = repeated.problem
-    features = problem.family.time_features(again.time.log()[None], weighted.problem.clock)
+    features = problem.family.time_features(again.time.log()[None], weighted.problem.time_scale)
     problem.features.copy_(features)
     parameters = tools.random_parameters(weighted)
     for a, b in zip(weighted.value_and_gradient(*parameters), repeated.value_and_gradient(*parameters), strict=True):

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize as scipy_minimise
 from scipy.optimize import rosen, rosen_der
 
 from softsurv.budget import Budget

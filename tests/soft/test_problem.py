@@ -38,8 +38,8 @@ def test_weights_are_the_datas_times_the_folds_and_sum_to_one(tools):
 def test_clock_is_that_of_the_uncensored_log_times(tools):
     data = tools.simulate(n=40)
     log_time = data.time[data.event].log()
-    clock = make_problem(data, WEIBULL).clock[0]
-    torch.testing.assert_close(clock, torch.stack([log_time.mean(), log_time.std(correction=0)]))
+    time_scale = make_problem(data, WEIBULL).time_scale[0]
+    torch.testing.assert_close(time_scale, torch.stack([log_time.mean(), log_time.std(correction=0)]))
 
 
 def test_zero_times_are_floored_at_half_the_smallest_positive():
@@ -69,10 +69,10 @@ def test_clock_of_interval_censored_data_is_that_of_where_the_events_are(name):
     rng = np.random.default_rng(0)
     time = rng.weibull(1.5, 200) * 1000
     x, never = pd.DataFrame(index=range(200)), np.zeros(200, bool)
-    exact = make_problem(SurvivalData(x, time, ~never), get_family(name)).clock
-    narrow = make_problem(SurvivalData(x, 0.99 * time, never, upper=1.01 * time), get_family(name)).clock
+    exact = make_problem(SurvivalData(x, time, ~never), get_family(name)).time_scale
+    narrow = make_problem(SurvivalData(x, 0.99 * time, never, upper=1.01 * time), get_family(name)).time_scale
     torch.testing.assert_close(narrow, exact, rtol=0, atol=0.02)
-    past = make_problem(SurvivalData(x, 0 * time, never, upper=time), get_family(name)).clock
+    past = make_problem(SurvivalData(x, 0 * time, never, upper=time), get_family(name)).time_scale
     assert abs(float(past[0, 0] - exact[0, 0])) < 1
     assert float(past[0, 1]) == pytest.approx(float(exact[0, 1]), rel=0.01)
 
@@ -93,7 +93,7 @@ def test_joined_problems_pad_with_rows_without_weight(tools, everything):
     torch.testing.assert_close(joined.weight.sum((1, 2)), torch.ones(6, dtype=torch.float64))
     torch.testing.assert_close(joined.features[0, :, :20], parts[0].features[0])
     torch.testing.assert_close(joined.features[1], parts[1].features[0])
-    torch.testing.assert_close(joined.clock, torch.cat([p.clock for p in parts]))
+    torch.testing.assert_close(joined.time_scale, torch.cat([p.time_scale for p in parts]))
 
 
 def test_problems_that_know_different_things_do_not_join(tools):
@@ -123,5 +123,5 @@ def test_masks_widen_to_whole_groups(tools):
 
 def test_per_tree_repeats_groups(tools):
     _, joined = grouped(tools)
-    per_tree = joined.per_tree(joined.clock)
-    torch.testing.assert_close(per_tree, joined.clock[[0, 0, 0, 1, 1, 1]])
+    per_tree = joined.per_tree(joined.time_scale)
+    torch.testing.assert_close(per_tree, joined.time_scale[[0, 0, 0, 1, 1, 1]])

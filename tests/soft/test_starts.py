@@ -12,13 +12,16 @@ from sksurv.util import Surv
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.starts import (
+    LOGRANK_RATE,
     initial_leaves,
     kmeans_routing,
     logrank_routing,
     presumed_outcomes,
     random_routing,
     routing_from_labels,
+    rows_in_time,
     soft_splits,
+    start_routing,
 )
 from softsurv.trees.routing import hbp_leaf, linear
 from softsurv.trees.soft_tree import with_intercept
@@ -184,3 +187,17 @@ def test_leaves_start_about_the_single_leaf():
     assert float((leaves - single).abs().max()) < 0.05
     torch.testing.assert_close(leaves[0] - single[0], leaves[2] - single[2])
     torch.testing.assert_close(initial_leaves(single, 2, [0, 1, 0], spread=0.0), single.expand(-1, 4, -1))
+
+
+def test_a_short_time_leaves_the_logrank_start_fewer_rows(tools):
+    x, time, event = survival(tools, 400)
+    assert rows_in_time(400, 4, None) is None
+    assert rows_in_time(400, 4, 60.0) is None
+    few = rows_in_time(400, 4, 4 * 100**2 / LOGRANK_RATE)
+    assert few.sum() in (99, 100)
+    assert set(few) == {0.0, 1.0}
+    data = tools.simulate(400, 4)
+    found = start_routing(["logrank"], data, 2, [0], 4 * 100**2 / LOGRANK_RATE)[0]
+    np.testing.assert_array_equal(found, logrank_routing(x[few > 0], time[few > 0], event[few > 0], 2))
+    assert rows_in_time(10**6, 10**4, 1.0).sum() >= 50
+    assert rows_in_time(40_000, 10, 1.0).sum() < 4_000

@@ -17,11 +17,11 @@ def random_tree(name="weibull", depth=2, n_trees=3, p=4, seed=0):
     tree = SoftTree(depth, p, family, n_trees)
     rng = np.random.default_rng(seed)
     log_time = torch.tensor(rng.standard_normal(50))
-    clock = family.fit_clock(log_time, torch.ones(50, dtype=torch.bool))
+    time_scale = family.fit_time_scale(log_time, torch.ones(50, dtype=torch.bool))
     with torch.no_grad():
         for parameter in tree.parameters():
             parameter.copy_(torch.tensor(0.7 * rng.standard_normal(parameter.shape)))
-        tree.clock.copy_(clock.expand(n_trees, -1))
+        tree.time_scale.copy_(time_scale.expand(n_trees, -1))
     return tree, torch.tensor(rng.standard_normal((13, p)))
 
 
@@ -29,7 +29,7 @@ def leaf_survival(tree, number, leaf, row):
     """S of one row in one leaf of one tree, in plain steps, (T,)."""
     family, columns = tree.family, tree.n_features + 1
     b = tree.leaves[number, leaf].detach()
-    features = family.time_features(TIMES.log(), tree.clock[number])
+    features = family.time_features(TIMES.log(), tree.time_scale[number])
     value, _ = family.baseline(b[None, columns:], features)
     z = b[0] + (b[1:columns] * row).sum() + value[0]
     return torch.exp(-family.link.cumulative_hazard(z)[0])
@@ -116,7 +116,7 @@ def test_intercept_comes_first_also_without_features():
     assert with_intercept(torch.zeros(3, 0)).tolist() == [[1.0]] * 3
     assert with_intercept(torch.tensor([[2.0, 3.0]])).tolist() == [[1.0, 2.0, 3.0]]
     tree = SoftTree(1, 0, get_family("exponential"))
-    tree.clock[:, 1] = 1.0
+    tree.time_scale[:, 1] = 1.0
     with torch.no_grad():
         assert tree.survival_function(torch.zeros(2, 0), TIMES).shape == (1, 2, 5)
 

@@ -91,7 +91,7 @@ def train_streamed(
         Of the device and the precision to train in.
     """
     depth = recipe.candidate.depth
-    problem = sample.problem(axis.family, axis.clock, float(sample.weight.sum()), like)
+    problem = sample.problem(axis.family, axis.time_scale, float(sample.weight.sum()), like)
     state = None if job.checkpoint is None else job.ranks.share(_read(job))
     if state is None:
         anchor = _single_leaf(store, problem, axis, recipe, sweeps, job)

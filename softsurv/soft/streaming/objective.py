@@ -21,10 +21,10 @@ from softsurv.trees.routing import hbp_leaf, linear
 
 @dataclass(frozen=True)
 class Axis:
-    """What all chunks share: family, clock, floor of the times, sum of the weights and number of rows."""
+    """What all chunks share: family, time_scale, floor of the times, sum of the weights and number of rows."""
 
     family: LeafFamily
-    clock: Tensor
+    time_scale: Tensor
     floor: float
     total: float
     n: int
@@ -95,7 +95,7 @@ class StreamedObjective:
     def problem(self, number: int) -> Problem:
         """The problem of one chunk."""
         rows = self.store.rows(number, self.axis.floor)
-        return rows.problem(self.axis.family, self.axis.clock, self.axis.total, self.like)
+        return rows.problem(self.axis.family, self.axis.time_scale, self.axis.total, self.like)
 
     def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], NDArray[np.float64]]:
         """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
@@ -114,15 +114,15 @@ class StreamedObjective:
 def make_axis(
     family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
 ) -> Axis:
-    """The clock and the totals of all rows."""
+    """The time scale and the totals of all rows."""
     positive = time[time > 0]
     floor = float(positive.min()) / 2 if positive.size else 1.0
     log_time = torch.from_numpy(np.log(np.where(time > 0, time, floor)))
-    clock = family.fit_clock(log_time, torch.from_numpy(event))
-    return Axis(family, clock, floor, float(weight.sum()), len(time))
+    time_scale = family.fit_time_scale(log_time, torch.from_numpy(event))
+    return Axis(family, time_scale, floor, float(weight.sum()), len(time))
 
 
 def _empty_problem(axis: Axis, columns: int, like: Tensor) -> Problem:
     """A problem of no rows, whose objective is its penalties."""
     nothing = ChunkRows(np.zeros((1, columns)), np.zeros(1), np.zeros(1, dtype=bool), np.zeros(1))
-    return nothing.problem(axis.family, axis.clock, 1.0, like)
+    return nothing.problem(axis.family, axis.time_scale, 1.0, like)

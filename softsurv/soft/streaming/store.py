@@ -33,20 +33,20 @@ class ChunkRows:
     weight: NDArray[np.float64]
     number: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
-    def problem(self, family: LeafFamily, clock: Tensor, total: float, like: Tensor) -> Problem:
+    def problem(self, family: LeafFamily, time_scale: Tensor, total: float, like: Tensor) -> Problem:
         """One tree's problem of these rows alone; weights are shares of ``total``."""
 
         def place(value: NDArray[np.generic]) -> Tensor:
             return torch.from_numpy(value).to(like)
 
-        features = family.time_features(torch.from_numpy(self.log_time)[None], clock[None].double().cpu())
+        features = family.time_features(torch.from_numpy(self.log_time)[None], time_scale[None].double().cpu())
         return Problem(
             family=family,
             design=place(self.design)[None],
             event=place(self.event)[None, None],
             features=features.to(like),
             weight=(place(self.weight) / total)[None, None],
-            clock=clock[None].to(like),
+            time_scale=time_scale[None].to(like),
         )
 
 

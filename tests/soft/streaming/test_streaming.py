@@ -284,7 +284,7 @@ def test_zero_times_are_floored_with_a_note(frame, tmp_path):
         model = fit_stream(tree(depth=0), Table(path, "t", "died"), max_sweeps=1)
     with pytest.warns(DataWarning):
         inside = tree(depth=0).fit(frame, time="t", event="died")
-    assert model.tree_.clock[0].tolist() == pytest.approx(inside.tree_.clock[0].tolist())
+    assert model.tree_.time_scale[0].tolist() == pytest.approx(inside.tree_.time_scale[0].tolist())
 
 
 @pytest.mark.parametrize(
