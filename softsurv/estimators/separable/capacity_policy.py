@@ -110,7 +110,7 @@ class LimitedRewards(Rewards):
 
 
 def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> Rewards:
-    """The rewards under the limits of ``capacity``, by name of the treatment; limits of 1 are none."""
+    """The rewards under the limits of ``capacity``, by name of the treatment. A limit of 1 is no limit."""
     names: NDArray[Any] = rewards.treatments
     place = {str(name): k for k, name in enumerate(names.tolist())}  # a saved mapping has text as keys
     largest: dict[int, float] = {}
@@ -129,7 +129,7 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     """The policy tree that loses least under limits on shares."""
     total, k = float(rows.weight.sum()), scores.shape[1]
     lost = lost_rewards(scores, rows.weight)
-    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
+    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # tolerances of the search are relative to losses of 1
     params = np.zeros((k, 1 + len(scarce), k + 2))
     params[np.arange(k), 0, np.arange(k)] = 1.0
     params[:, 0, -1] = limits.complexity * total / scale

@@ -136,7 +136,7 @@ class CostObjective:
     def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
         """The best tree within the limits."""
         table = self.table
-        if self.classes.k == 1:  # the search wants two labels: a second one that is never better
+        if self.classes.k == 1:  # the search takes at least two labels: the second is never the better one
             table = np.column_stack([table, table + 1.0])
         return solve_task(
             label_costs.TASK if self.split_costs is None else label_costs.BRANCHING,
