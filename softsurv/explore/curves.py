@@ -32,7 +32,7 @@ MAX_STEPS = 400
 
 
 @dataclass(frozen=True)
-class LeafCurves:
+class RowCurves:
     """Curves of the rows of a leaf.
 
     Attributes
@@ -89,7 +89,7 @@ def curves_by_leaf(
     times: FloatArray,
     kind: str = "survival",
     max_curves: int = 300,
-) -> list[LeafCurves]:
+) -> list[RowCurves]:
     """Curves of the rows in each leaf, every leaf in turn, also those without rows.
 
     Parameters
@@ -111,11 +111,11 @@ def curves_by_leaf(
             chosen = chosen[np.linspace(0, chosen.size - 1, max_curves).round().astype(int)]
         if rows.size == 0:
             nothing = np.full(times.size, np.nan)
-            found.append(LeafCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
+            found.append(RowCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
             continue
         values = np.asarray(predict(data.X.iloc[chosen], times=times))
         lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
-        found.append(LeafCurves(number, rows, values, middle, lower, upper, values.mean(0)))
+        found.append(RowCurves(number, rows, values, middle, lower, upper, values.mean(0)))
     return found
 
 

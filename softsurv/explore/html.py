@@ -9,7 +9,7 @@ import numpy as np
 from softsurv.explore.curves import leaf_looks, steps
 from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, LineStyle, escaped
 from softsurv.explore.tree_layout import wrapped
-from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.explore.view import TreeView, ViewNode, tree_view
 from softsurv.trees.soft_text import leaf_line
 
 LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
@@ -76,7 +76,7 @@ def _middle(level: int) -> float:
     return MARGIN + (level + 0.42) * LEVEL_HEIGHT
 
 
-def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float, max_terms: int) -> str:
+def _edge(view: TreeView, node: ViewNode, centre: dict[int, float], top: float, max_terms: int) -> str:
     if node.parent < 0:
         return ""
     parent = view.nodes[node.parent]
@@ -90,13 +90,13 @@ def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float, max_
     return line + label
 
 
-def _rule_lines(node: Node, max_terms: int) -> list[str]:
+def _rule_lines(node: ViewNode, max_terms: int) -> list[str]:
     assert node.split is not None
     characters = int(1.5 * LEAF_WIDTH / CHARACTER)
     return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
-def _rule_box(node: Node, x: float, max_terms: int) -> str:
+def _rule_box(node: ViewNode, x: float, max_terms: int) -> str:
     lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10

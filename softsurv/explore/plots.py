@@ -8,7 +8,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.explore.curves import (
-    LeafCurves,
+    RowCurves,
     curve_name,
     curves_by_leaf,
     default_times,
@@ -174,7 +174,7 @@ def _plot_kind(
     return literal_text(ax)
 
 
-def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:
+def _mean_hazards(one: RowCurves, edges: FloatArray) -> RowCurves:
     """Cumulative hazards at the edges of some spans as mean hazards, at both ends of every span."""
 
     def slope(curves: FloatArray) -> FloatArray:
@@ -182,7 +182,7 @@ def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:
         return np.repeat(np.diff(finite, axis=-1) / np.diff(edges), 2, axis=-1)
 
     curves = (one.values, one.middle, one.lower, one.upper, one.mean)
-    return LeafCurves(one.leaf, one.rows, *map(slope, curves))
+    return RowCurves(one.leaf, one.rows, *map(slope, curves))
 
 
 def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
@@ -192,7 +192,7 @@ def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
     return f"Hazard (events per {unit.removesuffix('s')})" if unit else "Hazard (events per unit of time)"
 
 
-def _robust_top(leaves: list[LeafCurves]) -> float:
+def _robust_top(leaves: list[RowCurves]) -> float:
     """Top of the axis: all of the leaves' medians, and most of the spread; a single row cannot flatten the rest."""
     tops = []
     for one in leaves:
@@ -202,7 +202,7 @@ def _robust_top(leaves: list[LeafCurves]) -> float:
     return max(tops)
 
 
-def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray, looks: dict[int, LineStyle]) -> None:
+def _draw_leaves(ax: Axes, leaves: list[RowCurves], times: FloatArray, looks: dict[int, LineStyle]) -> None:
     """Thin individual curves in one collection per leaf, then the medians above them all, the lowest risk first."""
     from matplotlib.collections import LineCollection
 

@@ -10,7 +10,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
-    LeafCurves,
+    RowCurves,
     curve_name,
     curves_by_leaf,
     default_times,
@@ -94,7 +94,7 @@ def _leaf_section(
     tree: Any,
     view: TreeView,
     data: SurvivalData,
-    one: LeafCurves,
+    one: RowCurves,
     summary: pd.DataFrame,
     times: FloatArray,
     time_unit: str | None,
@@ -136,7 +136,7 @@ def _interval(row: Any, unit: str) -> str:
 
 def _leaf_picture(
     data: SurvivalData,
-    one: LeafCurves,
+    one: RowCurves,
     band: tuple[StepFunction, StepFunction] | None,
     times: FloatArray,
     time_unit: str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from softsurv.arrays import FloatArray
 from softsurv.explore.curves import (
-    LeafCurves,
+    RowCurves,
     curve_name,
     curves_by_leaf,
     default_times,
@@ -27,7 +27,7 @@ from softsurv.explore.style import (
     with_unit,
 )
 from softsurv.explore.tree_layout import wrapped
-from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.explore.view import TreeView, ViewNode, tree_view
 from softsurv.nonparametric import median
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _layout(ax: Axes, view: TreeView) -> Layout:
     return Layout(centre, levels, foot, panel / height, top, unit, width)
 
 
-def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout, max_terms: int) -> None:
+def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Layout, max_terms: int) -> None:
     """An elbow from the parent: across at the parent's height, then down; labelled just below the parent's box."""
     if node.parent < 0:
         return
@@ -182,7 +182,7 @@ def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout, max_terms: i
     )
 
 
-def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
+def _draw_rule(ax: Axes, node: ViewNode, place: Layout, max_terms: int) -> None:
     """A rule in its box."""
     ax.text(
         place.centre[node.index],
@@ -197,7 +197,7 @@ def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
     )
 
 
-def _rule_lines(node: Node, place: Layout, max_terms: int) -> list[str]:
+def _rule_lines(node: ViewNode, place: Layout, max_terms: int) -> list[str]:
     """A rule in lines at most 1.5 leaves wide: between neighbours and clear of their vertical edges."""
     assert node.split is not None
     characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * FONT / 72)), 12)
@@ -207,7 +207,7 @@ def _rule_lines(node: Node, place: Layout, max_terms: int) -> list[str]:
 def _draw_panel(
     ax: Axes,
     view: TreeView,
-    one: LeafCurves,
+    one: RowCurves,
     data: SurvivalData,
     times: FloatArray,
     place: Layout,

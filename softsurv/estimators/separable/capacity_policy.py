@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.policy import read_rewards
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
@@ -104,7 +104,7 @@ class LimitedRewards(Rewards):
 
     largest_share: dict[int, float]
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         return solve_capacity(rows, self.scores, self.largest_share, limits)
 
@@ -125,7 +125,7 @@ def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> R
     return LimitedRewards(names, rewards.scores, largest) if largest else rewards
 
 
-def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
+def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: SearchLimits) -> Solved:
     """The policy tree that loses least under limits on shares."""
     total, k = float(rows.weight.sum()), scores.shape[1]
     lost = lost_rewards(scores, rows.weight)

@@ -14,7 +14,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
-from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import Training
 from softsurv.exact.tasks import label_costs
@@ -133,7 +133,7 @@ class CostObjective:
     table: FloatArray
     split_costs: SplitCosts | None
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         table = self.table
         if self.classes.k == 1:  # the search takes at least two labels: the second is never the better one

@@ -5,26 +5,26 @@ import dataclasses
 import pytest
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.separable.limits import Limits, SearchArguments, TreeArguments
+from softsurv.estimators.separable.limits import SearchArguments, SearchLimits, TreeArguments
 
 
 @pytest.mark.parametrize(
     ("depth", "leaves", "most", "limited"), [(3, None, 8, False), (2, 9, 4, False), (3, 5, 5, True)]
 )
 def test_the_largest_number_of_leaves(depth, leaves, most, limited):
-    limits = Limits(depth, leaves, 1, 0.0, 0.0, 1.0)
+    limits = SearchLimits(depth, leaves, 1, 0.0, 0.0, 1.0)
     assert (limits.most_leaves, limits.limits_leaves) == (most, limited)
 
 
 def test_limits_do_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Limits(3, None, 1, 0.0, 0.0, 1.0).depth = 4
+        SearchLimits(3, None, 1, 0.0, 0.0, 1.0).depth = 4
 
 
 def test_arguments_become_limits():
     limits = SearchArguments(complexity=0.5, time_limit=None, n_jobs=1, path=True, progress=True)._limits(2, None)
-    assert limits == Limits(2, None, 1, 0.0, 0.5, float("inf"), 1, 1e9, True, True)
-    assert TreeArguments(min_samples_leaf=7)._limits(2, 3) == Limits(2, 3, 7, 0.0, 0.0, 60.0)
+    assert limits == SearchLimits(2, None, 1, 0.0, 0.5, float("inf"), 1, 1e9, True, True)
+    assert TreeArguments(min_samples_leaf=7)._limits(2, 3) == SearchLimits(2, 3, 7, 0.0, 0.0, 60.0)
 
 
 @pytest.mark.parametrize(
