@@ -51,7 +51,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     ]
     words = "Thin: single rows. Thick: median of a leaf. Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
-    if view.branches:
+    if view.branches and view.soft:  # the questions of an optimal tree say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
     if view.leaf_weights is not None and view.names:
