@@ -106,7 +106,7 @@ def at_risk_table(
         order = np.argsort(entry_)
         not_entered = np.concatenate([np.cumsum(weight_[order][::-1])[::-1], [0.0]])
         at_risk = at_risk - not_entered[np.searchsorted(entry_[order], times, side="left")]
-        at_risk = np.maximum(at_risk, removed)  # whoever leaves was at risk; absorbs the rounding of the difference
+        at_risk = np.maximum(at_risk, removed)  # a subject that leaves was at risk; rounding may say less
     return AtRiskTable(times, at_risk, events, censored)
 
 
@@ -227,7 +227,7 @@ def survival_interval(
     if kind == "log-log":
         log_survival = np.log(survival[inside])
         spread = deviation[inside] / log_survival  # negative: log S < 0
-        with np.errstate(over="ignore"):  # an enormous spread ends at the correct limit, 0
+        with np.errstate(over="ignore"):  # an overflow gives the right limit, 0
             lower[inside] = np.exp(log_survival * np.exp(-spread))
         upper[inside] = np.exp(log_survival * np.exp(spread))
     else:
@@ -285,7 +285,7 @@ def in_interval(event: ArrayLike, upper: ArrayLike | None) -> BoolArray:
 
 
 def as_exact(time: ArrayLike, event: ArrayLike, upper: ArrayLike | None, place: float) -> tuple[FloatArray, BoolArray]:
-    """Time and event (N,) with events of intervals at a place between the ends: 0.5 the middle, 1 the upper end."""
+    """Time and event (N,). An event in an interval is put at one place in it: 0.5 is the middle, 1 the upper end."""
     inside, time_ = in_interval(event, upper), np.asarray(time, dtype=float)
     if upper is not None:
         time_ = np.where(inside, (1 - place) * time_ + place * np.asarray(upper, dtype=float), time_)

@@ -29,10 +29,10 @@ from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
 from softsurv.nonparametric import StepFunction
 
 MAX_UNIQUE_TIMES = 500
-"""Longest default grid: more distinct event times than this are thinned to quantiles."""
+"""Most times of the default grid. More distinct event times are thinned to quantiles."""
 
 N_EXPECTATION, EXPECTATION_DECADES = 2001, 12
-"""Points of Simpson's rule for a restricted mean, and how far below the horizon the first of them lies."""
+"""Simpson's rule for a restricted mean: number of points, and decades between the first point and the horizon."""
 
 
 class SurvivalTreeBase(Pictures, BaseEstimator):
@@ -46,7 +46,7 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
     def _prepare(self, X: Any, **how: Any) -> Any:
-        """Features as the fitted tree takes them; ``how`` to predict, where the subclass has a choice."""
+        """Features in the form that the hooks below take. ``how`` holds choices of a subclass, such as ``path``."""
 
     @abstractmethod
     def _leaf(self, prepared: Any) -> IntArray:
@@ -311,7 +311,7 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
 
 
 def default_grid(time: FloatArray, event: BoolArray) -> FloatArray:
-    """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`; events at 0 alone give the next time."""
+    """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`. Without one, the smallest time above 0."""
     positive = time > 0
     events = time[event & positive]
     return thinned(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)

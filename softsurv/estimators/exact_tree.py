@@ -46,7 +46,7 @@ class ExactTree:
 
     @property
     def lower_bound_(self) -> float:
-        """What no tree within the limits can fall below."""
+        """Lower bound: no tree within the limits has a smaller objective."""
         return self.report_.lower_bound
 
     @property

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
-from softsurv.explore.style import read_data
+from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles
 from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.metrics.ranges import thinned
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
@@ -32,7 +32,7 @@ MAX_STEPS = 400
 
 
 @dataclass(frozen=True)
-class LeafCurves:
+class RowCurves:
     """Curves of the rows of a leaf.
 
     Attributes
@@ -71,13 +71,25 @@ def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, p
     return end * np.linspace(0.0, 1.0, n_times)[1:] ** 2 if positive else np.linspace(0.0, end, n_times)
 
 
+def leaf_looks(tree: Any) -> dict[int, LineStyle]:
+    """Look of each leaf, from the lowest risk to the highest: the same leaf looks the same in every picture.
+
+    The risk is judged by the restricted mean of the training rows' curve. Leaves without training rows come last.
+    """
+    table, end = survival_tree(tree).leaf_table_, float(tree.unique_times_[-1])
+    lived = {k: restricted_mean(table.curves[k], end) for k in tree_view(tree).leaves if table.n[k]}
+    ordered = sorted(lived, key=lambda k: (-lived[k], k))
+    empty = {k: NO_ROWS for k in tree_view(tree).leaves if k not in lived}
+    return dict(zip(ordered, risk_styles(len(ordered)), strict=True)) | empty
+
+
 def curves_by_leaf(
     tree: Any,
     data: SurvivalData,
     times: FloatArray,
     kind: str = "survival",
     max_curves: int = 300,
-) -> list[LeafCurves]:
+) -> list[RowCurves]:
     """Curves of the rows in each leaf, every leaf in turn, also those without rows.
 
     Parameters
@@ -99,11 +111,11 @@ def curves_by_leaf(
             chosen = chosen[np.linspace(0, chosen.size - 1, max_curves).round().astype(int)]
         if rows.size == 0:
             nothing = np.full(times.size, np.nan)
-            found.append(LeafCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
+            found.append(RowCurves(number, rows, np.empty((0, times.size)), nothing, nothing, nothing, nothing))
             continue
         values = np.asarray(predict(data.X.iloc[chosen], times=times))
         lower, middle, upper = np.quantile(values, [0.05, 0.5, 0.95], axis=0)
-        found.append(LeafCurves(number, rows, values, middle, lower, upper, values.mean(0)))
+        found.append(RowCurves(number, rows, values, middle, lower, upper, values.mean(0)))
     return found
 
 

@@ -10,15 +10,16 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import is_number, labels
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import default_times
+from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.style import (
     INK,
     MARKERS,
-    leaf_style,
+    LineStyle,
     literal_text,
     new_axes,
     plain_axes,
     read_data,
+    series_style,
     shorten,
     unit_of,
 )
@@ -59,7 +60,7 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
         raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
     effects = {view.place_words(node): node.split.effects() for node in view.branches if node.split is not None}
     label = "Effect on the log-odds of going left" if view.soft else "High values go right (-1) or left (+1)"
-    ax = _dots(pd.DataFrame(effects), ax, n_features, label, list(range(len(effects))))
+    ax = _dots(pd.DataFrame(effects), ax, n_features, label, [series_style(k) for k in range(len(effects))])
     if not view.soft:
         ax.set_xticks([-1, 0, 1])
     ax.legend(**BESIDE, title="answers from\nthe root", title_fontsize=8)
@@ -97,11 +98,13 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
             "plot_routing_effects shows what its features do"
         )
     table = pd.DataFrame({f"leaf {leaf}": view.leaf_weights[leaf] for leaf in view.leaves}, index=list(view.names))
-    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", view.leaves)
+    looks = leaf_looks(tree)
+    styles = [looks[leaf] for leaf in view.leaves]
+    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", styles)
 
 
-def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, looks: list[int]) -> Axes:
-    """One row per feature, one marker per column, side by side within the row; ``looks`` number their styles."""
+def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, looks: list[LineStyle]) -> Axes:
+    """One row per feature, one marker per column, side by side within the row."""
     strongest = table.abs().max(axis=1).sort_values(ascending=False, kind="stable")
     shown = table.loc[strongest.index[:n_features]].iloc[::-1]
     ax = plain_axes(new_axes(ax, 6.4, 1.2 + 0.42 * len(shown)))
@@ -109,7 +112,7 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, loo
     spread = 0.6 / max(shown.shape[1], 1)
     for k, name in enumerate(shown.columns):
         offset = (shown.shape[1] - 1 - 2 * k) / 2 * spread
-        look, marker = leaf_style(looks[k]), MARKERS[looks[k] % len(MARKERS)]
+        look, marker = looks[k], MARKERS[k % len(MARKERS)]
         ax.hlines(places + offset, 0, shown[name], color=look.color, linewidth=1.0, alpha=0.7)
         ax.plot(shown[name], places + offset, marker, color=look.color, markersize=5, label=name)
     ax.axvline(0, color=INK, linewidth=0.8)
@@ -166,7 +169,7 @@ def plot_feature_profile(
     ax = new_axes(ax, 6.4, 4.0)
     view, numeric = tree_view(tree), not isinstance(values[0], str)
     abrupt = numeric and not view.soft  # a question changes the leaf at once
-    _draw_shares(ax, places, shares, view.leaves, numeric, "mid" if abrupt else None)
+    _draw_shares(ax, places, shares, leaf_looks(tree), view.leaves, numeric, "mid" if abrupt else None)
     if not numeric:
         slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         crowded = sum(min(len(v), 18) for v in values) > CHARACTERS_ACROSS
@@ -211,13 +214,20 @@ def _values_of(column: pd.Series, n_values: int) -> tuple[list[Any], FloatArray]
 
 
 def _draw_shares(
-    ax: Axes, places: FloatArray, shares: FloatArray, leaves: list[int], numeric: bool, step: Literal["mid"] | None
+    ax: Axes,
+    places: FloatArray,
+    shares: FloatArray,
+    looks: dict[int, LineStyle],
+    leaves: list[int],
+    numeric: bool,
+    step: Literal["mid"] | None,
 ) -> None:
+    """Areas or bars of the leaves, one upon the other."""
     base = np.zeros(len(places))
     for leaf, share in zip(leaves, shares.T, strict=True):
         top = base + share
         look: dict[str, Any] = {
-            "facecolor": leaf_style(leaf).color,
+            "facecolor": looks[leaf].color,
             "alpha": 0.35,
             "hatch": HATCHES[leaf % len(HATCHES)],
             "edgecolor": "white",

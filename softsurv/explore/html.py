@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from softsurv.explore.curves import steps
-from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, escaped, leaf_style
+from softsurv.explore.curves import leaf_looks, steps
+from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, LineStyle, escaped
 from softsurv.explore.tree_layout import wrapped
-from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.explore.view import TreeView, ViewNode, tree_view
 from softsurv.trees.soft_text import leaf_line
 
 LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
@@ -39,7 +39,8 @@ def tree_html(tree: Any, max_terms: int = 3) -> str:
     name = escaped(type(tree).__name__)
     about = f"{view.n_leaves} {'leaf' if view.n_leaves == 1 else 'leaves'}"
     score = escaped(_outcome(tree))
-    words = f'<div style="font:13px sans-serif;color:{INK};padding:6px 10px 0"><b>{name}</b>, {about}{score}</div>'
+    key = "; the darker a curve, the higher the risk" if view.n_leaves > 1 else ""
+    words = f'<div style="font:13px sans-serif;color:{INK};padding:6px 10px 0"><b>{name}</b>, {about}{score}{key}</div>'
     box = f"background:{PAPER};border:1px solid #d5d9de;border-radius:6px;overflow-x:auto;max-width:100%"
     return f'<div style="{box}">{words}{tree_svg(tree, view, max_terms)}</div>'
 
@@ -55,7 +56,7 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
     width = 2 * MARGIN + view.n_leaves * LEAF_WIDTH
     top = MARGIN + view.depth * LEVEL_HEIGHT
     height = top + HEAD + PANEL_HEIGHT + FOOT
-    end = float(tree.unique_times_[-1])
+    end, looks = float(tree.unique_times_[-1]), leaf_looks(tree)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="11" fill="{INK}" role="img" '
@@ -65,7 +66,7 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
         parts.append(_edge(view, node, centre, top, max_terms))
     for node in view.nodes:
         if node.leaf >= 0:
-            parts.append(_panel(tree.leaf_table_, node.leaf, centre[node.index], top, end))
+            parts.append(_panel(tree.leaf_table_, node.leaf, looks[node.leaf], centre[node.index], top, end))
         else:
             parts.append(_rule_box(node, centre[node.index], max_terms))
     return "".join([*parts, "</svg>"])
@@ -75,7 +76,7 @@ def _middle(level: int) -> float:
     return MARGIN + (level + 0.42) * LEVEL_HEIGHT
 
 
-def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float, max_terms: int) -> str:
+def _edge(view: TreeView, node: ViewNode, centre: dict[int, float], top: float, max_terms: int) -> str:
     if node.parent < 0:
         return ""
     parent = view.nodes[node.parent]
@@ -89,13 +90,13 @@ def _edge(view: TreeView, node: Node, centre: dict[int, float], top: float, max_
     return line + label
 
 
-def _rule_lines(node: Node, max_terms: int) -> list[str]:
+def _rule_lines(node: ViewNode, max_terms: int) -> list[str]:
     assert node.split is not None
     characters = int(1.5 * LEAF_WIDTH / CHARACTER)
     return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
-def _rule_box(node: Node, x: float, max_terms: int) -> str:
+def _rule_box(node: ViewNode, x: float, max_terms: int) -> str:
     lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10
@@ -115,7 +116,7 @@ def _lines(lines: list[str], x: float, y: float, size: int = 11) -> str:
     )
 
 
-def _panel(table: Any, leaf: int, x: float, top: float, end: float) -> str:
+def _panel(table: Any, leaf: int, look: LineStyle, x: float, top: float, end: float) -> str:
     """Words and curve of a leaf."""
     left, y = x - PANEL_WIDTH / 2, top + HEAD
     n, _, middle = leaf_line(table, leaf).rpartition(", ")
@@ -133,9 +134,8 @@ def _panel(table: Any, leaf: int, x: float, top: float, end: float) -> str:
     )
     if table.n[leaf] == 0:
         return words + axes + ticks + scale
-    look = leaf_style(leaf)
-    at, values = steps(table.curves[leaf], end)
-    px, py = left + at / end * PANEL_WIDTH, y + (1 - values) * PANEL_HEIGHT
+    step_times, values = steps(table.curves[leaf], end)
+    px, py = left + step_times / end * PANEL_WIDTH, y + (1 - values) * PANEL_HEIGHT
     path = f"M{px[0]:.1f} {py[0]:.1f}" + "".join(
         f"H{a:.1f}V{b:.1f}" for a, b in zip(px[1:], py[1:], strict=True) if np.isfinite(b)
     )

@@ -11,9 +11,9 @@ import torch
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
-from softsurv.explore.curves import default_times, leaf_kaplan_meier, steps
+from softsurv.explore.curves import default_times, leaf_kaplan_meier, leaf_looks, steps
 from softsurv.explore.splits import QuestionSplit
-from softsurv.explore.style import leaf_style, unit_of, with_unit
+from softsurv.explore.style import NO_ROWS, unit_of, with_unit
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
@@ -154,14 +154,14 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
 
 
 def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, unit: str) -> list[dict[str, Any]]:
-    leaf = tree.apply(data.X)
+    leaf, looks = tree.apply(data.X), leaf_looks(tree)
     found = []
     for number, arithmetic in enumerate(leaf_arithmetic(tree, view, times)):
         rows = np.flatnonzero(leaf == number)
         own: dict[str, Any] = {
             "n": int(rows.size),
             "events": int(data.failed[rows].sum()),
-            "color": leaf_style(number).color,
+            "color": looks.get(number, NO_ROWS).color,
             "rule": view.path_words(number) if number in view.leaves else "",
             "median": "no rows",
             "km": {"times": [], "values": []},

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
+from softsurv.explore.curves import (
+    RowCurves,
+    curve_name,
+    curves_by_leaf,
+    default_times,
+    leaf_kaplan_meier,
+    leaf_looks,
+    steps,
+)
 from softsurv.explore.style import (
     INK,
+    LineStyle,
     key_beside,
-    leaf_style,
     literal_text,
     new_axes,
     plain_axes,
@@ -87,16 +95,17 @@ def plot_leaf_curves(
     times = default_times(tree, horizon=horizon)
     ax = survival_axes(new_axes(ax), time_label(read, time_unit))
     leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
-    _draw_leaves(ax, leaves, times)
+    looks = leaf_looks(tree)
+    _draw_leaves(ax, leaves, times, looks)
     if show_kaplan_meier:
         for one in leaves:
             if one.rows.size:
                 x, y = steps(leaf_kaplan_meier(read, one.rows), times[-1])
-                look = leaf_style(one.leaf)
+                look = looks[one.leaf]
                 ax.step(x, y, where="post", color=look.color, linestyle=look.linestyle, linewidth=1.0)
         ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label=f"steps: {curve_name(read)}\nof the leaf")
     ax.set_xlim(0, times[-1])
-    key_beside(ax, FEW_LEAVES)
+    key_beside(ax, FEW_LEAVES, "lowest risk first")
     return literal_text(ax)
 
 
@@ -158,14 +167,14 @@ def _plot_kind(
     else:
         times = default_times(tree, horizon=horizon, positive=kind == "hazard")
         leaves = curves_by_leaf(tree, read, times, kind, max_curves)
-    _draw_leaves(ax, leaves, times)
+    _draw_leaves(ax, leaves, times, leaf_looks(tree))
     ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
     ax.set_ylim(0, _robust_top(leaves))
-    key_beside(ax, FEW_LEAVES)
+    key_beside(ax, FEW_LEAVES, "lowest risk first")
     return literal_text(ax)
 
 
-def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:
+def _mean_hazards(one: RowCurves, edges: FloatArray) -> RowCurves:
     """Cumulative hazards at the edges of some spans as mean hazards, at both ends of every span."""
 
     def slope(curves: FloatArray) -> FloatArray:
@@ -173,7 +182,7 @@ def _mean_hazards(one: LeafCurves, edges: FloatArray) -> LeafCurves:
         return np.repeat(np.diff(finite, axis=-1) / np.diff(edges), 2, axis=-1)
 
     curves = (one.values, one.middle, one.lower, one.upper, one.mean)
-    return LeafCurves(one.leaf, one.rows, *map(slope, curves))
+    return RowCurves(one.leaf, one.rows, *map(slope, curves))
 
 
 def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
@@ -183,7 +192,7 @@ def _hazard_label(kind: str, data: SurvivalData, time_unit: str | None) -> str:
     return f"Hazard (events per {unit.removesuffix('s')})" if unit else "Hazard (events per unit of time)"
 
 
-def _robust_top(leaves: list[LeafCurves]) -> float:
+def _robust_top(leaves: list[RowCurves]) -> float:
     """Top of the axis: all of the leaves' medians, and most of the spread; a single row cannot flatten the rest."""
     tops = []
     for one in leaves:
@@ -193,8 +202,8 @@ def _robust_top(leaves: list[LeafCurves]) -> float:
     return max(tops)
 
 
-def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
-    """Thin individual curves in one collection per leaf, then the medians above them all."""
+def _draw_leaves(ax: Axes, leaves: list[RowCurves], times: FloatArray, looks: dict[int, LineStyle]) -> None:
+    """Thin individual curves in one collection per leaf, then the medians above them all, the lowest risk first."""
     from matplotlib.collections import LineCollection
 
     for one in leaves:
@@ -202,13 +211,12 @@ def _draw_leaves(ax: Axes, leaves: list[LeafCurves], times: FloatArray) -> None:
             alpha = float(np.clip(12 / len(one.values), 0.06, 0.6))
             lines = [np.column_stack([times, row]) for row in one.values]
             thin = LineCollection(
-                lines, colors=leaf_style(one.leaf).color, linewidths=0.6, alpha=alpha, zorder=2, rasterized=True
+                lines, colors=looks[one.leaf].color, linewidths=0.6, alpha=alpha, zorder=2, rasterized=True
             )
             ax.add_collection(thin)
-    for one in leaves:
-        if one.rows.size == 0:
-            continue
-        look = leaf_style(one.leaf)
+    drawn = {one.leaf: one for one in leaves if one.rows.size}
+    for one in [drawn[leaf] for leaf in looks if leaf in drawn]:
+        look = looks[one.leaf]
         ax.plot(times, one.middle, color="white", linewidth=3.4, zorder=3)
         label = f"leaf {one.leaf}: n = {one.rows.size}"
         ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.0, zorder=4, label=label)

@@ -15,11 +15,11 @@ from softsurv.explore.style import (
     INK,
     MARKERS,
     MUTED,
-    leaf_style,
     literal_text,
     new_axes,
     plain_axes,
     read_data,
+    series_style,
     time_label,
     unit_of,
     with_unit,
@@ -72,7 +72,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
     plain_axes(ax)
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=1, linestyle=":", label="perfect")
     for k, curve in enumerate(curves):
-        look = leaf_style(k)
+        look = series_style(k)
         below = np.maximum(curve.observed - curve.lower, 0)
         above = np.maximum(curve.upper - curve.observed, 0)
         ax.errorbar(
@@ -117,7 +117,7 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
     plain_axes(ax)
     n_bins = len(test.shares)
     middles = (np.arange(n_bins) + 0.5) / n_bins
-    ax.bar(middles, test.shares, width=0.9 / n_bins, color=leaf_style(0).color, alpha=0.75, label="share of rows")
+    ax.bar(middles, test.shares, width=0.9 / n_bins, color=series_style(0).color, alpha=0.75, label="share of rows")
     ax.axhline(1 / n_bins, color=INK, linestyle="--", linewidth=1, label="calibrated")
     ax.set(xlabel="Predicted survival probability at own time", ylabel="Share of rows", xlim=(0, 1))
     ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}", fontsize=9, color=INK)
@@ -152,7 +152,7 @@ def plot_brier(
     frame = brier_frame(trees if isinstance(trees, Mapping) else {"tree": trees}, read)
     ax = plain_axes(new_axes(ax, 5.6, 3.8))
     for k, name in enumerate(frame.columns[:-1]):
-        look = leaf_style(k)
+        look = series_style(k)
         mean = _mean_over_time(frame, name)
         label = f"{name} (mean {mean:.3f})"
         ax.plot(frame.index, frame[name], color=look.color, linestyle=look.linestyle, linewidth=1.9, label=label)
@@ -205,7 +205,7 @@ def plot_fairness_trend(
     ]
     handles = []
     for k, (axes, column, label) in enumerate(lines):
-        look = leaf_style(k)
+        look = series_style(k)
         handles += axes.plot(
             places, frame[column], color=look.color, linestyle=look.linestyle, marker=MARKERS[k], label=label
         )
@@ -230,12 +230,12 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     if not report.trace:
         raise InvalidParameterError("tree must hold a training trace, got an empty one; fit it again")
     ax = plain_axes(new_axes(ax, 5.6, 3.4))
-    look = leaf_style(0)
+    look = series_style(0)
     rounds = np.arange(len(report.trace))
     ax.plot(rounds, report.trace, color=look.color, linewidth=1.8, label="best objective so far")
     ends = np.asarray(report.details.get("objectives", []), dtype=float)
     if ends.size > 1:
-        ax.plot(np.full(ends.size, rounds[-1]), ends, "_", color=leaf_style(1).color, label="end of each start")
+        ax.plot(np.full(ends.size, rounds[-1]), ends, "_", color=series_style(1).color, label="end of each start")
     if np.isfinite(report.lower_bound):
         ax.axhline(report.lower_bound, color=INK, linestyle="--", linewidth=1, label="proven lower bound")
     ax.set(xlabel="Round", ylabel="Training objective")
@@ -272,7 +272,7 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Train
     ax = plain_axes(new_axes(ax, 5.6, 3.6))
     ordered = path.sort_values("leaves")
     for k, name in enumerate(ordered.columns.drop("leaves")):
-        look = leaf_style(k)
+        look = series_style(k)
         ax.plot(
             ordered["leaves"],
             ordered[name],

@@ -19,7 +19,7 @@ from softsurv.explore.curves import (
 )
 from softsurv.explore.page import figure, new_figure, paragraph, table
 from softsurv.explore.quality import sensitive_rows
-from softsurv.explore.style import INK, leaf_style, survival_axes, time_label, unit_of
+from softsurv.explore.style import INK, series_style, survival_axes, time_label, unit_of
 from softsurv.metrics.fairness import curve_gap, fairness_penalty, leaf_gini
 
 MAX_FEATURES = 60
@@ -79,7 +79,7 @@ def _overall(data: SurvivalData, time_unit: str | None) -> str:
     at, values = steps(curve, end)
     ax = survival_axes(new_figure(4.8, 3.0), time_label(data, time_unit))
     if band is not None:
-        color = leaf_style(0).color
+        color = series_style(0).color
         ax.fill_between(at, band[0](at), band[1](at), step="post", color=color, alpha=0.2, linewidth=0)
     ax.step(at, values, where="post", color=INK, linewidth=1.2)
     ax.set_xlim(0, end)
@@ -105,7 +105,7 @@ def fairness_section(tree: Any, data: SurvivalData, group: str | None, time_unit
     )
     ax = survival_axes(new_figure(5.4, 3.6), time_label(data, time_unit))
     for k, (label, rows) in enumerate({name: member, "others": ~member}.items()):
-        look = leaf_style(k)
+        look = series_style(k)
         mean = survival[rows].mean(0)
         ax.plot(times, mean, color=look.color, linestyle=look.linestyle, linewidth=2, label=f"{label}: predicted mean")
         at, values = steps(leaf_kaplan_meier(data, np.flatnonzero(rows)), times[-1])

@@ -10,20 +10,21 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
-    LeafCurves,
+    RowCurves,
     curve_name,
     curves_by_leaf,
     default_times,
     interval_censored,
     leaf_interval,
     leaf_kaplan_meier,
+    leaf_looks,
     leaf_summary,
     steps,
 )
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
-from softsurv.explore.style import INK, MUTED, escaped, leaf_style, survival_axes, time_label, unit_of, with_unit
+from softsurv.explore.style import INK, MUTED, LineStyle, escaped, survival_axes, time_label, unit_of, with_unit
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
@@ -48,9 +49,9 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]
-    words = "Thin: single rows. Thick: median of a leaf."
+    words = "Thin: single rows. Thick: median of a leaf. Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
-    if view.branches:
+    if view.branches and view.soft:  # the questions of an optimal tree say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
     if view.leaf_weights is not None and view.names:
@@ -93,7 +94,7 @@ def _leaf_section(
     tree: Any,
     view: TreeView,
     data: SurvivalData,
-    one: LeafCurves,
+    one: RowCurves,
     summary: pd.DataFrame,
     times: FloatArray,
     time_unit: str | None,
@@ -116,7 +117,7 @@ def _leaf_section(
     apart = apart_words(view, data, one.rows)
     band = leaf_interval(data, one.rows)
     pictures = figure(
-        _leaf_picture(data, one, band, times, time_unit),
+        _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",
         f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}"
         f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
@@ -135,14 +136,14 @@ def _interval(row: Any, unit: str) -> str:
 
 def _leaf_picture(
     data: SurvivalData,
-    one: LeafCurves,
+    one: RowCurves,
     band: tuple[StepFunction, StepFunction] | None,
     times: FloatArray,
     time_unit: str | None,
+    look: LineStyle,
 ) -> Any:
     from matplotlib.collections import LineCollection
 
-    look = leaf_style(one.leaf)
     ax = survival_axes(new_figure(5.4, 3.4), time_label(data, time_unit))
     lines = [np.column_stack([times, row]) for row in one.values[:: max(1, len(one.values) // 100)]]
     ax.add_collection(LineCollection(lines, colors=look.color, linewidths=0.5, alpha=0.25, rasterized=True))

@@ -1,4 +1,4 @@
-"""Looks shared by every picture: colours and line styles of the leaves, axes, labels with units."""
+"""Looks shared by every picture: colours and line styles, axes, labels with units."""
 
 from __future__ import annotations
 
@@ -25,18 +25,35 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 INK, MUTED, PAPER, RULE_FILL = "#1a1a1a", "#5f6670", "#ffffff", "#f3f5f7"
 
 
-class LeafStyle(NamedTuple):
-    """Colour and line style of a leaf; a style names its leaf in black and white too."""
+RISK_COLORS = ("#3A8FC7", "#6F63B5", "#A83A8A", "#B8283C", "#4A0A14")
+"""From the lowest risk to the highest: each darker than the one before, so that the order also holds in grey."""
+
+
+class LineStyle(NamedTuple):
+    """Colour and line style; the style tells lines apart in black and white too."""
 
     color: str
     linestyle: str
     svg_dash: str
 
 
-def leaf_style(leaf: int) -> LeafStyle:
-    """The same leaf looks the same in every picture; 32 leaves have a look of their own."""
-    turn = (leaf + leaf // len(OKABE_ITO)) % len(DASHES)
-    return LeafStyle(OKABE_ITO[leaf % len(OKABE_ITO)], DASHES[turn], SVG_DASHES[turn])
+NO_ROWS = LineStyle("#8a9099", "-", "")
+"""Look of a leaf without training rows, whose risk is not known."""
+
+
+def series_style(k: int) -> LineStyle:
+    """Look of the k-th of several things without an order; 32 have a look of their own."""
+    turn = (k + k // len(OKABE_ITO)) % len(DASHES)
+    return LineStyle(OKABE_ITO[k % len(OKABE_ITO)], DASHES[turn], SVG_DASHES[turn])
+
+
+def risk_styles(n: int) -> list[LineStyle]:
+    """Looks of n leaves from the lowest risk to the highest; no two have the same colour."""
+    anchors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in RISK_COLORS], dtype=float)
+    at = np.linspace(0.0, len(anchors) - 1.0, n) if n > 1 else np.zeros(n)
+    mixed = np.column_stack([np.interp(at, np.arange(len(anchors)), channel) for channel in anchors.T])
+    colors = ["#{:02X}{:02X}{:02X}".format(*color) for color in mixed.round().astype(int)]
+    return [LineStyle(color, DASHES[k % len(DASHES)], SVG_DASHES[k % len(DASHES)]) for k, color in enumerate(colors)]
 
 
 def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:
@@ -94,11 +111,12 @@ def plain_axes(ax: Axes) -> Axes:
     return ax
 
 
-def key_beside(ax: Axes, most_inside: int) -> None:
+def key_beside(ax: Axes, most_inside: int, title: str = "") -> None:
     """A legend within the axes while it has few entries, otherwise beside them, where it hides no curve."""
     handles, _ = ax.get_legend_handles_labels()
     figure: Any = ax.figure
     look: dict[str, Any] = {"fontsize": 8, "handlelength": 3, "frameon": True, "framealpha": 0.9, "edgecolor": "none"}
+    look |= {"title": title, "title_fontsize": 8} if title else {}
     if len(handles) > most_inside and figure.get_layout_engine() is not None:  # a layout makes room for it
         look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     ax.legend(**look)

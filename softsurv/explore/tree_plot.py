@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from softsurv.arrays import FloatArray
-from softsurv.explore.curves import LeafCurves, curve_name, curves_by_leaf, default_times, leaf_kaplan_meier, steps
+from softsurv.explore.curves import (
+    RowCurves,
+    curve_name,
+    curves_by_leaf,
+    default_times,
+    leaf_kaplan_meier,
+    leaf_looks,
+    steps,
+)
 from softsurv.explore.style import (
     INK,
     MUTED,
     RULE_FILL,
-    leaf_style,
+    LineStyle,
     literal_text,
     read_data,
     time_label,
@@ -19,7 +27,7 @@ from softsurv.explore.style import (
     with_unit,
 )
 from softsurv.explore.tree_layout import wrapped
-from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.explore.view import TreeView, ViewNode, tree_view
 from softsurv.nonparametric import median
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 
     from softsurv.data.survival_data import SurvivalData
 
-LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0, 0.5, 0.6, 0.35, 0.12
+LEAF_WIDTH, PANEL_HEIGHT, LEVEL_HEIGHT, FOOT, HEAD, KEY, MARGIN = 1.9, 1.45, 1.0, 0.5, 0.6, 0.45, 0.12
 """Inches: width of a leaf, height of its panel, of a level of rules, of a panel's labels, of the numbers above it, of
 the key to the lines, and the margin at the sides."""
 
@@ -97,14 +105,14 @@ def plot_tree(
     times = default_times(tree, horizon=horizon)
     leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
     ax = _tree_axes(ax, view)
-    place = _layout(ax, view)
+    place, looks = _layout(ax, view), leaf_looks(tree)
     for node in view.nodes:
         _draw_edge(ax, view, node, place, max_terms)
     for node in view.branches:
         _draw_rule(ax, node, place, max_terms)
     for one in leaves:
-        _draw_panel(ax, view, one, read, times, place, time_unit)
-    _draw_key(ax, place, curve_name(read))
+        _draw_panel(ax, view, one, read, times, place, time_unit, looks[one.leaf])
+    _draw_key(ax, place, curve_name(read), list(looks.values()))
     return literal_text(ax)
 
 
@@ -151,7 +159,7 @@ def _layout(ax: Axes, view: TreeView) -> Layout:
     return Layout(centre, levels, foot, panel / height, top, unit, width)
 
 
-def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout, max_terms: int) -> None:
+def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Layout, max_terms: int) -> None:
     """An elbow from the parent: across at the parent's height, then down; labelled just below the parent's box."""
     if node.parent < 0:
         return
@@ -174,7 +182,7 @@ def _draw_edge(ax: Axes, view: TreeView, node: Node, place: Layout, max_terms: i
     )
 
 
-def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
+def _draw_rule(ax: Axes, node: ViewNode, place: Layout, max_terms: int) -> None:
     """A rule in its box."""
     ax.text(
         place.centre[node.index],
@@ -189,7 +197,7 @@ def _draw_rule(ax: Axes, node: Node, place: Layout, max_terms: int) -> None:
     )
 
 
-def _rule_lines(node: Node, place: Layout, max_terms: int) -> list[str]:
+def _rule_lines(node: ViewNode, place: Layout, max_terms: int) -> list[str]:
     """A rule in lines at most 1.5 leaves wide: between neighbours and clear of their vertical edges."""
     assert node.split is not None
     characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * FONT / 72)), 12)
@@ -199,17 +207,17 @@ def _rule_lines(node: Node, place: Layout, max_terms: int) -> list[str]:
 def _draw_panel(
     ax: Axes,
     view: TreeView,
-    one: LeafCurves,
+    one: RowCurves,
     data: SurvivalData,
     times: FloatArray,
     place: Layout,
     time_unit: str | None,
+    look: LineStyle,
 ) -> None:
     """Curves of a leaf in inset axes, with its numbers above."""
     centre = place.centre[view.leaf_node(one.leaf).index]
     # room for tick labels at the left, and for a word on the first panel
     panel = ax.inset_axes((centre - 0.32 * place.unit, place.panel_bottom, 0.78 * place.unit, place.panel_height))
-    look = leaf_style(one.leaf)
     panel.set(xlim=(0, times[-1]), ylim=(0, 1.02), yticks=[0, 0.5, 1])
     panel.set_yticklabels(["0", "0.5", "1"])
     panel.locator_params(axis="x", nbins=4)
@@ -235,11 +243,12 @@ def _draw_panel(
     panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=8, color=INK, pad=4, linespacing=1.25)
 
 
-def _draw_key(ax: Axes, place: Layout, steps_name: str) -> None:
+def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle]) -> None:
+    """What the lines are. Median and spread have the colour of a middle risk."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    color = leaf_style(0).color
+    color = looks[len(looks) // 2].color
     ax.legend(
         handles=[
             Line2D([], [], color=color, linewidth=1.8, label="predicted: median"),
@@ -247,6 +256,8 @@ def _draw_key(ax: Axes, place: Layout, steps_name: str) -> None:
             Line2D([], [], color=MUTED, linestyle=":", linewidth=1.2, label="mean"),
             Line2D([], [], color=INK, linewidth=0.9, label=steps_name),
         ],
+        title="the darker, the higher the risk" if len(looks) > 1 else None,
+        title_fontsize=8 if place.width_inches >= 6 else 7,
         loc="upper center" if place.width_inches < 6 else "upper right",
         ncols=4,
         fontsize=8 if place.width_inches >= 6 else 7,

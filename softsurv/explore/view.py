@@ -23,7 +23,7 @@ from softsurv.trees.soft_text import parting_node
 
 
 @dataclass(frozen=True)
-class Node:
+class ViewNode:
     """A node in preorder; ``left``, ``right`` and ``parent`` are positions in ``TreeView.nodes``, -1 for none."""
 
     index: int
@@ -43,7 +43,7 @@ class TreeView:
 
     Attributes
     ----------
-    nodes : tuple of Node
+    nodes : tuple of ViewNode
         Preorder, the root first.
     leaf_weights : ndarray (L, P) or None
         Effect of each encoded feature in each leaf, over the feature's training range; None where the leaves'
@@ -54,7 +54,7 @@ class TreeView:
         What ``leaf_weights`` are: a log hazard ratio, a log odds ratio or a shift on the probit scale.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[ViewNode, ...]
     leaf_weights: FloatArray | None
     names: tuple[str, ...]
     effect: str = ""
@@ -110,17 +110,17 @@ class TreeView:
         return max(node.level for node in self.nodes)
 
     @property
-    def branches(self) -> list[Node]:
+    def branches(self) -> list[ViewNode]:
         """Branch nodes, in preorder."""
         return [node for node in self.nodes if node.split is not None]
 
-    def leaf_node(self, leaf: int) -> Node:
+    def leaf_node(self, leaf: int) -> ViewNode:
         """The node of a leaf."""
         return next(node for node in self.nodes if node.leaf == leaf)
 
-    def path(self, leaf: int) -> list[tuple[Node, bool]]:
+    def path(self, leaf: int) -> list[tuple[ViewNode, bool]]:
         """Branch nodes from the root to a leaf, with whether the path goes left."""
-        steps: list[tuple[Node, bool]] = []
+        steps: list[tuple[ViewNode, bool]] = []
         node = self.leaf_node(leaf)
         while node.parent >= 0:
             parent = self.nodes[node.parent]
@@ -128,7 +128,7 @@ class TreeView:
             node = parent
         return steps[::-1]
 
-    def place_words(self, node: Node) -> str:
+    def place_words(self, node: ViewNode) -> str:
         """Where a branch node stands: the answers that lead to it."""
         answers: list[str] = []
         while node.parent >= 0:
@@ -196,19 +196,19 @@ def _soft_view(tree: Any) -> TreeView:
     names = tuple(tree.encoded_names_)
     routing = module.routing[0].detach().double().cpu().numpy()
     leaves = module.leaves[0].detach().double().cpu().numpy()[:, 1 : len(names) + 1]
-    nodes: list[Node] = []
+    nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
         """Append a node and all below it, the left side first; its place in the list."""
         heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):
-            nodes.append(Node(index, level, parent, -1, -1, heap - len(routing), None, -1))
+            nodes.append(ViewNode(index, level, parent, -1, -1, heap - len(routing), None, -1))
             return index
         split = LinearSplit(names, routing[heap], tree.preprocessor_)
-        nodes.append(Node(index, level, parent, -1, -1, -1, split, heap))
+        nodes.append(ViewNode(index, level, parent, -1, -1, -1, split, heap))
         left, right = add(2 * heap + 1, level + 1, index), add(2 * heap + 2, level + 1, index)
-        nodes[index] = Node(index, level, parent, left, right, -1, split, heap)
+        nodes[index] = ViewNode(index, level, parent, left, right, -1, split, heap)
         return index
 
     add(0, 0, -1)
@@ -231,7 +231,7 @@ def hard_view(tree: HardTree) -> TreeView:
         is_leaf = tree.leaf[index] >= 0
         split = None if is_leaf else QuestionSplit(tree.rule(index), tree.sources[tree.feature[index]])
         place = (int(level[index]), int(parent[index]), int(tree.left[index]), int(tree.right[index]))
-        nodes.append(Node(index, *place, int(tree.leaf[index]), split, -1 if is_leaf else int(branch[index])))
+        nodes.append(ViewNode(index, *place, int(tree.leaf[index]), split, -1 if is_leaf else int(branch[index])))
     columns = tuple(column for source in tree.sources for column in _plain_columns(source))
     names = tuple(column.name for column in columns)
     return TreeView(tuple(nodes), None, names, "", columns, tuple(tree.sources), None, soft=False)

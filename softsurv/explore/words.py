@@ -17,7 +17,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit
-from softsurv.explore.view import Node, TreeView, tree_view
+from softsurv.explore.view import TreeView, ViewNode, tree_view
 
 FIRM, NARROW = 0.9, 0.6
 """A routing probability from FIRM on is called clear, one below NARROW narrow."""
@@ -146,7 +146,7 @@ def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int =
 
 
 def _step(
-    tree: Any, view: TreeView, node: Node, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
+    tree: Any, view: TreeView, node: ViewNode, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
 ) -> Step:
     assert node.split is not None
     words = dict(zip(view.names, (value_words(c, v) for c, v in zip(view.columns, encoded, strict=True)), strict=True))

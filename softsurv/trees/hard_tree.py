@@ -20,7 +20,7 @@ FORMAT = 1  # version of the state that to_dict writes
 
 
 class Branch(NamedTuple):
-    """A branch node while a tree is put together; None in the place of a child is a leaf."""
+    """A branch node, from which `HardTree.grow` builds a tree. A child that is None is a leaf."""
 
     rule: Rule
     left: Branch | None

@@ -87,7 +87,7 @@ def turnbull(time: ArrayLike, event: ArrayLike, upper: ArrayLike, weight: ArrayL
 
 
 def _innermost(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Intervals (left, right] from an end on the left to the next on the right without another left between, (K,)."""
+    """Turnbull's innermost intervals (left, right], (K,): a right end follows a left end with no left end between."""
     begin, ends = np.unique(left), np.unique(right)
     following = ends[np.searchsorted(ends, begin, side="right")]
     inner = np.append(begin[1:], np.inf) >= following

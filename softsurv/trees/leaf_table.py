@@ -89,7 +89,7 @@ def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTabl
 
 
 def _jumps(curve: StepFunction) -> StepFunction:
-    """The curve without the times at which it stays where it is; the last time is kept as its end."""
+    """The curve at the times of its jumps, and at its last time."""
     before = np.concatenate([[curve.initial], curve.values[:-1]])
     keep = curve.values != before
     keep[-1:] = True

@@ -56,8 +56,10 @@ def _term(value: float, name: str, first: bool) -> str:
 
 
 def parting_node(routing: FloatArray, node: int) -> int:
-    """The branch node at or below ``node`` (heap order) that parts rows, or the leaf where it ends: a branch node
-    without weights sends all rows one way, and need not be read."""
+    """First node from ``node`` down (heap order) that divides the rows: a branch node, or the leaf at the end.
+
+    A branch node without weights sends all rows to one side. It is skipped.
+    """
     while node < len(routing) and not routing[node, 1:].any():
         node = 2 * node + (1 if routing[node, 0] >= 0 else 2)
     return node

@@ -26,10 +26,10 @@ def test_names_are_escaped():
     import numpy as np
 
     from softsurv.explore.html import _rule_box
-    from softsurv.explore.view import LinearSplit, Node
+    from softsurv.explore.view import LinearSplit, ViewNode
 
     split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), None)
-    node = Node(0, 0, -1, 1, 2, -1, split, 0)
+    node = ViewNode(0, 0, -1, 1, 2, -1, split, 0)
     assert "&lt;b&gt;&amp;" in _rule_box(node, 100.0, 3)
 
 

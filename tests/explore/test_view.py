@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.curves import leaf_summary
-from softsurv.explore.style import leaf_style, shorten
+from softsurv.explore.curves import leaf_looks, leaf_summary
+from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import tree_view
 
@@ -104,10 +104,28 @@ def test_long_names_keep_both_ends():
     assert shorten("age", 20) == "age"
 
 
-def test_leaves_have_looks_of_their_own():
-    looks = [(leaf_style(k).color, leaf_style(k).linestyle) for k in range(32)]
+@pytest.mark.parametrize("n", [1, 2, 16, 64])
+def test_a_higher_risk_is_darker_and_no_colour_comes_twice(n):
+    colors = [style.color for style in risk_styles(n)]
+    light = [0.2126 * int(c[1:3], 16) + 0.7152 * int(c[3:5], 16) + 0.0722 * int(c[5:], 16) for c in colors]
+    assert len(set(colors)) == n
+    assert light == sorted(light, reverse=True)
+
+
+def test_leaves_are_coloured_by_the_risk_of_their_training_rows(optimal, lopsided):
+    looks = leaf_looks(optimal.tree)
+    means = leaf_summary(optimal.tree)["restricted_mean"]
+    assert list(looks) == means.sort_values(ascending=False, kind="stable").index.tolist()
+    assert list(looks.values()) == risk_styles(len(means))
+    empty = leaf_summary(lopsided.tree).query("n == 0").index
+    assert [leaf_looks(lopsided.tree)[leaf] for leaf in empty] == [NO_ROWS] * len(empty)
+    assert len(empty) > 0
+
+
+def test_series_have_looks_of_their_own():
+    looks = [(series_style(k).color, series_style(k).linestyle) for k in range(32)]
     assert len(set(looks)) == 32
-    assert [leaf_style(k).svg_dash == "" for k in range(8)] == [leaf_style(k).linestyle == "-" for k in range(8)]
+    assert [series_style(k).svg_dash == "" for k in range(8)] == [series_style(k).linestyle == "-" for k in range(8)]
 
 
 @pytest.mark.parametrize("which", ["optimal", "uneven"])

@@ -9,7 +9,7 @@ from softsurv.estimators.checks import number
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.class_objectives import ClassOptions, register
 from softsurv.estimators.separable.classifier import Classes
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.auc import AucSearch
@@ -17,7 +17,7 @@ from softsurv.exact.pareto.clock import limited
 from softsurv.results import FitReport
 
 
-def solve_auc(rows: BinnedRows, classes: Classes, limits: Limits, share: float) -> Solved:
+def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: float) -> Solved:
     """The tree with the least area over its ROC convex hull, up to a false-positive rate, as a mean miss rate."""
     if classes.k != 2:
         raise InvalidParameterError(f"AUC is for two classes, got {classes.k}; take 'accuracy'")
@@ -31,13 +31,13 @@ def solve_auc(rows: BinnedRows, classes: Classes, limits: Limits, share: float) 
 
 
 @register("auc")
-def solve_whole(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+def solve_whole(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the AUC of the convex hull."""
     return solve_auc(rows, classes, limits, 1.0)
 
 
 @register("partial_auc")
-def solve_partial(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+def solve_partial(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """Mean miss rate over false-positive rates up to ``false_positive_rate``: one minus the mean height of the hull."""
     number("false_positive_rate", options.false_positive_rate, 0.0)
     if not 0 < options.false_positive_rate <= 1:

@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.policy import read_rewards
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
@@ -104,13 +104,13 @@ class LimitedRewards(Rewards):
 
     largest_share: dict[int, float]
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         return solve_capacity(rows, self.scores, self.largest_share, limits)
 
 
 def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> Rewards:
-    """The rewards under the limits of ``capacity``, by name of the treatment; limits of 1 are none."""
+    """The rewards under the limits of ``capacity``, by name of the treatment. A limit of 1 is no limit."""
     names: NDArray[Any] = rewards.treatments
     place = {str(name): k for k, name in enumerate(names.tolist())}  # a saved mapping has text as keys
     largest: dict[int, float] = {}
@@ -125,11 +125,11 @@ def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> R
     return LimitedRewards(names, rewards.scores, largest) if largest else rewards
 
 
-def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: Limits) -> Solved:
+def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float], limits: SearchLimits) -> Solved:
     """The policy tree that loses least under limits on shares."""
     total, k = float(rows.weight.sum()), scores.shape[1]
     lost = lost_rewards(scores, rows.weight)
-    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
+    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # tolerances of the search are relative to losses of 1
     params = np.zeros((k, 1 + len(scarce), k + 2))
     params[np.arange(k), 0, np.arange(k)] = 1.0
     params[:, 0, -1] = limits.complexity * total / scale

@@ -2,7 +2,7 @@
 
 A *solver* is a function
 
-    solver(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved
+    solver(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved
 
 registered under the name of its objective with `register`. Further ones are in `measures.py` and `auc.py`.
 """
@@ -21,7 +21,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.exact.tasks import label_costs
 
@@ -34,7 +34,7 @@ class ClassOptions:
     false_positive_rate: float = 0.1
 
 
-Solver = Callable[[BinnedRows, Classes, Limits, ClassOptions], Solved]
+Solver = Callable[[BinnedRows, Classes, SearchLimits, ClassOptions], Solved]
 
 CLASSIFIERS: dict[str, Solver] = {}
 """The solver of each classification objective."""
@@ -60,7 +60,7 @@ class ClassObjective:
     classes: Classes
     options: ClassOptions
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         return CLASSIFIERS[self.name](rows, self.classes, limits, self.options)
 
@@ -70,14 +70,14 @@ class ClassObjective:
 
 
 @register("accuracy")
-def solve_accuracy(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+def solve_accuracy(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus accuracy, rows weighted by class where ``class_weight`` says so."""
     by_class = class_weights(options.class_weight, rows, classes)
     return _fewest_errors(rows, classes, limits, rows.weight * by_class[classes.label])
 
 
 @register("weighted_accuracy")
-def solve_weighted(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+def solve_weighted(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus accuracy under a ``class_weight`` that has to be there."""
     if options.class_weight is None:
         raise InvalidParameterError("class_weight must be given for objective='weighted_accuracy', got None")
@@ -85,12 +85,12 @@ def solve_weighted(rows: BinnedRows, classes: Classes, limits: Limits, options: 
 
 
 @register("balanced_accuracy")
-def solve_balanced(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+def solve_balanced(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the mean recall: every class weighs the same."""
     return _fewest_errors(rows, classes, limits, rows.weight / np.bincount(classes.label, rows.weight)[classes.label])
 
 
-def _fewest_errors(rows: BinnedRows, classes: Classes, limits: Limits, row_weight: FloatArray) -> Solved:
+def _fewest_errors(rows: BinnedRows, classes: Classes, limits: SearchLimits, row_weight: FloatArray) -> Solved:
     """Least misclassified share of the given row weights."""
     return solve_task(
         label_costs.TASK,

@@ -28,8 +28,8 @@ class OptimalClassificationTree(TreeClassifier, SearchArguments):
     max_leaves : int, optional
         No more than ``2**max_depth`` by default.
     class_weight : mapping from class to number, or "balanced", optional
-        For "accuracy" and "weighted_accuracy", which is the same and asks for it: weight of the rows of each class, 1
-        where a class is not named; "balanced" gives every class the same total.
+        Weight of the rows of each class, 1 where a class is not named; "balanced" gives every class the same total.
+        For "accuracy", and for "weighted_accuracy", which is the same and requires it.
     false_positive_rate : float
         For "partial_auc": the largest rate that counts, in (0, 1].
     min_samples_leaf : int
@@ -59,7 +59,7 @@ class OptimalClassificationTree(TreeClassifier, SearchArguments):
     label_ : ndarray (L,)
         Class of each leaf, as a place in ``classes_``.
     objective_, lower_bound_, gap_ : float
-        Objective of the tree on the training rows, what no tree can fall below, and the difference.
+        Objective of the tree on the training rows, a lower bound for every tree, and the difference.
     status_ : Status
     path_ : tuple of SizedTree
         Best trees with at most 1, 2, ... leaves where ``path`` asks for them, else the tree alone.

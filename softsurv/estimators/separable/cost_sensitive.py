@@ -14,7 +14,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
-from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import Training
 from softsurv.exact.tasks import label_costs
@@ -133,10 +133,10 @@ class CostObjective:
     table: FloatArray
     split_costs: SplitCosts | None
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         table = self.table
-        if self.classes.k == 1:  # the search wants two labels: a second one that is never better
+        if self.classes.k == 1:  # the search takes at least two labels: the second is never the better one
             table = np.column_stack([table, table + 1.0])
         return solve_task(
             label_costs.TASK if self.split_costs is None else label_costs.BRANCHING,

@@ -13,7 +13,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows, names_from_state
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import Training
@@ -137,7 +137,7 @@ class FairAccuracy:
     kind: str
     tolerance: float
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         total = float(rows.weight.sum())
         columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)

@@ -13,7 +13,7 @@ from softsurv.exact.search import MAX_DEPTH
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """What a tree may be, and what finding it may take.
 
     Attributes
@@ -77,7 +77,7 @@ class TreeArguments:
     time_limit: float | None = 60.0
     memory_limit: float = 1e9
 
-    def _limits(self, max_depth: int, max_leaves: int | None) -> Limits:
+    def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
         """The limits that the arguments set, once they are checked."""
         whole("max_depth", max_depth, 0)
         if max_depth > MAX_DEPTH:
@@ -89,7 +89,7 @@ class TreeArguments:
         number("memory_limit", self.memory_limit, 1e6, "bytes")
         if self.time_limit is not None:
             number("time_limit", self.time_limit, 0.0, "seconds")
-        return Limits(
+        return SearchLimits(
             max_depth,
             max_leaves,
             self.min_samples_leaf,
@@ -120,7 +120,7 @@ class SearchArguments(TreeArguments):
     n_jobs: int | None = 1
     progress: bool = False
 
-    def _limits(self, max_depth: int, max_leaves: int | None) -> Limits:
+    def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
         limits = super()._limits(max_depth, max_leaves)
         jobs(self.n_jobs)
         return replace(limits, n_jobs=n_threads(self.n_jobs), progress=self.progress, path=self.path)

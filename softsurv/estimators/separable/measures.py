@@ -12,7 +12,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.class_objectives import ClassOptions, register
 from softsurv.estimators.separable.classifier import Classes
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import SizedCodeTree, Solved
 from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
@@ -31,7 +31,7 @@ PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0
 """Statistics are the weights of negatives and positives; a leaf called negative has false negatives, and so on."""
 
 
-def error_search(rows: BinnedRows, label: IntArray, limits: Limits) -> tuple[ParetoSearch, list[Any]]:
+def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits) -> tuple[ParetoSearch, list[Any]]:
     """The search whose objectives are (false negatives, false positives), and the splits of its columns."""
     columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
@@ -42,7 +42,7 @@ def error_search(rows: BinnedRows, label: IntArray, limits: Limits) -> tuple[Par
     return search, splits
 
 
-def least_leaf(rows: BinnedRows, limits: Limits) -> tuple[float, FloatArray | None]:
+def least_leaf(rows: BinnedRows, limits: SearchLimits) -> tuple[float, FloatArray | None]:
     """The least size of a leaf, in rows or, where that is asked, in weight."""
     if limits.min_weight > 0:
         return limits.min_weight * float(rows.weight.sum()), rows.weight
@@ -52,7 +52,7 @@ def least_leaf(rows: BinnedRows, limits: Limits) -> tuple[float, FloatArray | No
 class SizedOracle:
     """Weighted misclassification with a limit on leaves, by the engine of additive tasks."""
 
-    def __init__(self, rows: BinnedRows, label: IntArray, limits: Limits, clock: Clock) -> None:
+    def __init__(self, rows: BinnedRows, label: IntArray, limits: SearchLimits, clock: Clock) -> None:
         self.rows, self.label, self.limits, self.clock = rows, label, limits, clock
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
@@ -73,7 +73,7 @@ class SizedOracle:
         return report.objective, [Candidate(errors, (solution.tree, label))], report.status
 
 
-def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: Limits) -> Solved:
+def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchLimits) -> Solved:
     """The best tree by a measure of the two error counts; see `softsurv.exact.pareto.measures`."""
     label = classes.label
     if classes.k > 2:
@@ -91,7 +91,7 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: Limits)
         return _by_size(name, rows, label, limits, clock)
 
 
-def _by_size(name: str, rows: BinnedRows, label: IntArray, limits: Limits, clock: Clock) -> Solved:
+def _by_size(name: str, rows: BinnedRows, label: IntArray, limits: SearchLimits, clock: Clock) -> Solved:
     """The best tree for every number of leaves, and of those the one that is worth its leaves."""
     most = limits.most_leaves
     sizes: list[SizedCodeTree] = []
@@ -148,7 +148,7 @@ def _report(best: Best, complexity: float, leaves: int, clock: Clock) -> FitRepo
 
 def _register(name: str) -> None:
     @register(name)
-    def solve(rows: BinnedRows, classes: Classes, limits: Limits, options: ClassOptions) -> Solved:
+    def solve(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
         return solve_measure(name, rows, classes, limits)
 
 

@@ -40,8 +40,7 @@ class OptimalPolicyTree(PolicyTree):
     label_ : ndarray (L,)
         Treatment of each leaf, as a place in ``treatments_``.
     objective_, lower_bound_, gap_ : float
-        Minus the mean score on the training rows (plus the cost of the leaves), what no tree can fall below, and the
-        difference.
+        Minus the mean score on the training rows (plus the cost of the leaves), its lower bound, and the difference.
     share_ : dict
         Share of the training weight that each treatment is given.
     status_, path_, report_, binarizer_

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.inputs import BinnedRows, names_from_state
-from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
 from softsurv.exact.tasks import label_costs
@@ -32,7 +32,7 @@ class Rewards:
     treatments: NDArray[Any]
     scores: FloatArray
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         total = float(rows.weight.sum())
         return solve_task(

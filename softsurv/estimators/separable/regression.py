@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.inputs import BinnedRows, checked_target
-from softsurv.estimators.separable.limits import Limits, SearchArguments
+from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
 from softsurv.exact.tasks import squared_error
@@ -94,7 +94,7 @@ class SquaredError:
 
     values: FloatArray
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         centre = float(np.average(self.values, weights=rows.weight))
         centred = self.values - centre

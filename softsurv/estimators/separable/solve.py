@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softsurv.arrays import FloatArray
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.progress import search_bar
-from softsurv.estimators.separable.limits import Limits
+from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.exact.compile import ready
 from softsurv.exact.search import Clock, Search, Solution
 from softsurv.exact.tasks.base import Task
@@ -55,7 +55,7 @@ def solve_task(
     task: Task,
     statistics: FloatArray,
     rows: BinnedRows,
-    limits: Limits,
+    limits: SearchLimits,
     *,
     label_of: Callable[[FloatArray], NDArray[Any]],
     offset: FloatArray | None = None,

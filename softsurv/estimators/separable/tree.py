@@ -17,7 +17,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.estimators.checks import rows_for_a_leaf
 from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
 from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
-from softsurv.estimators.separable.limits import Limits, TreeArguments
+from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
 from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch, HardTree
@@ -39,7 +39,7 @@ class Training:
         Number of rows given.
     binarizer : Binarizer
         What made the bins.
-    limits : Limits
+    limits : SearchLimits
     """
 
     table: dict[str, NDArray[Any]]
@@ -47,7 +47,7 @@ class Training:
     kept: IntArray
     n_given: int
     binarizer: Binarizer
-    limits: Limits
+    limits: SearchLimits
 
     def leaf_of(self, tree: HardTree) -> IntArray:
         """Leaf of each row, (N,)."""
@@ -57,7 +57,7 @@ class Training:
 class SeparableObjective(Protocol):
     """What a tree minimises over its training rows, and what its leaves show."""
 
-    def solve(self, rows: BinnedRows, limits: Limits) -> Solved:
+    def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         ...
 

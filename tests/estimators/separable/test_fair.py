@@ -1,0 +1,54 @@
+"""Classification trees under a fairness constraint."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from softsurv import (
+    OptimalClassificationTree,
+)
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.separable.fair import OptimalFairClassificationTree
+from softsurv.exact.pareto.fairness import KINDS, difference
+from softsurv.results import Status
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fair_tree_keeps_its_tolerance(data, kind):
+    X, y, group = data
+    free = OptimalClassificationTree("accuracy", 2, thresholds=4).fit(X, y)
+    previous = free.objective_
+    for tolerance in (1.0, 0.1, 0.02):
+        tree = OptimalFairClassificationTree(kind, tolerance, 2, thresholds=4).fit(X, y, group=group)
+        assert tree.difference_ == pytest.approx(difference(tree.predict(X), y, group, kind))
+        assert tree.difference_ <= tolerance + 1e-9
+        assert tree.objective_ == pytest.approx((tree.predict(X) != y).mean())
+        assert tree.objective_ >= previous - 1e-12  # a tighter tolerance costs accuracy
+        previous = tree.objective_
+    assert OptimalFairClassificationTree(kind, 1.0, 2, thresholds=4).fit(X, y, group=group).objective_ == pytest.approx(
+        free.objective_
+    )
+
+
+def test_fair_tree_with_text_groups_and_weights(data):
+    X, y, group = data
+    names = np.where(group == 1, "north", "south")
+    weight = np.random.default_rng(2).uniform(0.5, 2, len(y))
+    tree = clone(OptimalFairClassificationTree(tolerance=0.05, max_depth=2, thresholds=3)).fit(
+        X, y, weight, group=names
+    )
+    assert tree.groups_.tolist() == ["north", "south"]
+    assert difference(tree.predict(X), y, group, KINDS[0], weight) <= 0.05 + 1e-9
+    assert tree.status_ == Status.OPTIMAL
+
+
+def test_fair_tree_refuses_what_it_cannot_use(data):
+    X, y, group = data
+    with pytest.raises(InvalidParameterError, match="group must say"):
+        OptimalFairClassificationTree().fit(X, y)
+    with pytest.raises(InvalidParameterError, match="at least two values"):
+        OptimalFairClassificationTree().fit(X, y, group=np.zeros(len(y)))
+    with pytest.raises(InvalidParameterError, match="two classes"):
+        OptimalFairClassificationTree().fit(X, y + group, group=group)
+    with pytest.raises(InvalidParameterError, match="must have rows of the positive class"):
+        OptimalFairClassificationTree(KINDS[1]).fit(X, y, group=np.where(y == 1, 0, group))

@@ -1,0 +1,26 @@
+"""The front of false negatives and false positives."""
+
+import numpy as np
+import pytest
+
+from softsurv import (
+    OptimalClassificationTree,
+)
+from softsurv.estimators.separable.front import misclassification_front
+from softsurv.results import Status
+
+
+def test_front_holds_the_best_measures(data):
+    X, y, _ = data
+    front = misclassification_front(X, y, max_depth=2, thresholds=4)
+    assert front.status == Status.OPTIMAL
+    assert (np.diff(front.table["false_negatives"]) > 0).all()
+    assert (np.diff(front.table["false_positives"]) < 0).all()
+    for objective in ("f1", "mcc"):
+        best = OptimalClassificationTree(objective, 2, thresholds=4).fit(X, y)
+        assert front.table[objective].max() == pytest.approx(1 - best.objective_)
+    for k, (tree, label) in enumerate(zip(front.trees, front.labels, strict=True)):
+        predicted = label[tree.apply(np.asarray(X))] if tree.n_leaves > 1 else np.full(len(y), label[0])
+        row = front.table.iloc[k]
+        assert ((y == 1) & (predicted == 0)).sum() == row["false_negatives"]
+        assert ((y == 0) & (predicted == 1)).sum() == row["false_positives"]

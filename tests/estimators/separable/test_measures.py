@@ -1,0 +1,67 @@
+"""Trees for F1 and Matthews correlation: sizes, limits, weights."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score, matthews_corrcoef
+
+from softsurv import (
+    OptimalClassificationTree,
+)
+from softsurv.errors import InvalidParameterError
+from softsurv.results import Status
+
+SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}
+
+
+@pytest.mark.parametrize("objective", SCORES)
+def test_sizes_lead_to_the_free_tree(data, objective):
+    X, y, _ = data
+    free = OptimalClassificationTree(objective, 2, thresholds=4).fit(X, y)
+    sized = OptimalClassificationTree(objective, 2, thresholds=4, path=True).fit(X, y)
+    assert 1 - free.objective_ == pytest.approx(SCORES[objective](y, free.predict(X)))
+    assert sized.objective_ == pytest.approx(free.objective_)
+    losses = [size.objective for size in sized.path_]
+    assert losses == sorted(losses, reverse=True)
+    for size in sized.path_[:-1]:
+        few = OptimalClassificationTree(objective, 2, size.max_leaves, thresholds=4).fit(X, y)
+        assert few.tree_.n_leaves <= size.max_leaves
+        assert few.objective_ == pytest.approx(size.objective)
+        assert 1 - few.objective_ == pytest.approx(SCORES[objective](y, few.predict(X)))
+    cost = 0.05
+    dear = OptimalClassificationTree(objective, 2, thresholds=4, complexity=cost).fit(X, y)
+    best = min(size.objective + cost * size.tree.n_leaves for size in sized.path_)
+    assert dear.objective_ == pytest.approx(best)
+    assert dear.status_ == Status.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", SCORES)
+def test_limits_on_leaves_hold(data, objective):
+    X, y, _ = data
+    tree = OptimalClassificationTree(objective, 2, thresholds=4, min_samples_leaf=40).fit(X, y)
+    assert np.bincount(tree.apply(X)).min() >= 40
+    heavy = OptimalClassificationTree(objective, 2, thresholds=4, min_weight_fraction_leaf=0.2).fit(X, y)
+    assert np.bincount(heavy.apply(X)).min() >= 0.2 * len(y)
+
+
+def test_sample_weights_repeat_rows(data):
+    X, y, _ = data
+    times = np.random.default_rng(1).integers(1, 4, len(y))
+    cuts = {"thresholds": [-0.5, 0.0, 0.5]}
+    weighted = OptimalClassificationTree("f1", 2, **cuts).fit(X, y, sample_weight=times)
+    repeated = OptimalClassificationTree("f1", 2, **cuts).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    assert weighted.objective_ == pytest.approx(repeated.objective_)
+
+
+def test_three_classes_are_refused():
+    with pytest.raises(InvalidParameterError, match="two classes, got 3"):
+        OptimalClassificationTree("f1", 1).fit(np.arange(6.0)[:, None], [0, 1, 2, 0, 1, 2])
+
+
+def test_stopped_fit_warns_and_bounds(data):
+
+    X, y, _ = data
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        tree = OptimalClassificationTree("f1", 3, time_limit=0.0).fit(X, y)
+    assert tree.status_ == Status.TIME_LIMIT
+    assert tree.lower_bound_ <= OptimalClassificationTree("f1", 3).fit(X, y).objective_ <= tree.objective_
