@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
-from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -23,6 +22,7 @@ from softsurv.estimators.optimal_rows import (
     went_through,
     with_risk,
 )
+from softsurv.estimators.separable.tree import branches
 from softsurv.exact.cache import ENTRY_BYTES, new_cache
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan

@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,27 +31,43 @@ from softsurv.soft.fit_stack import SINGLE_LEAF
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
-from softsurv.soft.recipe import Recipe
+from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
+from softsurv.sparse.fit import fit_rules
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import leaf_table_of
+from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.soft_tree import SoftTree
 
 logger = logging.getLogger(__name__)
 
+Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]]]
+"""A tree, its setting, how it was fitted, and what was tried."""
+
 
 class SoftSurvivalTree(FittedSoftEstimator):
-    """Survival tree with soft oblique splits and a smooth survival model in every leaf.
+    """Survival tree with rules of few features and a smooth survival model in every leaf.
 
-    A branch node sends a row left with probability ``sigmoid(w0 + w.x)``; a prediction follows the more probable
-    branch to one leaf, whose survival model still varies with x. Without arguments the depth and the penalties are
-    chosen by inner cross-validation (see ``selection_``).
+    A branch node asks for a score of at most three features in the data's own units, ``age + 2.5 nodes > 60``. A row
+    goes left with a probability that is a logistic function of that score. A prediction follows the more probable
+    branch to one leaf, whose survival model still varies with x. The printed rules are the model. Leaf family, size,
+    rules and penalties are chosen by inner cross-validation (see ``selection_``). With ``max_terms=None`` the splits
+    weigh all features (paper `sst`).
 
     Parameters
     ----------
     depth : int, optional
-        0 (a single leaf) to 10; chosen from 0 to 3 by default.
+        0 (a single leaf) to 3, or to 10 for dense splits; chosen from 0 to 3 by default.
     leaf : str or LeafFamily
-        Survival model of the leaves: see ``softsurv.hazards.family_names()``.
+        Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
+        Weibull, log-normal and both splines; log-logistic for dense splits.
+    max_terms : int, None or "auto"
+        Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
+        3, and dense where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
+        ``routing_l2``, ``fairness``, ``l1``, ``max_iter``, ``preset``, a depth above 3).
+    prefer : {"tree", "simplest"}
+        Between a tree and one leaf that predict equally well, within one standard error: the tree, which says more,
+        or the single leaf.
     n_knots : int
         Internal knots of the spline leaves.
     solver : {"lbfgs", "nodec"}
@@ -60,9 +77,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
     init : {"auto", "random", "kmeans", "logrank"} or hard tree
         "auto": a greedy log-rank tree and random starts. An `OptimalSurvivalTree` or `HardTree`: its splits are the
         only start, and its depth is the default of ``depth``.
-    l2, shrinkage, routing_l2 : float, optional
-        Penalties: on the leaf coefficients, on each leaf's distance from the single-leaf fit, on the routing
-        weights. Each is divided by the number of rows. None: chosen by inner cross-validation.
+    l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
+        Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
+        single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the
+        number of rows. None: chosen by inner cross-validation.
     fairness : float
         Weight of the mean squared distance between the survival curves of the groups (``group`` in ``fit``).
     l1 : float
@@ -88,7 +106,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     tree_ : SoftTree
         The fitted torch module, a stack of one.
     report_ : FitReport
-        Status, objective, trace and seconds.
+        Status, objective, trace and seconds. ``details`` holds, for a tree of rules, the reason of the choice and the
+        splits that were taken out because they changed no prediction.
     candidate_ : Candidate
         Depth, family and penalties used.
     selection_ : DataFrame
@@ -116,14 +135,17 @@ class SoftSurvivalTree(FittedSoftEstimator):
     def __init__(
         self,
         depth: int | None = None,
-        leaf: str | LeafFamily = "loglogistic",
+        leaf: str | LeafFamily = "auto",
         *,
+        max_terms: int | str | None = "auto",
+        prefer: str = "tree",
         n_knots: int = 2,
         solver: str = "lbfgs",
         n_restarts: int = 5,
         init: Any = "auto",
         l2: float | None = None,
         shrinkage: float | None = None,
+        slope_shrinkage: float | None = None,
         routing_l2: float | None = None,
         fairness: float = 0.0,
         l1: float = 0.0,
@@ -138,12 +160,15 @@ class SoftSurvivalTree(FittedSoftEstimator):
     ) -> None:
         self.depth = depth
         self.leaf = leaf
+        self.max_terms = max_terms
+        self.prefer = prefer
         self.n_knots = n_knots
         self.solver = solver
         self.n_restarts = n_restarts
         self.init = init
         self.l2 = l2
         self.shrinkage = shrinkage
+        self.slope_shrinkage = slope_shrinkage
         self.routing_l2 = routing_l2
         self.fairness = fairness
         self.l1 = l1
@@ -194,25 +219,78 @@ class SoftSurvivalTree(FittedSoftEstimator):
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with Budget(self.time_limit) as budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
-            recipe, tried = self._recipe(parameters, data, encoder, start, machine)
-            with _progress_bar(self.progress, "training") as bar:
-                groups = source_numbers(encoder, data.x.shape[1])
-                tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
-        leaf = leaf_of(tree, data.x)
+            made = self._rule_tree if parameters.has_rules and not self._nothing_open(parameters) else self._dense_tree
+            tree, candidate, report, tried = made(parameters, data, encoder, start, machine)
+        imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
             FittedSoftTree(
                 tree,
-                recipe.candidate,
-                report,
-                leaf_table_of(raw, leaf, 2**tree.depth),
+                candidate,
+                replace(report, details=report.details | {"imputed": imputed}),
+                leaf_table_of(raw, leaf_of(tree, data.x), 2**tree.depth),
                 spread=data.x.numpy().std(0),
                 time_floor=time_floor(raw.time),
                 preprocessor=encoder,
                 tried=tried,
             )
         )
-        _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         return self
+
+    @staticmethod
+    def _nothing_open(parameters: SoftParameters) -> bool:
+        """Whether one regression is asked for with its ridge: then there is nothing to choose and nothing to split."""
+        return parameters.depth == 0 and parameters.l2 is not None and len(parameters.families) == 1
+
+    def _rule_tree(
+        self,
+        parameters: SoftParameters,
+        data: SurvivalData,
+        encoder: Preprocessor | None,
+        start: HardTree | None,
+        machine: Machine,
+    ) -> Made:
+        """A tree of rules of few terms, chosen by inner validation."""
+        names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        columns = encoded_columns(encoder, names)
+        with _progress_bar(self.progress, "choosing") as bar:
+            fitted = fit_rules(
+                data,
+                columns,
+                parameters.families,
+                parameters.rule_grid(),
+                prefer=self.prefer,
+                seed=parameters.seed,
+                budget=machine.budget,
+                say=None if bar is None else bar.set_description,
+                dtype=machine.dtype,
+                device=machine.device,
+            )
+        collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
+        budget = machine.budget
+        assert budget is not None
+        report = FitReport(
+            budget.status or Status.CONVERGED,
+            fitted.objective,
+            seconds=budget.seconds,
+            details={"reason": fitted.choice.reason, "collapsed": collapsed},
+        )
+        return fitted.tree, fitted.candidate, report, fitted.choice.table()
+
+    def _dense_tree(
+        self,
+        parameters: SoftParameters,
+        data: SurvivalData,
+        encoder: Preprocessor | None,
+        start: HardTree | None,
+        machine: Machine,
+    ) -> Made:
+        """A tree whose splits weigh all features (paper `sst`)."""
+        recipe, tried = self._recipe(parameters, data, encoder, start, machine)
+        with _progress_bar(self.progress, "training") as bar:
+            groups = source_numbers(encoder, data.x.shape[1])
+            tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
+        _warn_of_what_did_not_converge(report, recipe, self.preprocess)
+        return tree, recipe.candidate, report, tried
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
         """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
@@ -289,7 +367,7 @@ def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocess
             f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
             "number of rounds",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     if not report.details["single_leaf_converged"] and not stopped:
@@ -298,5 +376,5 @@ def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocess
             f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
             f"{remedy}",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.rules import number_text
+from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import paths
@@ -25,6 +27,29 @@ def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, .
     sources = [column.source for column in encoder.columns_]
     order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
     return tuple(order[name] for name in sources)
+
+
+def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport) -> list[str]:
+    """What a reader of the tree must know besides: why one leaf, what stands for missing values, what was taken out."""
+    notes = []
+    if tree.depth == 0 and "reason" in report.details:
+        notes.append(f"One {tree.family.name} regression for all rows: {report.details['reason']}.")
+    columns = [] if encoder is None else encoder.columns_
+    asked = {columns[k].source for rule in tree.rules if rule is not None for k in rule.columns} if columns else set()
+    fills = {} if encoder is None else {source.name: source.fill for source in encoder.sources_}
+    imputed = [name for name in report.details.get("imputed", ()) if name in asked or (tree.depth and not tree.rules)]
+    if imputed:
+        told = ", ".join(f"{name} counts as {_fill_text(fills[name])}" for name in imputed)
+        notes.append(f"Missing values: {told}.")
+    for gone in report.details.get("collapsed", ()):
+        notes.append(
+            f"Taken out: {gone['rule']}; it changed the survival of no training row by more than {gone['difference']:.2g}."
+        )
+    return notes
+
+
+def _fill_text(value: float | str | None) -> str:
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def importances(

@@ -15,7 +15,7 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
-from softsurv.estimators.soft_features import encoded_names, importances
+from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft_parameters import choose_device
 from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
@@ -175,13 +175,20 @@ class FittedSoftEstimator(SurvivalTreeBase):
         """
         return importances(self.tree_, self.leaf_table_, self.spread_, self.preprocessor_)
 
-    def export_text(self, max_terms: int = 3) -> str:
-        """The tree as text: rules in the data's own units with their strongest features, and each leaf's numbers."""
-        return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, max_terms)
+    def export_text(self) -> str:
+        """The tree as text: the rules that decide, in the data's own units, and each leaf's numbers.
 
-    def export_dot(self, max_terms: int = 3) -> str:
+        Notes
+        -----
+        What is printed is the model: whoever follows the rules by hand comes to the leaf of ``apply``. A dense split
+        is printed by its points, with the whole table of points below the tree.
+        """
+        notes = reading_notes(self.tree_, self.preprocessor_, self.report_)
+        return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
+
+    def export_dot(self) -> str:
         """The tree in Graphviz's language."""
-        return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, max_terms)
+        return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
 
     # -- saving --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -19,6 +19,7 @@ from softsurv.soft.nodec import NodecSettings
 from softsurv.soft.recipe import SOLVERS, Candidate, Recipe, Training
 from softsurv.soft.selection import Grid
 from softsurv.soft.starts import STARTS
+from softsurv.sparse.choose import Grid as RuleGrid
 from softsurv.trees.topology import check_depth
 
 PAPER_RESTARTS = 20
@@ -28,6 +29,19 @@ PAPER_L2 = 4.0
 PAPER_SWEEPS = 10
 
 PENALTIES = ("l2", "shrinkage", "routing_l2")
+
+FAMILIES = ("loglogistic", "weibull", "lognormal", "spline_po", "spline_ph")
+"""Leaf families that inner validation chooses from, the usual one first."""
+
+PREFERENCES = ("tree", "simplest")
+
+USUAL_TERMS = 3
+"""Most features in a split by default: more cannot be weighed in one's head."""
+
+MAX_RULE_DEPTH = 3
+
+RULE_LEAVES = {0: (1,), 1: (2,), 2: (2, 3, 4), 3: (2, 3, 4, 6, 8)}
+"""Leaves that are tried where a depth is asked for; fewer than it has are the way out where rows are few."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +56,15 @@ class SoftParameters:
 
     depth: int | None
     leaf: str | LeafFamily
+    max_terms: int | str | None
+    prefer: str
     n_knots: int
     solver: str
     n_restarts: int
     init: Any
     l2: float | None
     shrinkage: float | None
+    slope_shrinkage: float | None
     routing_l2: float | None
     fairness: float
     l1: float
@@ -63,7 +80,11 @@ class SoftParameters:
     def __post_init__(self) -> None:
         if self.depth is not None:
             check_depth(self.depth)
-        _ = self.family
+        _ = self.families
+        if self.max_terms not in (None, "auto"):
+            _whole("max_terms", self.max_terms, 1)
+            self._check_rules()
+        _one_of("prefer", self.prefer, PREFERENCES)
         _one_of("solver", self.solver, SOLVERS)
         _one_of("dtype", self.dtype, ("float64", "float32"))
         _one_of("preset", self.preset, (None, "paper"))
@@ -74,7 +95,7 @@ class SoftParameters:
         _whole("n_restarts", self.n_restarts, 1)
         if self.max_iter is not None:
             _whole("max_iter", self.max_iter, 1)
-        for name in (*PENALTIES, "time_limit"):
+        for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
                 _not_negative(name, getattr(self, name))
         for name in ("fairness", "l1"):
@@ -88,9 +109,70 @@ class SoftParameters:
             )
 
     @cached_property
+    def families(self) -> tuple[LeafFamily, ...]:
+        """The survival models of the leaves to choose from, the usual one first."""
+        names = FAMILIES if isinstance(self.leaf, str) and self.leaf == "auto" else (self.leaf,)
+        return tuple(
+            get_family(leaf, **({"n_knots": self.n_knots} if str(leaf).startswith("spline") else {})) for leaf in names
+        )
+
+    @property
     def family(self) -> LeafFamily:
-        """The survival model of the leaves."""
-        return get_family(self.leaf, **({"n_knots": self.n_knots} if str(self.leaf).startswith("spline") else {}))
+        """The survival model of the leaves of a dense tree."""
+        return self.families[0]
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether splits are rules of few terms; "auto": unless what is asked for is there for dense trees alone."""
+        if self.max_terms == "auto":
+            return not self._dense_arguments() and (self.depth is None or self.depth <= MAX_RULE_DEPTH)
+        return self.max_terms is not None
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """Numbers of terms that are tried."""
+        most = USUAL_TERMS if self.max_terms == "auto" else int(self.max_terms or 1)
+        return (1,) if most == 1 else (1, most)
+
+    def _dense_arguments(self) -> list[str]:
+        """Arguments given that only dense trees have."""
+        given = {
+            "preset": self.preset is not None,
+            "solver": self.solver != "lbfgs",
+            "init": not (isinstance(self.init, str) and self.init == "auto"),
+            "routing_l2": self.routing_l2 is not None,
+            "fairness": self.fairness > 0,
+            "l1": self.l1 > 0,
+            "max_iter": self.max_iter is not None,
+        }
+        return [name for name, there in given.items() if there]
+
+    def _check_rules(self) -> None:
+        """Refuse what a tree of rules does not have."""
+        dense = self._dense_arguments()
+        if dense:
+            raise InvalidParameterError(
+                f"{dense[0]} is there for dense splits alone; leave it out, or pass max_terms=None for a dense tree"
+            )
+        if self.depth is not None and self.depth > MAX_RULE_DEPTH:
+            raise InvalidParameterError(
+                f"depth must be at most {MAX_RULE_DEPTH} for rules of few terms, got {self.depth}; pass "
+                "max_terms=None for a dense tree"
+            )
+
+    def rule_grid(self) -> RuleGrid:
+        """What is tried for a tree of rules."""
+        grid = RuleGrid(terms=self.terms)
+        if self.depth is not None:
+            grid = replace(grid, leaves=RULE_LEAVES[self.depth], depth=self.depth)
+        if self.l2 is not None:
+            grid = replace(grid, single_ridges=(float(self.l2),), ridges=(float(self.l2),))
+        pairs = grid.shrinkage
+        if self.shrinkage is not None:
+            pairs = tuple(dict.fromkeys((float(self.shrinkage), slopes) for _, slopes in pairs))
+        if self.slope_shrinkage is not None:
+            pairs = tuple(dict.fromkeys((level, float(self.slope_shrinkage)) for level, _ in pairs))
+        return replace(grid, shrinkage=pairs)
 
     @property
     def seed(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,8 @@ from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import Rule, rule_text
 from softsurv.explore.style import shorten
-from softsurv.trees.soft_text import rule
+from softsurv.trees.soft_text import split_text
+from softsurv.trees.soft_tree import SoftTree
 
 
 class Split(Protocol):
@@ -52,16 +54,25 @@ class LinearSplit:
         Encoded features.
     weights : ndarray (P + 1,)
         Intercept, then the weight of each encoded feature.
-    preprocessor : Preprocessor or None
-        Gives the data's own units.
+    tree : SoftTree
+    node : int
+        The branch node in heap order.
+    columns : tuple of OutputColumn (P,)
+        Where each encoded feature comes from.
     """
 
     names: tuple[str, ...]
     weights: FloatArray
-    preprocessor: Any
+    tree: SoftTree
+    node: int
+    columns: tuple[OutputColumn, ...]
 
     def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        return rule(self.weights, [shorten(n, name_limit) for n in self.names], self.preprocessor, max_terms)
+        words = split_text(self.tree, self.node, self.columns, partial(shorten, limit=name_limit))
+        if self.tree.rules:
+            return words
+        strongest = [shorten(name, name_limit) for name in list(self.strengths())[:max_terms]]
+        return f"{words} (strongest: {', '.join(strongest)})"
 
     def strengths(self) -> dict[str, float]:
         return ranked(self.names, np.abs(self.weights[1:]))

@@ -19,7 +19,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.soft_text import parting_node
+from softsurv.trees.soft_text import encoded_columns, parting_node
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,7 @@ EFFECTS = {
 def _soft_view(tree: Any) -> TreeView:
     module = tree.tree_
     names = tuple(tree.encoded_names_)
+    columns = encoded_columns(tree.preprocessor_, names)
     routing = module.routing[0].detach().double().cpu().numpy()
     leaves = module.leaves[0].detach().double().cpu().numpy()[:, 1 : len(names) + 1]
     nodes: list[ViewNode] = []
@@ -205,7 +206,7 @@ def _soft_view(tree: Any) -> TreeView:
         if heap >= len(routing):
             nodes.append(ViewNode(index, level, parent, -1, -1, heap - len(routing), None, -1))
             return index
-        split = LinearSplit(names, routing[heap], tree.preprocessor_)
+        split = LinearSplit(names, routing[heap], module, heap, columns)
         nodes.append(ViewNode(index, level, parent, -1, -1, -1, split, heap))
         left, right = add(2 * heap + 1, level + 1, index), add(2 * heap + 2, level + 1, index)
         nodes[index] = ViewNode(index, level, parent, left, right, -1, split, heap)
@@ -213,10 +214,7 @@ def _soft_view(tree: Any) -> TreeView:
 
     add(0, 0, -1)
     effect = EFFECTS.get(module.family.link.name, "effect")
-    if tree.preprocessor_ is None:
-        plain = tuple(OutputColumn(name, name, "number") for name in names)
-        return TreeView(tuple(nodes), leaves, names, effect, plain)
-    columns, sources = (tuple(part) for part in (tree.preprocessor_.columns_, tree.preprocessor_.sources_))
+    sources = () if tree.preprocessor_ is None else tuple(tree.preprocessor_.sources_)
     return TreeView(tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_)
 
 

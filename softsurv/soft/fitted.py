@@ -14,6 +14,7 @@ from softsurv.hazards import get_family
 from softsurv.results import FitReport
 from softsurv.soft.recipe import Candidate
 from softsurv.trees.leaf_table import LeafTable
+from softsurv.trees.linear_rule import LinearRule
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -65,6 +66,7 @@ class FittedSoftTree:
             "report": self.report.to_dict(),
             "leaves": leaf_meta,
             "time_floor": self.time_floor,
+            "rules": [None if rule is None else rule.state() for rule in self.tree.rules],
         }
 
     @classmethod
@@ -79,6 +81,7 @@ class FittedSoftTree:
         features, dtype = tensors["leaves"].shape[-1] - 1 - family.n_shape, tensors["leaves"].dtype
         tree = SoftTree(meta["depth"], features, family, 1, dtype)
         tree.load_state_dict(tensors)
+        tree.rules = tuple(None if rule is None else LinearRule.restore(rule) for rule in meta.get("rules", ()))
         leaf_arrays = {k.removeprefix("leaves."): v for k, v in arrays.items() if k.startswith("leaves.")}
         encoder = meta["preprocessor"]
         return cls(

@@ -18,13 +18,32 @@ SOLVERS: tuple[Solver, ...] = ("lbfgs", "nodec")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One setting: penalties are in units of 1 / N, as in ``strength / N``."""
+    """One setting: penalties are in units of 1 / N, as in ``strength / N``.
+
+    Attributes
+    ----------
+    family : str
+    depth : int
+    ridge : float
+        On the slopes of the leaves.
+    shrinkage : float
+        On each leaf's distance from the single-leaf fit; in a tree of rules on its own level and shape.
+    routing_l2 : float
+        On the routing weights of a dense tree.
+    leaves, max_terms : int, optional
+        Of a tree of rules: leaves that were asked for, most features in a split.
+    slope_shrinkage : float, optional
+        Of a tree of rules: on each leaf's own slopes. None where the leaves share their slopes.
+    """
 
     family: str
     depth: int
     ridge: float
     shrinkage: float = 0.0
     routing_l2: float = 0.0
+    leaves: int | None = None
+    max_terms: int | None = None
+    slope_shrinkage: float | None = None
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.budget import Budget
 from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.recipe import Candidate
 from softsurv.sparse.leaf_fit import ROUGH, fit_leaves
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import (
@@ -34,46 +36,12 @@ from softsurv.sparse.train import (
 )
 from softsurv.trees.linear_rule import Rules
 
-FloatArray = NDArray[np.float64]
-
 CONSTANT = 1e4
 """A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
 
 
 USUAL_RIDGE = 0.3
 """Kept where the folds do not tell, on features scaled to [0, 1]."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One setting. Penalties are in units of 1 / N.
-
-    Attributes
-    ----------
-    family : str
-    leaves : int
-        Leaves that the search was asked for; 1 is a single regression.
-    max_terms : int
-        Most features in a split.
-    ridge : float
-        On the slopes that all leaves share.
-    shrinkage : float
-        On each leaf's own level and shape, its deviation from the common ones.
-    slope_shrinkage : float
-        On each leaf's own slopes; ``inf`` where the leaves share them.
-    """
-
-    family: str
-    leaves: int
-    max_terms: int
-    ridge: float
-    shrinkage: float
-    slope_shrinkage: float
-
-    @property
-    def depth(self) -> int:
-        """Least depth that has so many leaves."""
-        return (self.leaves - 1).bit_length()
 
 
 @dataclass(frozen=True)
@@ -92,6 +60,7 @@ class Grid:
         (10.0, 1.0),
     )
     """Pairs of shrinkage and slope shrinkage."""
+    depth: int | None = None
     n_folds: int = 5
     least_events: float = 10.0
     split_penalty: float = 10.0
@@ -157,21 +126,21 @@ class Bench:
         self.n_folds = len(fold.masks)
 
     def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Tensor]:
-        """One regression with each ridge, and the models (F * R, 1, Q + K) of the first fold's ridges, the second's, ..."""
+        """One regression with each ridge; and the models (F * R, 1, Q + K), those of the first fold first."""
         which = np.arange(self.n_folds).repeat(len(ridges))
         stack = self.problem.take(torch.as_tensor(which))
         leaf = torch.zeros(len(which), self.problem.weight.shape[-1], dtype=torch.int64)
         strengths = np.tile(ridges, self.n_folds)
-        (model,) = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, np.inf)).point
+        (model,) = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, None)).point
         losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, -1)
         last = model.view(self.n_folds, len(ridges), *model.shape[1:])[-1]
         trials = [
-            Trial(Candidate(self.family.name, 1, 0, ridge, 0.0, np.inf), losses[:-1, k], (), last[k : k + 1])
+            Trial(Candidate(self.family.name, 0, ridge, leaves=1), losses[:-1, k], (), last[k : k + 1])
             for k, ridge in enumerate(ridges)
         ]
         return trials, model[:, :1]
 
-    def trees(self, stop: Callable[[], bool]) -> list[Trial]:
+    def trees(self, stop: Callable[[], bool], say: Callable[[str], None] | None = None) -> list[Trial]:
         """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
         grid = self.grid
         _, bases = self.single_leaves(grid.ridges)
@@ -183,6 +152,8 @@ class Bench:
             sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
             plans, candidates = self._plans(starts, sizes, 2**level - 1)
             if plans and not stop():
+                if say is not None:
+                    say(f"{self.family.name}, depth {level}")
                 grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows)
                 trials += self._shrunk(grown, plans, candidates)
         return trials
@@ -191,7 +162,7 @@ class Bench:
         self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int
     ) -> tuple[list[Plan], list[Candidate]]:
         """Trees of one depth to be trained, fold by fold for each candidate."""
-        plans, candidates = [], []
+        plans, candidates, depth = [], [], (n_branches + 1).bit_length() - 1
         for size in sizes:
             for number, ridge in enumerate(self.grid.ridges):
                 own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
@@ -200,7 +171,7 @@ class Bench:
                     continue  # some fold has too few events for so many leaves
                 for terms in self.grid.terms:
                     strength, slopes = self.grid.shrinkage[0]
-                    candidates.append(Candidate(self.family.name, size, terms, ridge, strength, slopes))
+                    candidates.append(Candidate(self.family.name, depth, ridge, strength, 0.0, size, terms, slopes))
                     plans += [
                         Plan(fold, ridge, strength, terms, complete(rules, n_branches))
                         for fold, rules in enumerate(found)
@@ -222,7 +193,7 @@ class Bench:
                 trials.append(Trial(own, losses[k, :-1], grown.rules[last], model[last : last + 1]))
         return trials
 
-    def _losses(self, stack: Problem, model: Tensor, leaf: Tensor, which: NDArray[np.int64]) -> FloatArray:
+    def _losses(self, stack: Problem, model: Tensor, leaf: Tensor, which: IntArray) -> FloatArray:
         return held_out_loss(stack, model, leaf, self.fold.held[which]).double().cpu().numpy()
 
 
@@ -239,8 +210,7 @@ class Choice:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
         best = min(self.trials, key=lambda t: t.mean)
         rows = [
-            asdict(t.candidate)
-            | {"depth": t.candidate.depth, "loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is self.chosen}
+            asdict(t.candidate) | {"loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is self.chosen}
             for t in self.trials
         ]
         return sorted(rows, key=lambda row: row["loss"])
@@ -254,20 +224,39 @@ def choose(
     prefer: str,
     seed: int,
     budget: Budget | None = None,
+    say: Callable[[str], None] | None = None,
     **place: Any,
 ) -> Choice:
-    """Try every candidate and choose."""
+    """Try every candidate and choose.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        If fewer than two rows had their event.
+    """
+    if data.failed.sum() < 2:
+        raise InvalidSurvivalDataError(
+            f"event must be True in at least 2 rows to choose a tree by cross-validation, got "
+            f"{int(data.failed.sum())}; collect more events, or set depth=0, leaf and l2"
+        )
     fold = make_folds(data, split, grid, seed)
 
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
-    benches = [Bench(data, family, fold, grid, **place) for family in families]
-    singles = [bench.single_leaves(grid.single_ridges)[0] for bench in benches]
-    flat = [trial for of_family in singles for trial in of_family]
-    family = usual_family(flat)
-    bench = next(bench for bench in benches if bench.family.name == family)
-    trials = [] if max(grid.leaves) == 1 else bench.trees(stop)
+    benches, flat = [], []
+    for family in families:
+        if benches and stop():
+            break
+        if say is not None:
+            say(f"{family.name}, one leaf")
+        benches.append(Bench(data, family, fold, grid, **place))
+        flat += benches[-1].single_leaves(grid.single_ridges)[0]
+    usual = usual_family(flat)
+    bench = next(bench for bench in benches if bench.family.name == usual)
+    trials = [] if max(grid.leaves) == 1 else bench.trees(stop, say)
+    if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
+        trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (flat if 1 in grid.leaves or not trials else []) + trials
     chosen, reason = preferred(trials, prefer)
     everything = bench.problem.take(torch.tensor([len(fold.masks) - 1]))
@@ -283,8 +272,8 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     noise looks like. "simplest": one leaf wherever it is within one standard error of the best trial.
     """
     best = min(trials, key=lambda t: t.mean)
-    single = [t for t in trials if t.candidate.leaves == 1]
-    trees = [t for t in trials if t.candidate.leaves > 1]
+    single = [t for t in trials if not t.candidate.depth]
+    trees = [t for t in trials if t.candidate.depth]
     if not trees:
         one = _usual_single(single)
         return one, f"one leaf, the only size that was tried, with held-out loss {one.mean:.4g}"
@@ -305,6 +294,10 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     return one, f"no tree comes within one standard error of the best ({compared})"
 
 
+def _leaves(trial: Trial) -> int:
+    return trial.candidate.leaves or 2**trial.candidate.depth
+
+
 def _as_good(trial: Trial, best: Trial) -> bool:
     """Whether a trial is within one standard error of the best."""
     return trial.mean - best.mean <= trial.gap_error(best)
@@ -315,8 +308,8 @@ def _simple_tree(trees: list[Trial]) -> Trial:
     best = min(trees, key=lambda t: t.mean)
     good = [t for t in trees if _as_good(t, best)]
     usual = [t for t in good if t.candidate.ridge == USUAL_RIDGE] or good
-    fewest = min(t.candidate.leaves for t in usual)
-    return min((t for t in usual if t.candidate.leaves == fewest), key=lambda t: t.mean)
+    fewest = min(_leaves(t) for t in usual)
+    return min((t for t in usual if _leaves(t) == fewest), key=lambda t: t.mean)
 
 
 def usual_family(single: Sequence[Trial]) -> str:

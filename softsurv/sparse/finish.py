@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import leaf_models, losses_in_leaves
@@ -17,8 +17,6 @@ from softsurv.sparse.splits import SplitData
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, rows_at
 from softsurv.trees.routing import leaf_probability, linear
 from softsurv.trees.soft_tree import SURE, SoftTree
-
-FloatArray = NDArray[np.float64]
 
 LEAST_DIFFERENCE = 0.05
 """A split matters where some training row's survival probability would differ by this much on its other side, at some
@@ -114,8 +112,9 @@ def soft_tree(
         loss = -(problem.weight[:, 0] * torch.logsumexp(log_share - losses, 1)).sum()
         if float(loss) < best:
             best, chosen = float(loss), sharpness
+    tree.rules = rules
     tree.load_state_dict(
-        {"routing": _sharpened(routing, chosen), "leaves": leaves, "clock": problem.clock[:1].to(leaves)}
+        {"routing": _sharpened(routing, chosen), "leaves": leaves, "time_scale": problem.time_scale[:1].to(leaves)}
     )
     return tree
 

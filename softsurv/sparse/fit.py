@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
-from softsurv.sparse.choose import Candidate, Choice, Grid, choose
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.choose import Choice, Grid, choose
 from softsurv.sparse.finish import (
     GRID_TIMES,
     Collapsed,
@@ -60,7 +61,7 @@ class SparseFit:
     objective: float
 
 
-def split_data(x: NDArray[np.float64], columns: Sequence[OutputColumn]) -> SplitData:
+def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
     """Encoded features (N, P) in the data's units, and which of them make a rule alone."""
     values = np.empty((len(columns), len(x)))
     levels: dict[str, list[int]] = {}
@@ -76,7 +77,7 @@ def split_data(x: NDArray[np.float64], columns: Sequence[OutputColumn]) -> Split
     return SplitData(values, tuple(sorted(single)), categories)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rounded(values: FloatArray) -> FloatArray:
     known, place = np.unique(values, return_inverse=True)
     return np.array([float(f"{value:.{DIGITS}g}") for value in known])[place]
 
@@ -90,6 +91,7 @@ def fit_rules(
     prefer: str = "tree",
     seed: int = 0,
     budget: Budget | None = None,
+    say: Callable[[str], None] | None = None,
     **place: Any,
 ) -> SparseFit:
     """Choose and train a tree of rules.
@@ -107,15 +109,19 @@ def fit_rules(
         Of the folds.
     budget : Budget, optional
         Once exhausted, no further candidates are tried.
+    say : callable, optional
+        Called with what is tried next.
     **place
         ``dtype`` and ``device``.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    choice = choose(data, split, families, grid, prefer, seed, budget, **place)
+    choice = choose(data, split, families, grid, prefer, seed, budget, say, **place)
     candidate, problem = choice.chosen.candidate, choice.problem
     rules, model, gone = choice.chosen.rules, choice.chosen.model, []
     times = _times(data)
-    features = problem.family.time_features(torch.as_tensor(np.log(times)).to(problem.clock)[None], problem.clock)
+    features = problem.family.time_features(
+        torch.as_tensor(np.log(times)).to(problem.time_scale)[None], problem.time_scale
+    )
     size = np.array([float(data.n)])
     penalties = penalties_of(size, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
     while rules:
@@ -129,7 +135,7 @@ def fit_rules(
             rules = ()
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
     if not rules:
-        model = model[:, :2]
+        model = torch.cat([model[:, :1], torch.zeros_like(model[:, :1])], 1)
     else:
         kept, deviations = shallower(rules, model[0, 1:].cpu().numpy())
         if len(kept) < len(rules):
@@ -140,7 +146,7 @@ def fit_rules(
     return SparseFit(tree, rules, candidate, choice, tuple(gone), float(end.loss[0]))
 
 
-def _times(data: SurvivalData) -> NDArray[np.float64]:
+def _times(data: SurvivalData) -> FloatArray:
     """Times at which two sides of a split are compared: quantiles of the observed events' times."""
     time = data.time.double().cpu().numpy()
     event = data.failed & (time > 0)

@@ -186,10 +186,8 @@ def best_cut(score, order, sums, size, least, penalty, margin):
         low_size += size[i]
         if score[order[t + 1]] - score[i] <= margin or low_size < least or all_size - low_size < least:
             continue
-        if k == 1:
-            value = -low[0]  # what the rows below the cut gain by being there
-        else:
-            value = gain_of(low, penalty) + rest_gain(total, low, penalty)
+        # of one column: what the rows below the cut gain by being there
+        value = -low[0] if k == 1 else gain_of(low, penalty) + rest_gain(total, low, penalty)
         if value > best:
             best, place = value, t + 1
     return best, place
@@ -240,10 +238,7 @@ def best_pair(z, pairs, ratios, sums, size, least, penalty):
                     low[c] += table[bin_, c]
                 if low_size < least or all_size - low_size < least:
                     continue
-                if k == 1:
-                    value = -low[0]
-                else:
-                    value = gain_of(low, penalty) + rest_gain(total, low, penalty)
+                value = -low[0] if k == 1 else gain_of(low, penalty) + rest_gain(total, low, penalty)
                 if value > best:
                     best, at, which = value, q, t
     return best, at, which

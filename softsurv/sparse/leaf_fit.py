@@ -1,7 +1,7 @@
 """Leaf models under hard routing: one common model and each leaf's deviation from it, fitted jointly.
 
-Every row is in one leaf of each tree, so one loss for each row and tree is enough, whatever the number of leaves. Slopes
-and baselines deviate apart: leaves may share all slopes and have a level and shape of their own.
+Every row is in one leaf of each tree, so one loss for each row and tree is enough, whatever the number of leaves.
+Slopes and baselines deviate apart: leaves may share all slopes and have a level and shape of their own.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class LeafObjective:
         value = (p.weight * loss).sum((1, 2))
         ridge = self.penalties.ridge[:, None, None]
         away = torch.where(self.free[:, None], deviation, 0.0)
-        value = value + 0.5 * (self.strength[:, None] * away.square() ).sum((1, 2))
+        value = value + 0.5 * (self.strength[:, None] * away.square()).sum((1, 2))
         value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
         d_common[..., 1:q] += ridge * common[..., 1:q]
         return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
@@ -186,7 +186,7 @@ def fit_leaves(
     q = problem.design.shape[-1]
     if start is None:
         start = problem.design.new_zeros(problem.n_trees, 1 + n_leaves, q + problem.family.n_shape)
-        start[:, 0, q:] = problem.family.initial_shape(problem.clock[0])
+        start[:, 0, q:] = problem.family.initial_shape(problem.time_scale[0])
     objective = LeafObjective(problem, leaf, n_leaves, penalties)
     own = torch.where(objective.free[:, None], start[:, 1:], 0.0)
     end = minimise(objective, (start[:, :1], own), settings, LeafMetric(objective), budget)
@@ -236,14 +236,12 @@ def losses_in_leaves(problem: Problem, leaves: Tensor) -> Tensor:
     q, (m, n_leaves) = problem.design.shape[-1], leaves.shape[:2]
     offset = linear(leaves[..., :q], problem.design)
     only = torch.zeros(m, 1, dtype=torch.int64, device=leaves.device)
-    parts = [
-        row_terms(problem, offset[:, k : k + 1], leaves[:, k : k + 1, q:], only)[0] for k in range(n_leaves)
-    ]
+    parts = [row_terms(problem, offset[:, k : k + 1], leaves[:, k : k + 1, q:], only)[0] for k in range(n_leaves)]
     return torch.cat(parts, 1)
 
 
 def second_order(problem: Problem, model: Tensor) -> Tensor:
-    """Slopes and curvatures (M, N, 5) of each row's loss in its leaf's level and shape, at a common model (M, 1, Q + K).
+    """Slopes and curvatures (M, N, 5) of each row's loss in level and shape, at a common model (M, 1, Q + K).
 
     Minus the slope of level and of shape; the curvatures level-level, level-shape and shape-shape. A shape correction
     adds to all shape parameters at once. They are central differences, so that every family and every kind of

@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.sparse.kernels import best_cut, best_pair, gain_of
 from softsurv.trees.linear_rule import LinearRule
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
 """Coefficients tried for a second term, in units of the features' standard deviations."""
@@ -226,7 +223,7 @@ def short_number(value: float, digits: int = 2) -> float:
 
 
 def short_between(low: float, high: float, closed: bool = True) -> float:
-    """A number of few digits in [low, high), or in (low, high) where not ``closed``, as near the middle as they allow."""
+    """A number of few digits near the middle of [low, high), or of (low, high) where not ``closed``."""
     middle = 0.5 * low + 0.5 * high
     if not low < middle < high:
         return low

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.sparse.kernels import best_trees, gain_of
 from softsurv.sparse.splits import SplitData, ordered_levels, short_between
 from softsurv.trees.linear_rule import LinearRule, Rules
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 N_BINS = 12
 """Bins of a number: every cut is looked at later, when the rules are polished."""
@@ -119,7 +117,7 @@ def _strongest(problem: Problem, bins: Bins) -> Bins:
 
 
 def trees_of_corrections(problem: Problem, depth: int) -> dict[int, Rules]:
-    """Rules of the best trees found with 2, 3, ... leaves, to a depth of at most 3; fewer where the rows allow no more."""
+    """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to a depth of at most 3."""
     bins = bins_of(problem)
     if not bins.rules:
         return {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import (
     ROUGH,
@@ -24,8 +24,6 @@ from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.start import trees_of_corrections
 from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -74,13 +72,13 @@ class Grown:
     model: Tensor
 
 
-def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: object) -> LeafPenalties:
-    """Penalties in units of one row for trees on ``n_rows`` (M,) rows."""
+def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: float | None) -> LeafPenalties:
+    """Penalties in units of one row for trees on ``n_rows`` (M,) rows; without one for slopes the leaves share them."""
 
     def each(value: object) -> Tensor:
         return torch.as_tensor(np.broadcast_to(np.asarray(value, dtype=float), n_rows.shape) / n_rows)
 
-    return LeafPenalties(each(ridge), each(baseline), each(slopes))
+    return LeafPenalties(each(ridge), each(baseline), each(np.inf if slopes is None else slopes))
 
 
 def start_rules(
@@ -112,7 +110,7 @@ def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: Fl
     """
     fold = np.array([plan.fold for plan in plans])
     stack = problem.take(torch.as_tensor(fold))
-    penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], np.inf)
+    penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], None)
     rules = [plan.rules for plan in plans]
     n_leaves = len(rules[0]) + 1
     moving, model = np.ones(len(plans), dtype=bool), None

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.rules import number_text
 
@@ -39,18 +39,18 @@ class LinearRule:
     coefficients: tuple[float, ...]
     threshold: float
 
-    def score(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def score(self, values: FloatArray) -> FloatArray:
         """Left-hand side (N,) for features in the data's units (P, N), summed in the printed order."""
-        total: NDArray[np.float64] = self.coefficients[0] * values[self.columns[0]]
+        total: FloatArray = self.coefficients[0] * values[self.columns[0]]
         for column, coefficient in zip(self.columns[1:], self.coefficients[1:], strict=True):
             total = total + coefficient * values[column]
         return total
 
-    def holds(self, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def holds(self, values: FloatArray) -> BoolArray:
         """Whether each row goes left, (N,)."""
         return self.score(values) > self.threshold
 
-    def routing(self, columns: Sequence[OutputColumn], sharpness: float) -> NDArray[np.float64]:
+    def routing(self, columns: Sequence[OutputColumn], sharpness: float) -> FloatArray:
         """Intercept and weights (P + 1,) on encoded features of the log-odds ``sharpness (score - threshold)``."""
         out = np.zeros(len(columns) + 1)
         out[0] = -self.threshold
@@ -126,7 +126,7 @@ def _signed(coefficient: float, term: str, first: bool) -> str:
     return f"{'-' if coefficient < 0 else '+'} {shown}"
 
 
-def answers_of(rules: Rules, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def answers_of(rules: Rules, values: FloatArray) -> BoolArray:
     """Whether each row goes left at each branch node, (B, N), for features in the data's units (P, N)."""
     n = values.shape[1]
     answers = np.ones((len(rules), n), dtype=bool)
@@ -136,7 +136,7 @@ def answers_of(rules: Rules, values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return answers
 
 
-def leaf_below(answers: NDArray[np.bool_], node: int) -> NDArray[np.int64]:
+def leaf_below(answers: BoolArray, node: int) -> IntArray:
     """Leaf (N,) that each row reaches from a node (heap order), from the answers (B, N) of all rules."""
     n_branches, n = answers.shape
     at = np.full(n, node, dtype=np.int64)
@@ -146,12 +146,12 @@ def leaf_below(answers: NDArray[np.bool_], node: int) -> NDArray[np.int64]:
     return at - n_branches
 
 
-def leaf_of(rules: Rules, values: NDArray[np.float64]) -> NDArray[np.int64]:
+def leaf_of(rules: Rules, values: FloatArray) -> IntArray:
     """Leaf of each row, (N,)."""
     return leaf_below(answers_of(rules, values), 0)
 
 
-def rows_at(answers: NDArray[np.bool_], node: int) -> NDArray[np.bool_]:
+def rows_at(answers: BoolArray, node: int) -> BoolArray:
     """Which rows reach a branch node, (N,)."""
     reach = np.ones(answers.shape[1], dtype=bool)
     while node > 0:

@@ -3,56 +3,73 @@
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softsurv.arrays import FloatArray
+from softsurv.data.encoding import OutputColumn
 from softsurv.trees.leaf_table import LeafTable
+from softsurv.trees.linear_rule import term_text
 
 if TYPE_CHECKING:
     from softsurv.data.preprocess import Preprocessor
     from softsurv.trees.soft_tree import SoftTree
 
 
-def rule(
-    weights: FloatArray,  # (P + 1,) intercept first
-    names: list[str],
-    preprocessor: Preprocessor | None,
-    max_terms: int = 3,
+POINT_DIGITS = 10
+"""Digits of a dense split's points: with these the printed points send every row where the tree sends it."""
+
+
+def encoded_columns(preprocessor: Preprocessor | None, names: Sequence[str]) -> tuple[OutputColumn, ...]:
+    """Where each encoded feature comes from; without a preprocessor they are numbers as they are."""
+    if preprocessor is not None:
+        return tuple(preprocessor.columns_)
+    return tuple(OutputColumn(name, name, "number") for name in names)
+
+
+def split_label(node: int) -> str:
+    """The letter of a branch node (heap order) of a dense tree: A, B, ..., Z, A1, ..."""
+    letter, round_ = chr(ord("A") + node % 26), node // 26
+    return letter + (str(round_) if round_ else "")
+
+
+def split_text(
+    tree: SoftTree,
+    node: int,
+    columns: Sequence[OutputColumn],
+    name: Callable[[str], str] = str,
 ) -> str:
-    """A branch node's split, ``goes left if ... > ...``, with its strongest features.
-
-    Features are ranked by the range of their term over the training data. Terms are scaled so that the strongest
-    has weight one; the terms left out are counted, and stand at the middle of their range in the threshold.
-    """
-    columns = None if preprocessor is None else preprocessor.columns_
-    slopes = weights[1:]
-    order = [int(k) for k in np.argsort(-np.abs(slopes), kind="stable") if slopes[k] != 0]
-    if not order:
-        return "goes left" if weights[0] >= 0 else "goes right"
-    shown, hidden = order[:max_terms], order[max_terms:]
-    threshold = -weights[0] - 0.5 * float(slopes[hidden].sum())
-    terms = []
-    lead = 1.0
-    for rank, k in enumerate(shown):
-        offset, scale = (0.0, 1.0) if columns is None else (columns[k].offset, columns[k].scale)
-        slope = slopes[k] / scale
-        threshold += slope * offset
-        if rank == 0:
-            lead = abs(slope)
-        terms.append((slope / lead, names[k]))
-    text = " ".join(_term(value, name, first=k == 0) for k, (value, name) in enumerate(terms))
-    rest = f" + {len(hidden)} weaker" if hidden else ""
-    return f"{text}{rest} > {threshold / lead:.4g}"
+    """The rule of a branch node: of few terms in the data's units, or the points of a dense split by their letter."""
+    if tree.rules:
+        found = tree.rules[node]
+        assert found is not None
+        return found.text(columns, name)
+    return f"points {split_label(node)} > {points(tree, node, columns)[0]:.{POINT_DIGITS}g}"
 
 
-def _term(value: float, name: str, first: bool) -> str:
-    sign = "-" if value < 0 else ("" if first else "+ ")
-    sign = "- " if value < 0 and not first else sign
-    size = abs(value)
-    return f"{sign}{name}" if math.isclose(size, 1.0) else f"{sign}{size:.3g} {name}"
+def points(tree: SoftTree, node: int, columns: Sequence[OutputColumn]) -> tuple[float, FloatArray]:
+    """Threshold and points per unit of each feature (P,) of a dense split: a row goes left where they sum to more."""
+    weights = tree.routing[0, node].detach().double().cpu().numpy()
+    per_unit = weights[1:] / [column.scale for column in columns]
+    return float(per_unit @ [column.offset for column in columns] - weights[0]), per_unit
+
+
+def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputColumn]) -> list[str]:
+    """Lines of a table of the points of dense splits: a row for each feature, a column for each split."""
+    header = ["points per unit", *(split_label(node) for node in nodes)]
+    found = [points(tree, node, columns)[1] for node in nodes]
+    rows = [
+        [term_text(column), *(f"{of_node[k]:.{POINT_DIGITS}g}" for of_node in found)]
+        for k, column in enumerate(columns)
+        if any(of_node[k] != 0 for of_node in found)
+    ]
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+    lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+             for row in (header, *rows)]  # fmt: skip
+    said = "The splits are dense: a row goes left where its points sum to more than the split's threshold."
+    return ["", said, *(line.rstrip() for line in lines)]
 
 
 def parting_node(routing: FloatArray, node: int) -> int:
@@ -75,11 +92,13 @@ def leaf_line(table: LeafTable, leaf: int) -> str:
 
 
 def soft_tree_text(
-    tree: SoftTree, preprocessor: Preprocessor | None, names: list[str], table: LeafTable, max_terms: int = 3
+    tree: SoftTree, preprocessor: Preprocessor | None, names: Sequence[str], table: LeafTable, notes: Sequence[str] = ()
 ) -> str:
-    """The tree as indented text."""
+    """The tree as indented text; dense splits with a table of their points, and notes at the end."""
     routing = tree.routing[0].detach().double().cpu().numpy()
+    columns = encoded_columns(preprocessor, names)
     lines: list[str] = []
+    asked: list[int] = []
 
     def walk(node: int, label: str, indent: int) -> None:
         """Write a node and all below it."""
@@ -88,20 +107,23 @@ def soft_tree_text(
             leaf = node - len(routing)
             lines.append(f"{pad}{label}leaf {leaf}: {leaf_line(table, leaf)}")
             return
-        lines.append(f"{pad}{label}{rule(routing[node], names, preprocessor, max_terms)}")
+        asked.append(node)
+        lines.append(f"{pad}{label}{split_text(tree, node, columns)}")
         walk(2 * node + 1, "yes: ", indent + 1)
         walk(2 * node + 2, "no:  ", indent + 1)
 
     walk(0, "", 0)
-    return "\n".join(lines)
+    if asked and not tree.rules:
+        lines += point_table(tree, sorted(asked), columns)
+    return "\n".join([*lines, *notes])
 
 
-def soft_tree_dot(
-    tree: SoftTree, preprocessor: Preprocessor | None, names: list[str], table: LeafTable, max_terms: int = 3
-) -> str:
+def soft_tree_dot(tree: SoftTree, preprocessor: Preprocessor | None, names: Sequence[str], table: LeafTable) -> str:
     """The tree in Graphviz's language."""
     routing = tree.routing[0].detach().double().cpu().numpy()
+    columns = encoded_columns(preprocessor, names)
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
+    asked: list[int] = []
 
     def walk(node: int) -> int:
         """Draw what is below a node; returns the number it has there."""
@@ -111,12 +133,16 @@ def soft_tree_dot(
             label = _quoted(f"leaf {leaf}\n{leaf_line(table, leaf)}")
             lines.append(f"  {node} [label={label}, style=rounded];")
             return node
-        lines.append(f"  {node} [label={_quoted(rule(routing[node], names, preprocessor, max_terms))}];")
+        asked.append(node)
+        lines.append(f"  {node} [label={_quoted(split_text(tree, node, columns))}];")
         for child, side in ((2 * node + 1, "yes"), (2 * node + 2, "no")):
             lines.append(f'  {node} -> {walk(child)} [label="{side}"];')
         return node
 
     walk(0)
+    if asked and not tree.rules:
+        table_lines = "\\l".join(_quoted(line)[1:-1] for line in point_table(tree, sorted(asked), columns)[1:])
+        lines.append(f'  points [shape=note, fontname="monospace", label="{table_lines}\\l"];')
     return "\n".join([*lines, "}"])
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import general_loss
+from softsurv.trees.linear_rule import Rules
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
 from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves
 
@@ -46,6 +47,9 @@ class SoftTree(nn.Module):
         Intercept a0, coefficients a and K shape parameters of each leaf; larger a0 + a.x, earlier event.
     time_scale : Tensor (M, n_time_scale)
         Mean and scale of log time, and the family's knots.
+    rules : tuple of LinearRule or None
+        Of a tree of rules: the rule of each branch node in heap order, None where all rows go left; empty for dense
+        routing. ``routing`` holds the same rules as weights.
     """
 
     time_scale: Tensor
@@ -60,6 +64,7 @@ class SoftTree(nn.Module):
     ) -> None:
         super().__init__()
         self.depth = check_depth(depth)
+        self.rules: Rules = ()
         self.n_features = n_features
         self.family = family
         columns = n_features + 1
@@ -76,6 +81,7 @@ class SoftTree(nn.Module):
         """One tree of the stack, as a stack of one."""
         one = SoftTree(self.depth, self.n_features, self.family, 1, self.leaves.dtype)
         one.load_state_dict({k: v[index : index + 1] for k, v in self.state_dict().items()})
+        one.rules = self.rules
         return one.to(self.leaves.device)
 
     def routing_probability(self, x: Tensor) -> Tensor:
