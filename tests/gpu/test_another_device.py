@@ -60,6 +60,7 @@ def test_value_and_gradient(data, family, device):
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the fit took all its")  # few rounds: lazy tensors are slow
 @pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
 def test_a_fitted_tree_is_saved_there_and_read_elsewhere(data, solver, device, tmp_path):
     settings = {
