@@ -272,9 +272,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
             budget.status or Status.CONVERGED,
             fitted.objective,
             seconds=budget.seconds,
-            details={"reason": fitted.choice.reason, "collapsed": collapsed},
+            details={"reason": fitted.reason, "collapsed": collapsed},
         )
-        return fitted.tree, fitted.candidate, report, fitted.choice.table()
+        return fitted.tree, fitted.candidate, report, fitted.table()
 
     def _dense_tree(
         self,

@@ -43,7 +43,7 @@ def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitRepor
         notes.append(f"Missing values: {told}.")
     for gone in report.details.get("collapsed", ()):
         notes.append(
-            f"Taken out: {gone['rule']}; it changed the survival of no training row by more than {gone['difference']:.2g}."
+            f"Taken out: {gone['rule']}; it changed no training row's survival by more than {gone['difference']:.2g}."
         )
     return notes
 

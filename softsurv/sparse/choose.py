@@ -198,36 +198,33 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The chosen trial, all of them, and the chosen family's problem of all rows."""
+class Tried:
+    """What was tried, and the problem of all rows for the family that the trees have."""
 
-    chosen: Trial
     trials: tuple[Trial, ...]
-    problem: Problem
-    reason: str
+    problems: dict[str, Problem]
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
-        best = min(self.trials, key=lambda t: t.mean)
+        best = _best(self.trials)
         rows = [
-            asdict(t.candidate) | {"loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is self.chosen}
+            asdict(t.candidate) | {"loss": t.mean, "gap_se": t.gap_error(best), "chosen": t is chosen}
             for t in self.trials
         ]
         return sorted(rows, key=lambda row: row["loss"])
 
 
-def choose(
+def try_all(
     data: SurvivalData,
     split: SplitData,
     families: Sequence[LeafFamily],
     grid: Grid,
-    prefer: str,
     seed: int,
     budget: Budget | None = None,
     say: Callable[[str], None] | None = None,
     **place: Any,
-) -> Choice:
-    """Try every candidate and choose.
+) -> Tried:
+    """Try every candidate.
 
     Raises
     ------
@@ -258,20 +255,18 @@ def choose(
     if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (flat if 1 in grid.leaves or not trials else []) + trials
-    chosen, reason = preferred(trials, prefer)
-    everything = bench.problem.take(torch.tensor([len(fold.masks) - 1]))
-    return Choice(chosen, tuple(trials), everything, reason)
+    last = torch.tensor([len(fold.masks) - 1])
+    return Tried(tuple(trials), {bench.family.name: bench.problem.take(last) for bench in benches})
 
 
 def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     """The trial to take, and why in a sentence; every choice leaves the usual only by one standard error.
 
-    "tree": among the trees within one standard error of the best tree those with the usual ridge, then those with the
-    fewest leaves, then the best of them, if the best tree is within one standard error of the best trial: a tree says
-    more at the same score. One leaf where no trial beats the curve of all rows by its standard error, which is what
-    noise looks like. "simplest": one leaf wherever it is within one standard error of the best trial.
+    "tree": the simplest of the good trees (`_simple_tree`), if the best tree is within one standard error of the best
+    trial: a tree says more at the same score. One leaf where no trial beats the curve of all rows by its standard
+    error, which is what noise looks like. "simplest": one leaf wherever it is within one standard error of the best.
     """
-    best = min(trials, key=lambda t: t.mean)
+    best = _best(trials)
     single = [t for t in trials if not t.candidate.depth]
     trees = [t for t in trials if t.candidate.depth]
     if not trees:
@@ -284,12 +279,12 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
     flat = [t for t in single if t.candidate.ridge >= CONSTANT]
     if flat:
-        null = min(flat, key=lambda t: t.mean)
+        null = _best(flat)
         if best is null or null.mean - best.mean <= best.gap_error(null):
             return one, f"no setting predicts held-out rows better than one curve for all rows ({compared})"
     if prefer == "simplest" and _as_good(one, best):
         return one, f"one leaf is within one standard error of the best ({compared})"
-    if _as_good(min(trees, key=lambda t: t.mean), best):
+    if _as_good(_best(trees), best):
         return tree, f"a tree is within one standard error of the best ({compared})"
     return one, f"no tree comes within one standard error of the best ({compared})"
 
@@ -298,18 +293,24 @@ def _leaves(trial: Trial) -> int:
     return trial.candidate.leaves or 2**trial.candidate.depth
 
 
-def _as_good(trial: Trial, best: Trial) -> bool:
-    """Whether a trial is within one standard error of the best."""
-    return trial.mean - best.mean <= trial.gap_error(best)
+def _as_good(trial: Trial, best: Trial, errors: float = 1.0) -> bool:
+    """Whether a trial is within so many standard errors of the best."""
+    return trial.mean - best.mean <= errors * trial.gap_error(best)
 
 
 def _simple_tree(trees: list[Trial]) -> Trial:
-    """Of the trees within one standard error of the best: the usual ridge, the fewest leaves, the lowest loss."""
-    best = min(trees, key=lambda t: t.mean)
-    good = [t for t in trees if _as_good(t, best)]
-    usual = [t for t in good if t.candidate.ridge == USUAL_RIDGE] or good
-    fewest = min(_leaves(t) for t in usual)
-    return min((t for t in usual if _leaves(t) == fewest), key=lambda t: t.mean)
+    """The usual ridge within half a standard error of the best tree; then the fewest leaves within one; then terms."""
+    good = [t for t in trees if t.candidate.ridge == USUAL_RIDGE and _as_good(t, _best(trees), 0.5)]
+    good = good or [t for t in trees if t.candidate.ridge == _best(trees).candidate.ridge]
+    good = [t for t in good if _as_good(t, _best(good))]
+    good = [t for t in good if _leaves(t) == min(map(_leaves, good))]
+    good = [t for t in good if _as_good(t, _best(good), 0.5)]
+    fewest = min(t.candidate.max_terms or 0 for t in good)
+    return _best([t for t in good if t.candidate.max_terms == fewest])
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    return min(trials, key=lambda t: t.mean)
 
 
 def usual_family(single: Sequence[Trial]) -> str:
@@ -319,7 +320,7 @@ def usual_family(single: Sequence[Trial]) -> str:
     by held-out loss had a concordance of .7145, the log-logistic one .7198.
     """
     first = single[0].candidate.family
-    best = min(single, key=lambda t: t.mean)
+    best = _best(single)
     usual = min((t for t in single if t.candidate.family == first), key=lambda t: t.mean)
     return first if usual.mean - best.mean <= 2 * usual.gap_error(best) else best.candidate.family
 
@@ -328,6 +329,6 @@ def _usual_single(single: Sequence[Trial]) -> Trial:
     """One leaf of the usual family; its ridge is the nearest to the usual within two standard errors of the best."""
     family = usual_family(single)
     own = [t for t in single if t.candidate.family == family]
-    best = min(own, key=lambda t: t.mean)
+    best = _best(own)
     good = [t for t in own if t.mean - best.mean <= 2 * t.gap_error(best)]
     return min(good, key=lambda t: (abs(np.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.choose import Choice, Grid, choose
+from softsurv.sparse.choose import Grid, Trial, Tried, preferred, try_all
 from softsurv.sparse.finish import (
     GRID_TIMES,
     Collapsed,
@@ -24,7 +26,7 @@ from softsurv.sparse.finish import (
     soft_tree,
     survival_in_leaves,
 )
-from softsurv.sparse.leaf_fit import fit_leaves, leaf_models
+from softsurv.sparse.leaf_fit import LeafPenalties, fit_leaves, leaf_models
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.trees.linear_rule import Rules
@@ -44,21 +46,32 @@ class SparseFit:
         A stack of one, whose branch nodes are the rules.
     rules : tuple of LinearRule or None
         In heap order.
-    candidate : Candidate
-    choice : Choice
-        What was tried, and why this was chosen.
+    chosen : Trial
+    tried : Tried
     collapsed : tuple of Collapsed
         Splits that changed nothing and were taken out.
     objective : float
         Penalised mean loss of the training rows.
+    reason : str
+        Why this was chosen.
     """
 
     tree: SoftTree
     rules: Rules
-    candidate: Candidate
-    choice: Choice
+    chosen: Trial
+    tried: Tried
     collapsed: tuple[Collapsed, ...]
     objective: float
+    reason: str
+
+    @property
+    def candidate(self) -> Candidate:
+        """The setting, with the depth that is left."""
+        return replace(self.chosen.candidate, depth=self.tree.depth)
+
+    def table(self) -> list[dict[str, Any]]:
+        """What was tried, best first."""
+        return self.tried.table(self.chosen)
 
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
@@ -115,35 +128,44 @@ def fit_rules(
         ``dtype`` and ``device``.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    choice = choose(data, split, families, grid, prefer, seed, budget, say, **place)
-    candidate, problem = choice.chosen.candidate, choice.problem
-    rules, model, gone = choice.chosen.rules, choice.chosen.model, []
-    times = _times(data)
-    features = problem.family.time_features(
-        torch.as_tensor(np.log(times)).to(problem.time_scale)[None], problem.time_scale
-    )
-    size = np.array([float(data.n)])
-    penalties = penalties_of(size, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
+    tried = try_all(data, split, families, grid, seed, budget, say, **place)
+    times, left = _times(data), list(tried.trials)
+    while True:
+        chosen, reason = preferred(left, prefer)
+        problem = tried.problems[chosen.candidate.family]
+        rules, model, gone = _collapsed(chosen, problem, split, times, data.n)
+        if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not chosen):
+            break
+        left.remove(chosen)  # its leaves are one model: that is no tree
+    leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
+    end = fit_leaves(problem, leaf, len(rules) + 1, _penalties(chosen.candidate, data.n), model)
+    tree = soft_tree(problem, rules, end.point[0], split, columns)
+    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason)
+
+
+def _collapsed(
+    chosen: Trial, problem: Problem, split: SplitData, times: FloatArray, n: int
+) -> tuple[Rules, Tensor, list[Collapsed]]:
+    """The chosen tree without splits that change nothing, its leaves fitted again, and what was taken out."""
+    rules, model, gone = chosen.rules, chosen.model, []
+    log_times = torch.as_tensor(np.log(times)).to(problem.time_scale)
+    features = problem.family.time_features(log_times[None], problem.time_scale)
     while rules:
         new, out = collapse(rules, split, survival_in_leaves(problem, leaf_models(model), features).cpu())
         if not out:
             break
         gone += out
         rules = new
-        (model,) = fit_leaves(problem, leaves_of([rules], split), len(rules) + 1, penalties, model).point
         if all(rule is None for rule in rules):
-            rules = ()
-    leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
-    if not rules:
-        model = torch.cat([model[:, :1], torch.zeros_like(model[:, :1])], 1)
-    else:
-        kept, deviations = shallower(rules, model[0, 1:].cpu().numpy())
-        if len(kept) < len(rules):
-            model = torch.cat([model[:, :1], torch.as_tensor(deviations).to(model)[None]], 1)
-            rules, leaf = kept, leaves_of([kept], split)
-    end = fit_leaves(problem, leaf, len(rules) + 1, penalties, model)
-    tree = soft_tree(problem, rules, end.point[0], split, columns)
-    return SparseFit(tree, rules, candidate, choice, tuple(gone), float(end.loss[0]))
+            break
+        end = fit_leaves(problem, leaves_of([rules], split), len(rules) + 1, _penalties(chosen.candidate, n), model)
+        model = end.point[0]
+    kept, deviations = shallower(rules, model[0, 1:].cpu().numpy())
+    return kept, torch.cat([model[:, :1], torch.as_tensor(deviations).to(model)[None]], 1), gone
+
+
+def _penalties(candidate: Candidate, n: int) -> LeafPenalties:
+    return penalties_of(np.array([float(n)]), candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
 
 
 def _times(data: SurvivalData) -> FloatArray:

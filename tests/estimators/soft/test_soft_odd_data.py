@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softsurv import SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
-from softsurv.hazards import family_names
 from softsurv.estimators.saved import load_model
+from softsurv.hazards import family_names
 
 FIXED = {"l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}
 SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}

@@ -1,0 +1,102 @@
+"""The best rule at a node against plain enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softsurv.sparse.kernels import gain_of
+from softsurv.sparse.splits import NodeRows, SplitData, best_rule, short_between, short_number
+from softsurv.trees.linear_rule import LinearRule
+
+
+def node(n=60, seed=0, columns=3, one=False, least=5.0):
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(columns, n)).round(2)
+    h = random.uniform(0.1, 1, n)
+    table = np.column_stack([random.normal(size=n), random.normal(size=n), h, 0.1 * h, h])
+    table[:, 0] += np.where(values[0] > 0.2, 1.0, -1.0)
+    data = SplitData(values, tuple(range(columns)), ())
+    return NodeRows(data, table[:, :1].copy() if one else table, np.ones(n), least, 2.0)
+
+
+def plain_best(rows):
+    """Best gain over all cuts of single columns, by enumeration."""
+    best = -np.inf
+    for values in rows.data.values:
+        for cut in np.unique(values)[:-1]:
+            low = values <= cut
+            if min(rows.size[low].sum(), rows.size[~low].sum()) < rows.least:
+                continue
+            if rows.table.shape[1] == 1:
+                gain = max(-rows.table[low].sum(), -rows.table[~low].sum())
+            else:
+                gain = sum(gain_of(rows.table[side].sum(0), rows.penalty) for side in (low, ~low))
+            best = max(best, gain)
+    return best
+
+
+@pytest.mark.parametrize("one", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_axis_parallel_rule_is_the_best_of_all_cuts(seed, one):
+    rows = node(seed=seed, one=one)
+    old = LinearRule((0,), (1.0,), 99.0)
+    choice = best_rule(rows, old, max_terms=1)
+    assert choice.gain == pytest.approx(plain_best(rows), rel=1e-9)
+    sides = rows.table[choice.rule.holds(rows.data.values) == choice.swap]
+    told = -sides.sum() if one else rows.gain(choice.rule)
+    assert told == pytest.approx(choice.gain, rel=1e-9)
+
+
+def test_a_direction_is_found_and_has_few_digits():
+    random = np.random.default_rng(1)
+    values = random.normal(size=(4, 800))
+    values[1] *= 100  # another unit
+    table = np.zeros((800, 5))
+    table[:, 0] = np.where(values[0] + values[1] / 100 > 0.3, 1.0, -1.0)
+    table[:, 2] = 0.3
+    table[:, 4] = 0.3
+    rows = NodeRows(SplitData(values, (0, 1, 2, 3), ()), table, np.ones(800), 10, 2.0)
+    choice = best_rule(rows, LinearRule((0,), (1.0,), 0.0), max_terms=3)
+    assert set(choice.rule.columns) == {0, 1}
+    weights = dict(zip(choice.rule.columns, choice.rule.coefficients, strict=True))
+    assert weights[0] / weights[1] == pytest.approx(100, rel=0.25)
+    agreement = np.mean(choice.rule.holds(values) == (table[:, 0] > 0))
+    assert max(agreement, 1 - agreement) > 0.95
+    assert all(c == short_number(c) for c in choice.rule.coefficients)
+
+
+def test_levels_are_grouped_by_what_they_ask_for():
+    random = np.random.default_rng(2)
+    level = random.integers(0, 4, 400)
+    values = np.array([level == k for k in range(4)], dtype=float)
+    table = np.zeros((400, 5))
+    table[:, 0] = np.where(np.isin(level, (1, 3)), 1.0, -1.0)
+    table[:, 2] = table[:, 4] = 0.3
+    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), table, np.ones(400), 10, 2.0)
+    choice = best_rule(rows, LinearRule((0,), (1.0,), 0.5), max_terms=1)
+    assert set(choice.rule.columns) in ({1, 3}, {0, 2})
+
+
+def test_no_rule_leaves_a_side_below_the_least_size():
+    rows = node(n=20, least=10.0)
+    choice = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=3)
+    high = choice.rule.holds(rows.data.values)
+    assert high.sum() in (0, 10, 20)
+
+
+@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-9, 1e3))
+def test_short_numbers_lie_between(low, width):
+    high = low + width
+    value = short_between(low, high)
+    assert low <= value < high or high <= low
+    if low < 0.5 * low + 0.5 * high < high:
+        inner = short_between(low, high, closed=False)
+        assert low < inner < high
+
+
+def test_short_numbers_are_short():
+    assert short_between(50, 51) == 50
+    assert short_between(50, 51, closed=False) == 50.5
+    assert short_between(0.12345, 0.98765) == 0.6
+    assert short_number(0.023456) == 0.023
