@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
 from softsurv.exact.ibs.warm_up import ready as ready_ibs
+from softsurv.exact.prepare import RELATIVE_TOLERANCE
 from softsurv.exact.search import Clock, Search, Solution
 from softsurv.exact.tasks import relative_risk
 from softsurv.exact.tasks.ibs import IbsScore
@@ -192,7 +193,28 @@ class IbsSearch(TreeSearch):
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         solution = self._solve(depth, leaves, seconds, progress)
-        return Found(self.tree_of(solution.plan), solution.report, lambda: tuple(self._sizes(solution)))
+        tree = self.tree_of(solution.plan)
+        return Found(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
+
+    def _report(self, report: FitReport, tree: HardTree) -> FitReport:
+        """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
+        objective = self._objective(tree) if self.leaf == "ipcw" else report.objective
+        if objective <= report.objective * (1 + RELATIVE_TOLERANCE):
+            return report
+        return replace(
+            report,
+            status=Status.CONDITIONALLY_OPTIMAL if report.status is Status.OPTIMAL else report.status,
+            objective=objective,
+            trace=tuple(max(value, objective) for value in report.trace),
+            details={**report.details, "assumption": "curves of leaves may rise"},
+        )
+
+    def _objective(self, tree: HardTree) -> float:
+        """Score of a tree with the curves that its leaves predict, cost per leaf included."""
+        leaf = self.rows.leaf_of(tree)
+        return (
+            sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.p.complexity * tree.n_leaves
+        )
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
@@ -221,12 +243,18 @@ class IbsSearch(TreeSearch):
 
     def _sizes(self, solution: IbsSolution) -> list[SizedTree]:
         trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
+        if self.leaf == "ipcw":
+            return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
         return [
             SizedTree(k + 1, loss + self.p.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)
         ]
 
     def loss(self, rows: NDArray[np.int64]) -> float:
-        return self.score.leaf_loss(rows, "ipcw" if self.leaf == "ipcw" else "km")
+        return self.score.loss(rows, self.curve(rows))
+
+    def curve(self, rows: NDArray[np.int64]) -> FloatArray:
+        """What a leaf of some rows predicts at the distinct training times, (T,)."""
+        return self.score.curve(rows, "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
 
     def tree_of(self, plan: Plan | None) -> HardTree:
         """The tree in the data's own units."""
@@ -242,7 +270,7 @@ class IbsSearch(TreeSearch):
         place = np.searchsorted(np.unique(self.rows.time), np.unique(test.time), side="right")
         total = 0.0
         for k in np.unique(at):
-            curve = self.score.curve(np.flatnonzero(leaf == k), "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
+            curve = self.curve(np.flatnonzero(leaf == k))
             total += score.loss(np.flatnonzero(at == k), np.concatenate([[1.0], curve])[place])
         return total
 

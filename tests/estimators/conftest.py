@@ -45,9 +45,10 @@ def _deviance(y, leaf, weight=None):
 
 
 def _brier(y, leaf, kind="km", weight=None):
-    """Eq. 4 of paper `osst` without complexity."""
+    """Eq. 4 of paper `osst` without complexity, of curves that do not rise."""
     score = IbsScore.from_columns(y["time"], y["event"], weight)
-    return sum(score.leaf_loss(np.flatnonzero(leaf == k), kind) for k in np.unique(leaf))
+    members = [np.flatnonzero(leaf == k) for k in np.unique(leaf)]
+    return sum(score.loss(rows, score.curve(rows, kind, monotone=True)) for rows in members)
 
 
 @pytest.fixture(scope="session")
