@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.coded import branches
+from softsurv.estimators.optimal_leaves import held_out_loss, leaf_curves
+from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, least_rows
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -20,8 +22,8 @@ from softsurv.estimators.optimal_rows import (
     branches_of_plan,
     exposure,
     went_through,
-    with_risk,
 )
+from softsurv.estimators.optimal_shrinkage import node_rows, with_risk
 from softsurv.estimators.solvers import SizedTree
 from softsurv.exact.cache import ENTRY_BYTES, new_cache
 from softsurv.exact.compile import ready
@@ -34,7 +36,7 @@ from softsurv.exact.tasks import relative_risk
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
-from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.hard_tree import Branch, HardTree
 
 Progress = Callable[[float, float, float], None]
 
@@ -56,6 +58,11 @@ class TreeSearch:
 
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         self.rows, self.p, self.leaf = rows, p, leaf
+        self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
+        self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
+        self.baseline = baseline_of(rows)
+        self.hazard = exposure(self.baseline, rows)
+        self.statistics = relative_risk.statistics(rows.event, self.hazard, rows.weight)
 
     @classmethod
     def warm_up(cls) -> None:
@@ -73,19 +80,44 @@ class TreeSearch:
     def loss(self, rows: NDArray[np.int64]) -> float:
         """Cost of some rows as one leaf, the part that splits can change."""
 
-    @abstractmethod
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Mean loss of other rows in the leaves of a tree, with the leaves' values from the training rows."""
+    def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
+        """Mean loss of other rows in the leaves of a tree, with what the training rows say of them, by shrinkage.
+
+        Minus the log-likelihood of relative risks over the training baseline but for the part that no tree changes,
+        the integrated Brier score, or the share of discordant pairs.
+        """
+        leaf_sums = self.leaf_sums(tree)
+        losses = []
+        for strength in strengths:
+            shrunk = with_risk(self.rows, tree, leaf_sums, strength)
+            if score == "likelihood":
+                theta = shrunk.value[test.leaf_of(tree), 0]
+                losses.append(np.average(theta * self.met(test) - test.event * np.log(theta), weights=test.weight))
+            else:
+                curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
+                losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
+        return [float(loss) for loss in losses]
+
+    def met(self, test: Rows) -> FloatArray:
+        """Cumulative hazard of the training rows that each row of others went through, (N,)."""
+        return went_through(self.baseline, test)
+
+    def leaf_sums(self, tree: HardTree) -> FloatArray:
+        """Events and expected events of the training rows of each leaf, (L, 2)."""
+        leaf = self.rows.leaf_of(tree)
+        return np.stack([np.bincount(leaf, column, tree.n_leaves) for column in self.statistics.T], axis=1)
+
+    def grown(self, root: Branch | None, leaf_sums: FloatArray | None = None) -> HardTree:
+        """The tree of nested branches with the relative risk of every leaf."""
+        tree = HardTree.grow(self.rows.sources, root)
+        return with_risk(self.rows, tree, self.leaf_sums(tree) if leaf_sums is None else leaf_sums, self.shrinkage)
 
     def gains(self, tree: HardTree) -> FloatArray:
         """What each node's split takes off the cost, (V,); 0 at a leaf."""
-        at, gain = tree.node_of(self.rows.table, self.rows.n), np.zeros(tree.n_nodes)
-        members = [np.flatnonzero(at == node) for node in range(tree.n_nodes)]
-        for node in range(tree.n_nodes - 1, -1, -1):  # children come before parents
-            if tree.feature[node] >= 0:
-                sides = members[tree.left[node]], members[tree.right[node]]
-                members[node] = np.sort(np.concatenate(sides))
-                gain[node] = self.loss(members[node]) - sum(self.loss(side) for side in sides)
+        members, gain = node_rows(tree, tree.node_of(self.rows.table, self.rows.n)), np.zeros(tree.n_nodes)
+        for node in np.flatnonzero(tree.feature >= 0):
+            sides = members[tree.left[node]], members[tree.right[node]]
+            gain[node] = self.loss(members[node]) - sum(self.loss(side) for side in sides)
         return gain
 
 
@@ -94,10 +126,6 @@ class RelativeRiskSearch(TreeSearch):
 
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         super().__init__(rows, p, leaf)
-        self.baseline = baseline_of(rows)
-        self.hazard = exposure(self.baseline, rows)
-        w = rows.weight
-        self.statistics = relative_risk.statistics(rows.event, self.hazard, w)
         log_hazard = np.log(self.hazard, out=np.zeros(rows.n), where=rows.event)
         self.search = Search(
             relative_risk.TASK,
@@ -105,8 +133,8 @@ class RelativeRiskSearch(TreeSearch):
             rows.binarizer.n_codes,
             rows.binarizer.nominal,
             self.statistics,
-            -w * rows.event * log_hazard,
-            min_leaf=p.min_samples_leaf,
+            -rows.weight * rows.event * log_hazard,
+            min_leaf=self.least,
             complexity=p.complexity,
             memory_limit=p.memory_limit,
         )
@@ -162,13 +190,7 @@ class RelativeRiskSearch(TreeSearch):
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
         root, order = branches(code_tree, self.rows.binarizer)
-        return with_risk(self.rows, root, code_tree.sums[code_tree.leaves[order]])
-
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Mean of theta Lambda(t) - c log theta: minus the log-likelihood but for the part that no tree changes."""
-        theta = tree.value[test.leaf_of(tree), 0]
-        hazard = went_through(self.baseline, test)
-        return float(np.average(theta * hazard - test.event * np.log(theta), weights=test.weight))
+        return self.grown(root, code_tree.sums[code_tree.leaves[order]])
 
 
 class IbsSearch(TreeSearch):
@@ -184,8 +206,6 @@ class IbsSearch(TreeSearch):
         self.score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         self.binary = rows.binarizer.binary_of(rows.codes)
         self.reference = reference
-        hazard = exposure(baseline_of(rows), rows)
-        self.statistics = relative_risk.statistics(rows.event, hazard, rows.weight)
 
     @classmethod
     def warm_up(cls) -> None:
@@ -232,7 +252,7 @@ class IbsSearch(TreeSearch):
             complexity=self.p.complexity,
             max_depth=depth,
             max_leaves=leaves,
-            min_samples_leaf=self.p.min_samples_leaf,
+            min_samples_leaf=self.least,
             time_limit=limit,
             memory_limit=self.p.memory_limit,
             reference=self.reference,
@@ -258,21 +278,7 @@ class IbsSearch(TreeSearch):
 
     def tree_of(self, plan: Plan | None) -> HardTree:
         """The tree in the data's own units."""
-        root = branches_of_plan(plan, self.rows.binarizer)
-        leaf = self.rows.leaf_of(HardTree.grow(self.rows.sources, root))
-        sums = np.stack([np.bincount(leaf, column) for column in self.statistics.T], axis=1)
-        return with_risk(self.rows, root, sums)
-
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Integrated Brier score of other rows, weighted by their own censoring curve."""
-        leaf, at = self.rows.leaf_of(tree), test.leaf_of(tree)
-        score = IbsScore.from_columns(test.time, test.event, test.weight)
-        place = np.searchsorted(np.unique(self.rows.time), np.unique(test.time), side="right")
-        total = 0.0
-        for k in np.unique(at):
-            curve = self.curve(np.flatnonzero(leaf == k))
-            total += score.loss(np.flatnonzero(at == k), np.concatenate([[1.0], curve])[place])
-        return total
+        return self.grown(branches_of_plan(plan, self.rows.binarizer))
 
 
 SEARCHES: dict[str, type[TreeSearch]] = {"relative_risk": RelativeRiskSearch, "ibs": IbsSearch}

@@ -73,12 +73,14 @@ def rows():
 
 @pytest.fixture(scope="module")
 def trees(rows):
-    """A fitted tree of depth two for each objective and leaf, made when asked for."""
+    """A fitted tree of depth two, leaves by themselves, for each objective and leaf, made when asked for."""
     fitted: dict[tuple[str, str], OptimalSurvivalTree] = {}
 
     def tree(objective: str = "relative_risk", leaf: str = "nelson_aalen") -> OptimalSurvivalTree:
         if (objective, leaf) not in fitted:
-            fitted[objective, leaf] = OptimalSurvivalTree(objective, max_depth=2, leaf=leaf).fit(*rows)
+            fitted[objective, leaf] = OptimalSurvivalTree(
+                objective, max_depth=2, leaf=leaf, min_samples_leaf=1, shrinkage=0.0
+            ).fit(*rows)
         return fitted[objective, leaf]
 
     return tree

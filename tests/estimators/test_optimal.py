@@ -33,7 +33,7 @@ def all_partitions(X):
 def test_no_tree_of_depth_two_is_better(objective, seed, make_rows, deviance, brier):
     X, y = make_rows(10, seed)
     X = X[["x", "side"]]
-    tree = OptimalSurvivalTree(objective, max_depth=2, thresholds="all").fit(X, y)
+    tree = OptimalSurvivalTree(objective, max_depth=2, thresholds="all", min_samples_leaf=1).fit(X, y)
     loss = deviance if objective == "relative_risk" else brier
     assert tree.status_ is Status.OPTIMAL
     assert tree.gap_ == pytest.approx(0.0, abs=1e-9)
@@ -46,7 +46,8 @@ def test_no_tree_of_depth_two_is_better(objective, seed, make_rows, deviance, br
         k = np.unique(leaf).size
         by_leaves[k] = min(by_leaves.get(k, np.inf), seen[key])
     assert tree.objective_ == pytest.approx(min(by_leaves.values()), abs=1e-9)
-    path = OptimalSurvivalTree(objective, max_depth=2, max_leaves=4, thresholds="all").fit(X, y).path_
+    sized = OptimalSurvivalTree(objective, max_depth=2, max_leaves=4, thresholds="all", min_samples_leaf=1)
+    path = sized.fit(X, y).path_
     best = np.minimum.accumulate([by_leaves[k] for k in sorted(by_leaves)])
     assert_allclose([size.objective for size in path][: len(best)], best[: len(path)], atol=1e-9)
 
