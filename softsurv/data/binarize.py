@@ -181,13 +181,14 @@ class Binarizer(BaseEstimator):
 
     def _filled(self, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
         """Complete raw columns (N,) by name, of a frame with the training columns."""
-        block, table = NumberBlock.of(frame), {}
-        gaps = np.isnan(block.values).any(axis=1).tolist()
+        block = NumberBlock.of(frame)
+        gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
+        table: dict[str, NDArray[Any]] = {}
         for source in self.filler_.sources_:
             if source.levels is None and source.name in block.place:
                 values = block.column(source.name)
                 if gaps[block.place[source.name]]:
-                    values = np.where(np.isnan(values), source.fill, values)
+                    values = np.where(np.isnan(values), float(source.fill or 0.0), values)
             else:
                 values = fill(frame[source.name], source)
                 self.filler_.warn_of_unseen(values, source)

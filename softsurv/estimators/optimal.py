@@ -15,9 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError
+from softsurv.errors import DataWarning
 from softsurv.estimators.optimal_cv import choose_size
-from softsurv.estimators.optimal_parameters import OptimalParameters, check_parameters, leaf_kind
+from softsurv.estimators.optimal_parameters import (
+    OptimalParameters,
+    check_least_rows,
+    check_parameters,
+    is_tuned,
+    leaf_kind,
+    size_limits,
+)
 from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.estimators.optimal_reference import reference_curves
 from softsurv.estimators.optimal_rows import Rows
@@ -42,27 +49,39 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20; summed over
         rows), or the integrated Brier score (paper `osst`, eq. 4; a mean over rows and time).
     max_depth : int, optional
-        0 (a single leaf) to 10. None, for "ibs" only: ``complexity`` alone limits the tree.
+        0 (a single leaf) to 10; 3 by default. None, for "ibs" only: ``complexity`` alone limits
+        the tree.
     max_leaves : int, optional
         No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
-    min_samples_leaf : int
-        Least rows per leaf.
+    min_samples_leaf : int, optional
+        Least rows per leaf; by default so many that 5 events are expected among them.
     complexity : float
         Cost per leaf, in the unit of the objective.
     thresholds, max_levels, min_share
         Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
         their weights; "all" loses nothing.
-    leaf : {"auto", "nelson_aalen", "km", "ipcw"}
-        Curve of a leaf: its relative risk times the baseline, the default of "relative_risk"; Kaplan-Meier, the
-        default of "ibs"; or, for "ibs", the non-increasing curve that minimises the leaf's score.
+    leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
+        Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
+        curve of its own where its events clearly come at other times; "nelson_aalen": no such exception. Kaplan-Meier,
+        the default of "ibs"; or, for "ibs", the non-increasing curve that minimises the leaf's score. "ipcw" trees are
+        proven for curves that may rise; objective and gap are those of the curves that are predicted.
+    shrinkage : float, optional
+        A leaf's relative risk and curve are pulled to those of the nodes above it, as if it had seen so many events
+        more there: theta = (E + k theta_parent) / (H + k), E events where H were expected. Chosen together with the
+        size, or 10 where nothing is chosen. 0 takes each leaf for itself. The search, its objective and its proof are
+        about leaves that stand for themselves.
     reference : estimator or ndarray (N, T), optional
         For "ibs": a survival model whose losses act as lower bounds ("guessing", paper `osst`, Theorem 2.7), fitted
         here unless it is already, or its survival probabilities at the distinct training times. The result is then
         optimal on the condition that no tree beats the reference on any row; ``report_.details`` says how far it can
         be from the optimum without it.
-    tune : {None, "cv"}
-        "cv": choose depth and leaves, up to the limits, by event-stratified cross-validation of the held-out
-        objective; see ``selection_``.
+    tune : {"auto", None, "cv"}
+        "cv": choose depth, leaves and shrinkage, up to the limits, by event-stratified cross-validation, twice five
+        folds: the largest size that is as good as the best up to two standard errors of their paired difference; see
+        ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and ``reference`` is
+        given.
+    tune_score : {"auto", "likelihood", "ibs", "concordance"}
+        What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
         Seconds after which the best tree so far is returned with its bound, and a `ConvergenceWarning`.
     memory_limit : float
@@ -80,7 +99,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     tree_ : HardTree
         Splits in the data's units, with the relative risk of each leaf.
     objective_, lower_bound_, gap_ : float
-        Objective of the tree on the training rows, what no tree can fall below, and the difference.
+        Objective of the tree on the training rows, before shrinkage, what no tree can fall below, and the difference.
+    shrinkage_ : float
+        Events that each leaf takes from above.
     status_ : Status
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
     path_ : tuple of SizedTree
@@ -89,9 +110,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         only if it was asked for before.
     report_ : FitReport
     selection_ : DataFrame
-        What ``tune`` tried, best first; empty without it.
+        What ``tune`` tried, best first: mean held-out loss, difference to the best and its standard error; empty
+        without it.
     leaf_table_ : LeafTable
-        Rows, events and Kaplan-Meier curve of each leaf.
+        Rows and events of each leaf, and the curve and median that it predicts; the interval of the median is that of
+        the leaf's own rows.
     feature_importances_ : ndarray (n_features_in_,)
         Share of each raw column in what the splits take off the objective, summing to one.
     binarizer_ : Binarizer
@@ -149,10 +172,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
-        if self.min_samples_leaf > data.n:
-            raise InvalidParameterError(
-                f"min_samples_leaf must be at most the number of rows, {data.n}, got {self.min_samples_leaf}"
-            )
+        check_least_rows(self, data.n)
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
         table, _ = self.binarizer_.fit_filled(data.X)
         if not self.binarizer_.columns_:
@@ -174,14 +194,14 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
-        depth, leaves, tuned = self.max_depth, self.max_leaves, Status.OPTIMAL
+        (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         self.selection_ = NOTHING_TRIED.copy()
-        if self.tune == "cv":
+        if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
-            self.selection_ = pd.DataFrame(choice.table)
+            search.shrinkage, self.selection_ = choice.shrinkage, choice.table
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
         bar = SearchBar() if self.progress else None
@@ -197,6 +217,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
         self.tree_, self.report_ = found.tree, found.report
+        self.shrinkage_ = search.shrinkage
         self._parts = TreeParts(rows, search, found, self.leaf_)
 
     def _warn_unless_proven(self) -> None:

@@ -7,26 +7,45 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from softsurv.estimators.optimal_rows import FloatArray, Rows, baseline_of
+from softsurv.estimators.optimal_shrinkage import (
+    node_rows,
+    pulled,
+    risk_set,
+    shrunk_hazards,
+    shrunk_score_curves,
+    subjects_of,
+)
 from softsurv.exact.tasks.ibs import IbsScore
-from softsurv.nonparametric import StepFunction, kaplan_meier, quantile, restricted_mean
+from softsurv.metrics.concordance import harrell_c
+from softsurv.nonparametric import StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
+
+OWN_CURVE_LEVEL = 0.001
+"""Of the test for a curve of a leaf's own. Over six sets of SurvSet, trees of at most eight leaves: concordance .670
+and Brier score .176 with it as without any such curve; .667 at 0.01; .661 and .177 with an own curve in every leaf."""
+
+PIECES, EVENTS_A_PIECE = 6, 5
+"""Pieces of time in that test, and the events that each needs."""
 
 
 @dataclass(frozen=True)
 class LeafCurves:
     """Cumulative hazard of each of L leaves, from 0 at time 0; ``inf`` from where nobody survives.
 
-    Only times at which it steps are kept.
+    Only times at which it steps are kept. ``own`` says of each leaf whether its curve is its own where others have a
+    relative risk times the common baseline.
     """
 
     hazards: tuple[StepFunction, ...]
+    own: tuple[bool, ...]
 
     @classmethod
-    def of(cls, hazards: Sequence[StepFunction]) -> LeafCurves:
+    def of(cls, hazards: Sequence[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
         """Keep the steps alone."""
-        return cls(tuple(_steps(hazard) for hazard in hazards))
+        return cls(tuple(_steps(hazard) for hazard in hazards), tuple(own or [False] * len(hazards)))
 
     @property
     def survival(self) -> tuple[StepFunction, ...]:
@@ -53,7 +72,7 @@ class LeafCurves:
 
     def state(self) -> dict[str, FloatArray]:
         """Arrays to save."""
-        return {
+        return {"own": np.array(self.own, dtype=np.float64)} | {
             f"{name}.{k}": getattr(hazard, name)
             for k, hazard in enumerate(self.hazards)
             for name in ("times", "values")
@@ -62,25 +81,68 @@ class LeafCurves:
     @classmethod
     def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> LeafCurves:
         """The curves that :meth:`state` wrote."""
-        return cls(tuple(StepFunction(arrays[f"times.{k}"], arrays[f"values.{k}"], 0.0) for k in range(n_leaves)))
+        hazards = tuple(StepFunction(arrays[f"times.{k}"], arrays[f"values.{k}"], 0.0) for k in range(n_leaves))
+        return cls(hazards, tuple(bool(own) for own in arrays.get("own", np.zeros(n_leaves))))
 
 
-def leaf_curves(rows: Rows, tree: HardTree, kind: str) -> LeafCurves:
-    """Curves of a tree's leaves from the training rows: "nelson_aalen", "km" or "ipcw"."""
-    if kind == "nelson_aalen":
+def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> LeafCurves:
+    """Curves of a tree's leaves from the training rows: "adaptive", "nelson_aalen", "km" or "ipcw".
+
+    ``shrinkage`` is the number of events that a leaf takes from above; the tree's relative risks have theirs already.
+    """
+    if kind in ("adaptive", "nelson_aalen"):
         baseline = baseline_of(rows)
-        return LeafCurves.of([StepFunction(baseline.times, theta * baseline.values, 0.0) for theta in tree.value[:, 0]])
-    leaf = rows.leaf_of(tree)
-    members = [np.flatnonzero(leaf == k) for k in range(tree.n_leaves)]
+        leaf, hazards, own = rows.leaf_of(tree), [], []
+        for k, theta in enumerate(tree.value[:, 0].tolist()):
+            some = np.flatnonzero(leaf == k)
+            own.append(kind == "adaptive" and contradicts(rows, some, baseline))
+            values = _own_hazard(rows, some, baseline, theta, shrinkage) if own[-1] else theta * baseline.values
+            hazards.append(StepFunction(baseline.times, values, 0.0))
+        return LeafCurves.of(hazards, own)
+    members = node_rows(tree, tree.node_of(rows.table, rows.n))
     if kind == "ipcw":
         score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
-        grid = score.grid().times
-        return LeafCurves.of([_cumulative(grid, score.curve(some, "ipcw", monotone=True)) for some in members])
-    curves = [
-        kaplan_meier(rows.time[i], rows.event[i], rows.weight[i], None if rows.entry is None else rows.entry[i])
-        for i in members
-    ]
-    return LeafCurves.of([_cumulative(curve.times, curve.values) for curve in curves])
+        survival = shrunk_score_curves(tree, members, score, shrinkage)
+    else:
+        survival = list(np.cumprod(1.0 - shrunk_hazards(tree, rows, members, shrinkage), axis=1))
+    return LeafCurves.of([_cumulative(np.unique(rows.time), one) for one in survival])
+
+
+def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score: str) -> float:
+    """Integrated Brier score of other rows by their leaves (N,), or the share of their pairs that are discordant."""
+    if score == "concordance":
+        return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
+    brier = IbsScore.from_columns(test.time, test.event, test.weight)  # weighted by their own censoring curve
+    times = brier.grid().times
+    return sum(brier.loss(np.flatnonzero(leaf == k), curves.survival[k](times)) for k in np.unique(leaf))
+
+
+def contradicts(rows: Rows, some: NDArray[np.int64], baseline: StepFunction) -> bool:
+    """Whether the events of some rows come at other times than the baseline's shape allows: a chi-squared test.
+
+    Time is cut where equal numbers of events are expected, `EVENTS_A_PIECE` or more in each of at most `PIECES`.
+    """
+    times = baseline.times
+    died, at_risk = risk_set(rows, some, times)
+    expected = at_risk * np.diff(baseline.values, prepend=0.0)
+    n_events = int(np.count_nonzero(rows.event[some]))
+    pieces = min(PIECES, n_events // EVENTS_A_PIECE)
+    if pieces < 2 or expected.sum() == 0:
+        return False
+    cumulated = np.cumsum(expected) / expected.sum()
+    piece = np.searchsorted(np.arange(1, pieces) / pieces, cumulated, side="left")
+    seen, due = (np.bincount(piece, values / values.sum() * n_events, pieces) for values in (died, expected))
+    statistic = np.divide((seen - due) ** 2, due, out=np.zeros(pieces), where=due > 0).sum()
+    return bool(chi2.sf(statistic, pieces - 1) < OWN_CURVE_LEVEL)
+
+
+def _own_hazard(
+    rows: Rows, some: NDArray[np.int64], baseline: StepFunction, theta: float, shrinkage: float
+) -> FloatArray:
+    """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline."""
+    died, at_risk = risk_set(rows, some, baseline.times)
+    prior = theta * np.diff(baseline.values, prepend=0.0)
+    return np.cumsum(pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior))
 
 
 def _cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +12,7 @@ from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_leaves import LeafCurves, leaf_curves
 from softsurv.estimators.optimal_rows import FloatArray, Rows
 from softsurv.estimators.optimal_search import Found, TreeSearch
+from softsurv.nonparametric import median
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 
 
@@ -34,13 +36,15 @@ class TreeParts:
     @cached_property
     def curves(self) -> LeafCurves:
         """What each leaf predicts."""
-        return leaf_curves(self._rows, self._found.tree, self._leaf)
+        return leaf_curves(self._rows, self._found.tree, self._leaf, self._search.shrinkage)
 
     @cached_property
     def leaf_table(self) -> LeafTable:
-        """What the training rows say of each leaf."""
+        """Rows and events of each leaf, with the curve and the median that it predicts."""
         rows, tree = self._rows, self._found.tree
-        return leaf_table(rows.leaf_of(tree), rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
+        seen = leaf_table(rows.leaf_of(tree), rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
+        curves = self.curves.survival
+        return replace(seen, curves=curves, median=np.array([median(curve) for curve in curves]))
 
     @cached_property
     def importances(self) -> FloatArray:

@@ -80,12 +80,6 @@ def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
     return Branch(rule, branches_of_plan(plan.one, binarizer), branches_of_plan(plan.zero, binarizer))
 
 
-def with_risk(rows: Rows, root: Branch | None, sums: FloatArray) -> HardTree:
-    """The tree with the relative risk of every leaf, from their sums (L, 2): ES / HS, or 1 / (2 HS) without events."""
-    theta = relative_risk.relative_risk(sums, relative_risk.one_subject(rows.weight))
-    return HardTree.grow(rows.sources, root, theta[:, None], ("relative risk",))
-
-
 def baseline_of(rows: Rows) -> StepFunction:
     """Nelson-Aalen estimate of the training rows."""
     return nelson_aalen(rows.time, rows.event, rows.weight, rows.entry)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
+from softsurv.estimators.optimal_leaves import held_out_loss, leaf_curves
+from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, least_rows
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -20,20 +22,21 @@ from softsurv.estimators.optimal_rows import (
     branches_of_plan,
     exposure,
     went_through,
-    with_risk,
 )
+from softsurv.estimators.optimal_shrinkage import node_rows, with_risk
 from softsurv.estimators.separable.tree import branches
 from softsurv.exact.cache import ENTRY_BYTES, new_cache
 from softsurv.exact.compile import ready
 from softsurv.exact.ibs.nodes import Plan
 from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
 from softsurv.exact.ibs.warm_up import ready as ready_ibs
+from softsurv.exact.prepare import RELATIVE_TOLERANCE
 from softsurv.exact.search import Clock, Search, Solution
 from softsurv.exact.tasks import relative_risk
 from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
-from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.hard_tree import Branch, HardTree
 
 Progress = Callable[[float, float, float], None]
 
@@ -55,6 +58,11 @@ class TreeSearch:
 
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         self.rows, self.p, self.leaf = rows, p, leaf
+        self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
+        self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
+        self.baseline = baseline_of(rows)
+        self.hazard = exposure(self.baseline, rows)
+        self.statistics = relative_risk.statistics(rows.event, self.hazard, rows.weight)
 
     @classmethod
     def warm_up(cls) -> None:
@@ -72,19 +80,44 @@ class TreeSearch:
     def loss(self, rows: NDArray[np.int64]) -> float:
         """Cost of some rows as one leaf, the part that splits can change."""
 
-    @abstractmethod
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Mean loss of other rows in the leaves of a tree, with the leaves' values from the training rows."""
+    def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
+        """Mean loss of other rows in the leaves of a tree, with what the training rows say of them, by shrinkage.
+
+        Minus the log-likelihood of relative risks over the training baseline but for the part that no tree changes,
+        the integrated Brier score, or the share of discordant pairs.
+        """
+        leaf_sums = self.leaf_sums(tree)
+        losses = []
+        for strength in strengths:
+            shrunk = with_risk(self.rows, tree, leaf_sums, strength)
+            if score == "likelihood":
+                theta = shrunk.value[test.leaf_of(tree), 0]
+                losses.append(np.average(theta * self.met(test) - test.event * np.log(theta), weights=test.weight))
+            else:
+                curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
+                losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
+        return [float(loss) for loss in losses]
+
+    def met(self, test: Rows) -> FloatArray:
+        """Cumulative hazard of the training rows that each row of others went through, (N,)."""
+        return went_through(self.baseline, test)
+
+    def leaf_sums(self, tree: HardTree) -> FloatArray:
+        """Events and expected events of the training rows of each leaf, (L, 2)."""
+        leaf = self.rows.leaf_of(tree)
+        return np.stack([np.bincount(leaf, column, tree.n_leaves) for column in self.statistics.T], axis=1)
+
+    def grown(self, root: Branch | None, leaf_sums: FloatArray | None = None) -> HardTree:
+        """The tree of nested branches with the relative risk of every leaf."""
+        tree = HardTree.grow(self.rows.sources, root)
+        return with_risk(self.rows, tree, self.leaf_sums(tree) if leaf_sums is None else leaf_sums, self.shrinkage)
 
     def gains(self, tree: HardTree) -> FloatArray:
         """What each node's split takes off the cost, (V,); 0 at a leaf."""
-        at, gain = tree.node_of(self.rows.table, self.rows.n), np.zeros(tree.n_nodes)
-        members = [np.flatnonzero(at == node) for node in range(tree.n_nodes)]
-        for node in range(tree.n_nodes - 1, -1, -1):  # children come before parents
-            if tree.feature[node] >= 0:
-                sides = members[tree.left[node]], members[tree.right[node]]
-                members[node] = np.sort(np.concatenate(sides))
-                gain[node] = self.loss(members[node]) - sum(self.loss(side) for side in sides)
+        members, gain = node_rows(tree, tree.node_of(self.rows.table, self.rows.n)), np.zeros(tree.n_nodes)
+        for node in np.flatnonzero(tree.feature >= 0):
+            sides = members[tree.left[node]], members[tree.right[node]]
+            gain[node] = self.loss(members[node]) - sum(self.loss(side) for side in sides)
         return gain
 
 
@@ -93,10 +126,6 @@ class RelativeRiskSearch(TreeSearch):
 
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         super().__init__(rows, p, leaf)
-        self.baseline = baseline_of(rows)
-        self.hazard = exposure(self.baseline, rows)
-        w = rows.weight
-        self.statistics = relative_risk.statistics(rows.event, self.hazard, w)
         log_hazard = np.log(self.hazard, out=np.zeros(rows.n), where=rows.event)
         self.search = Search(
             relative_risk.TASK,
@@ -104,8 +133,8 @@ class RelativeRiskSearch(TreeSearch):
             rows.binarizer.n_codes,
             rows.binarizer.nominal,
             self.statistics,
-            -w * rows.event * log_hazard,
-            min_leaf=p.min_samples_leaf,
+            -rows.weight * rows.event * log_hazard,
+            min_leaf=self.least,
             complexity=p.complexity,
             memory_limit=p.memory_limit,
         )
@@ -161,13 +190,7 @@ class RelativeRiskSearch(TreeSearch):
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
         root, order = branches(code_tree, self.rows.binarizer)
-        return with_risk(self.rows, root, code_tree.sums[code_tree.leaves[order]])
-
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Mean of theta Lambda(t) - c log theta: minus the log-likelihood but for the part that no tree changes."""
-        theta = tree.value[test.leaf_of(tree), 0]
-        hazard = went_through(self.baseline, test)
-        return float(np.average(theta * hazard - test.event * np.log(theta), weights=test.weight))
+        return self.grown(root, code_tree.sums[code_tree.leaves[order]])
 
 
 class IbsSearch(TreeSearch):
@@ -183,8 +206,6 @@ class IbsSearch(TreeSearch):
         self.score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         self.binary = rows.binarizer.binary_of(rows.codes)
         self.reference = reference
-        hazard = exposure(baseline_of(rows), rows)
-        self.statistics = relative_risk.statistics(rows.event, hazard, rows.weight)
 
     @classmethod
     def warm_up(cls) -> None:
@@ -192,7 +213,28 @@ class IbsSearch(TreeSearch):
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         solution = self._solve(depth, leaves, seconds, progress)
-        return Found(self.tree_of(solution.plan), solution.report, lambda: tuple(self._sizes(solution)))
+        tree = self.tree_of(solution.plan)
+        return Found(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
+
+    def _report(self, report: FitReport, tree: HardTree) -> FitReport:
+        """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
+        objective = self._objective(tree) if self.leaf == "ipcw" else report.objective
+        if objective <= report.objective * (1 + RELATIVE_TOLERANCE):
+            return report
+        return replace(
+            report,
+            status=Status.CONDITIONALLY_OPTIMAL if report.status is Status.OPTIMAL else report.status,
+            objective=objective,
+            trace=tuple(max(value, objective) for value in report.trace),
+            details={**report.details, "assumption": "curves of leaves may rise"},
+        )
+
+    def _objective(self, tree: HardTree) -> float:
+        """Score of a tree with the curves that its leaves predict, cost per leaf included."""
+        leaf = self.rows.leaf_of(tree)
+        return (
+            sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.p.complexity * tree.n_leaves
+        )
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
@@ -210,7 +252,7 @@ class IbsSearch(TreeSearch):
             complexity=self.p.complexity,
             max_depth=depth,
             max_leaves=leaves,
-            min_samples_leaf=self.p.min_samples_leaf,
+            min_samples_leaf=self.least,
             time_limit=limit,
             memory_limit=self.p.memory_limit,
             reference=self.reference,
@@ -221,30 +263,22 @@ class IbsSearch(TreeSearch):
 
     def _sizes(self, solution: IbsSolution) -> list[SizedTree]:
         trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
+        if self.leaf == "ipcw":
+            return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
         return [
             SizedTree(k + 1, loss + self.p.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)
         ]
 
     def loss(self, rows: NDArray[np.int64]) -> float:
-        return self.score.leaf_loss(rows, "ipcw" if self.leaf == "ipcw" else "km")
+        return self.score.loss(rows, self.curve(rows))
+
+    def curve(self, rows: NDArray[np.int64]) -> FloatArray:
+        """What a leaf of some rows predicts at the distinct training times, (T,)."""
+        return self.score.curve(rows, "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
 
     def tree_of(self, plan: Plan | None) -> HardTree:
         """The tree in the data's own units."""
-        root = branches_of_plan(plan, self.rows.binarizer)
-        leaf = self.rows.leaf_of(HardTree.grow(self.rows.sources, root))
-        sums = np.stack([np.bincount(leaf, column) for column in self.statistics.T], axis=1)
-        return with_risk(self.rows, root, sums)
-
-    def held_out(self, tree: HardTree, test: Rows) -> float:
-        """Integrated Brier score of other rows, weighted by their own censoring curve."""
-        leaf, at = self.rows.leaf_of(tree), test.leaf_of(tree)
-        score = IbsScore.from_columns(test.time, test.event, test.weight)
-        place = np.searchsorted(np.unique(self.rows.time), np.unique(test.time), side="right")
-        total = 0.0
-        for k in np.unique(at):
-            curve = self.score.curve(np.flatnonzero(leaf == k), "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
-            total += score.loss(np.flatnonzero(at == k), np.concatenate([[1.0], curve])[place])
-        return total
+        return self.grown(branches_of_plan(plan, self.rows.binarizer))
 
 
 SEARCHES: dict[str, type[TreeSearch]] = {"relative_risk": RelativeRiskSearch, "ibs": IbsSearch}

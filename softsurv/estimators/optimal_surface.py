@@ -18,11 +18,15 @@ from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line
 
+WITH_RISK = ("adaptive", "nelson_aalen")
+"""Leaves that are ranked by their relative risk."""
+
 
 class OptimalSurface(ExactTree, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
     leaf_: str
+    shrinkage_: float
     selection_: pd.DataFrame
     _parts: TreeParts
 
@@ -43,7 +47,7 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
 
     @property
     def leaf_table_(self) -> LeafTable:
-        """Rows, events and Kaplan-Meier curve of each leaf."""
+        """Rows and events of each leaf, with the curve and median that it predicts."""
         return self._parts.leaf_table
 
     @property
@@ -75,11 +79,11 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
 
         Notes
         -----
-        With Nelson-Aalen leaves the relative risk theta; with curves of their own, which may cross, the expected
-        time lost before the last training time.
+        The relative risk theta that the tree prints; with Kaplan-Meier or "ipcw" leaves, whose curves may cross, the
+        expected time lost before the last training time.
         """
         leaf = self._checked(X, how)
-        if self.leaf_ == "nelson_aalen":
+        if self.leaf_ in WITH_RISK:
             return self.tree_.value[leaf, 0]
         return self.horizon_ - self.curves_.restricted_mean(leaf, self.horizon_)
 
@@ -110,9 +114,12 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def leaf_lines(self) -> list[str]:
-        """Size, events, median and relative risk of each leaf in words."""
-        risk = self.tree_.leaf_lines()
-        return [f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" for k in range(self.tree_.n_leaves)]
+        """Size, events, median and relative risk of each leaf in words, as they are predicted."""
+        risk, own = self.tree_.leaf_lines(), self.curves_.own
+        return [
+            f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "")
+            for k in range(self.tree_.n_leaves)
+        ]
 
     def export_text(self) -> str:
         """The tree as text: rules in the data's own units, and each leaf's numbers."""
@@ -153,13 +160,14 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
         meta = {
             **self._search_state(),
             "leaf": self.leaf_,
+            "shrinkage": self.shrinkage_,
             "leaves": table_meta,
             "selection": self.selection_.to_dict("records"),
         }
         return arrays, meta
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
-        self.leaf_ = meta["leaf"]
+        self.leaf_, self.shrinkage_ = meta["leaf"], float(meta.get("shrinkage", 0.0))
         table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
         curves = LeafCurves.restore(_below("curves.", arrays), len(table.n))
         self._parts = TreeParts.known(curves, table, arrays["importances"])

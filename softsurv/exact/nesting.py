@@ -9,6 +9,7 @@ such columns are one feature. The splits stay the same, hence the optimum too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 MOST_WORK = 1e10
 """Pairs of columns times rows up to which columns are compared: a part of a second."""
 
-Codes = NDArray[np.int32]
+Codes = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
         return as_given(codes, n_codes, nominal)
     left = np.ascontiguousarray((codes if len(binary) == len(n_codes) else codes[:, binary]).T == 0)  # (B, U)
     count = left.sum(axis=1)
-    exact = left.astype(np.float32 if len(codes) < 1 << 24 else np.float64)
+    exact: NDArray[Any] = left.astype(np.float32 if len(codes) < 1 << 24 else np.float64)
     both = exact @ exact.T  # (B, B) rows that go left of two columns
     levels = _levels(len(codes) - count, both - count[:, None] - count + len(codes) == 0, len(codes))
     free = np.ones(len(binary), np.bool_)

@@ -127,9 +127,9 @@ def as_words(codes: np.ndarray) -> np.ndarray:
     """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
     largest = codes.max(axis=0).tolist()
     if max(largest) == 1:  # eight columns to a byte, the first of them on top
-        bits = np.packbits(codes.astype(np.uint8), axis=1)
-        padded = np.zeros((len(codes), -(-bits.shape[1] // 8) * 8), np.uint8)
-        padded[:, : bits.shape[1]] = bits
+        packed = np.packbits(codes.astype(np.uint8), axis=1)
+        padded = np.zeros((len(codes), -(-packed.shape[1] // 8) * 8), np.uint8)
+        padded[:, : packed.shape[1]] = packed
         return np.ascontiguousarray(padded.view(">u8").T, dtype=np.uint64)
     words, room = [np.zeros(len(codes), np.uint64)], 64
     for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):

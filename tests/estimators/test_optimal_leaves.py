@@ -79,7 +79,7 @@ def test_the_hazard_adds_up_to_the_cumulative_hazard_at_the_steps(trees, rows, o
 def test_a_leaf_without_events_has_half_an_event():
     X = pd.DataFrame({"x": [0.0] * 6 + [1.0] * 6})
     y = Surv.from_arrays([True] * 6 + [False] * 6, [1.0, 2, 3, 4, 5, 6] * 2)
-    tree = OptimalSurvivalTree(max_depth=1).fit(X, y)
+    tree = OptimalSurvivalTree(max_depth=1, min_samples_leaf=1, shrinkage=0.0).fit(X, y)
     hazard = nelson_aalen(y["time"], y["event"])(y["time"])
     assert tree.leaf_table_.events.tolist() == [6, 0]
     assert_allclose(tree.tree_.value[:, 0], [6 / hazard[:6].sum(), 0.5 / hazard[6:].sum()])

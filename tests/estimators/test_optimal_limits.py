@@ -14,6 +14,10 @@ from sksurv.util import Surv
 
 import softsurv.estimators.optimal as optimal_module
 from softsurv import OptimalSurvivalTree
+from softsurv.data.partition import stratified_folds
+from softsurv.estimators.optimal_cv import choice_among
+from softsurv.estimators.optimal_search import RelativeRiskSearch
+from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
 
@@ -25,12 +29,14 @@ def test_cross_validation_chooses_depth_and_leaves(objective, make_rows):
     tree = OptimalSurvivalTree(objective, max_depth=3, tune="cv").fit(X, y)
     table = tree.selection_
     assert table["chosen"].sum() == 1
-    assert table["chosen"].iloc[0]
     assert table["loss"].is_monotonic_increasing
     tried = {tuple(size) for size in table[["max_depth", "max_leaves"]].to_numpy()}
     assert tried == {(d, k) for d in range(4) for k in range(d + 1, 2**d + 1)}
-    assert tree.tree_.depth <= table["max_depth"].iloc[0]
-    assert tree.tree_.n_leaves <= table["max_leaves"].iloc[0]
+    chosen = table[table["chosen"]].iloc[0]
+    assert chosen["difference"] <= 2 * chosen["error"]
+    assert tree.tree_.depth <= chosen["max_depth"]
+    assert tree.tree_.n_leaves <= chosen["max_leaves"]
+    assert tree.shrinkage_ == chosen["shrinkage"]
     assert tree.tree_.n_leaves > 1  # the data cross over
     again = OptimalSurvivalTree(objective, max_depth=3, tune="cv").fit(X, y)
     assert again.selection_.equals(table)
@@ -45,19 +51,92 @@ def test_cross_validation_leaves_noise_alone():
 
 
 def test_the_held_out_loss_is_that_of_refitted_trees(make_rows):
-    """One search per fold gives what fitting every size anew gives."""
-    from softsurv.data.partition import stratified_folds
-
+    """One search per fold gives what fitting every size anew gives, with any shrinkage."""
     X, y = make_rows(90)
     tree = OptimalSurvivalTree(max_depth=2, tune="cv", random_state=3).fit(X, y)
+    size = tree.selection_.set_index(["max_depth", "max_leaves", "shrinkage"])
+    folds = [fold for seed in (3, 4) for fold in stratified_folds(y["event"], 5, seed)]
+    for shrinkage in (5.0, 80.0):
+        losses = []
+        for train, test in folds:
+            part = OptimalSurvivalTree(max_depth=2, max_leaves=3, shrinkage=shrinkage).fit(X.iloc[train], y[train])
+            theta = part.predict(X.iloc[test])
+            hazard = nelson_aalen(y["time"][train], y["event"][train])(y["time"][test])
+            losses.append(np.mean(theta * hazard - y["event"][test] * np.log(theta)))
+        assert size.loc[(2, 3, shrinkage), "loss"] == pytest.approx(np.mean(losses))
+
+
+@pytest.mark.parametrize("score", ["ibs", "concordance"])
+@pytest.mark.parametrize(
+    ("objective", "leaf"), [("relative_risk", "adaptive"), ("relative_risk", "km"), ("ibs", "ipcw")]
+)
+def test_sizes_are_compared_by_the_score_that_is_named(make_rows, objective, leaf, score):
+    X, y = make_rows(90)
+    settings = {"max_depth": 1, "objective": objective, "leaf": leaf, "shrinkage": 10.0}
+    tree = OptimalSurvivalTree(**settings, tune="cv", tune_score=score).fit(X, y)
     losses = []
-    for train, test in stratified_folds(y["event"], 5, 3):
-        part = OptimalSurvivalTree(max_depth=2, max_leaves=3).fit(X.iloc[train], y[train])
-        theta = part.predict(X.iloc[test])
-        hazard = nelson_aalen(y["time"][train], y["event"][train])(y["time"][test])
-        losses.append(np.mean(theta * hazard - y["event"][test] * np.log(theta)))
+    for seed in (0, 1):
+        for train, test in stratified_folds(y["event"], 5, seed):
+            part = OptimalSurvivalTree(**settings).fit(X.iloc[train], y[train])
+            if score == "concordance":
+                losses.append(1 - part.score(X.iloc[test], y[test]))
+                continue
+            brier = IbsScore.from_columns(y["time"][test], y["event"][test])
+            survival = part.predict_survival_function(X.iloc[test], np.unique(y["time"][test]))
+            losses.append(sum(brier.loss(np.array([k]), curve) for k, curve in enumerate(survival)))
     size = tree.selection_.set_index(["max_depth", "max_leaves"])
-    assert size.loc[(2, 3), "loss"] == pytest.approx(np.mean(losses))
+    assert size.loc[(1, 2), "loss"] == pytest.approx(np.mean(losses))
+
+
+def test_the_largest_size_within_two_errors_is_chosen():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=10)
+    losses = {
+        (0, 1, 5.0): np.full(10, 3.0),
+        (1, 2, 5.0): np.full(10, 1.0),
+        (2, 3, 5.0): 1.0 + 0.01 + 0.1 * noise,
+        (2, 3, 20.0): 1.0 + 0.005 + 0.1 * noise,
+        (2, 4, 5.0): 2.0 + 0.1 * noise,
+    }
+    choice = choice_among(losses, Status.OPTIMAL)
+    assert (choice.depth, choice.leaves, choice.shrinkage) == (2, 3, 20.0)
+    table = choice.table.set_index(["max_depth", "max_leaves", "shrinkage"])
+    row = table.loc[(2, 4, 5.0)]
+    paired = losses[2, 4, 5.0] - losses[1, 2, 5.0]
+    assert row["difference"] == pytest.approx(paired.mean())
+    assert row["error"] == pytest.approx(paired.std(ddof=1) / np.sqrt(10))
+    assert row["difference"] > 2 * row["error"]
+    assert choice_among({**losses, (0, 1, 5.0): np.full(10, 0.9)}, Status.OPTIMAL).leaves == 1
+
+
+def test_a_choice_that_ran_out_of_time_goes_one_depth_further(make_rows, monkeypatch):
+    """Larger was better as long as there was time."""
+    X, y = make_rows(200)
+    path = RelativeRiskSearch.path
+    monkeypatch.setattr(
+        RelativeRiskSearch,
+        "path",
+        lambda self, depth, leaves, seconds: (
+            path(self, depth, leaves, seconds) if depth < 2 else ([], Status.TIME_LIMIT)
+        ),
+    )
+    with pytest.warns(ConvergenceWarning, match="cross-validation ended early"):
+        tree = OptimalSurvivalTree(max_depth=4, tune="cv").fit(X, y)
+    assert tree.selection_["max_depth"].max() == 1
+    assert tree.tree_.depth == 2
+
+
+def test_nothing_said_of_the_size_means_that_it_is_chosen(make_rows):
+    X, y = make_rows(150)
+    auto = OptimalSurvivalTree().fit(X, y)
+    assert auto.selection_["chosen"].sum() == 1
+    assert auto.shrinkage_ == auto.selection_.loc[auto.selection_["chosen"], "shrinkage"].item()
+    assert auto.tree_.n_leaves <= 8
+    assert auto.leaf_table_.n.min() >= math.ceil(5 * 150 / y["event"].sum())
+    for said in ({"max_depth": 2}, {"max_leaves": 3}, {"complexity": 0.1}, {"tune": None}):
+        plain = OptimalSurvivalTree(**said).fit(X, y)
+        assert plain.selection_.empty
+        assert plain.shrinkage_ == 10.0
 
 
 @pytest.mark.parametrize("objective", ["relative_risk", "ibs"])

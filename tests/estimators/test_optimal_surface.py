@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from softsurv import OptimalSurvivalTree, SurvivalData, load_model
 from softsurv.errors import DataWarning
+from softsurv.estimators import optimal_search
+from softsurv.exact.search import Search
 from softsurv.explore import leaf_summary
 
 KINDS = [("relative_risk", "nelson_aalen"), ("relative_risk", "km"), ("ibs", "km"), ("ibs", "ipcw")]
@@ -127,3 +129,47 @@ def test_missing_and_unseen_values(trees, rows):
     assert np.array_equal(trees().apply(gaps), trees().apply(filled))
     with pytest.warns(DataWarning, match="not seen in training"):
         assert trees().apply(X.iloc[:1].assign(side="elsewhere")).shape == (1,)
+
+
+def test_the_path_is_worked_out_when_asked_for(rows, monkeypatch):
+    X, y = rows
+    solved = []
+    solve = Search.solve
+
+    def spy(self, depth, leaves=None, **how):
+        solved.append(leaves)
+        return solve(self, depth, leaves, **how)
+
+    monkeypatch.setattr(Search, "solve", spy)
+    tree = OptimalSurvivalTree(max_depth=3).fit(X, y)
+    assert solved == [None]
+    sizes = tree.path_
+    assert solved == [None, *range(1, tree.tree_.n_leaves)]
+    assert sizes[-1].objective == tree.objective_
+    assert tree.path_ is sizes
+    again = OptimalSurvivalTree(max_depth=3).fit(X, y, sample_weight=np.where(X["x"] > 0, 1.0, 2.0))
+    assert again.path_[-1].objective == again.objective_ != sizes[-1].objective
+
+
+def test_a_cache_too_large_to_keep_gives_the_same_path(rows, monkeypatch):
+    kept = OptimalSurvivalTree(max_depth=3).fit(*rows)
+    monkeypatch.setattr(optimal_search, "KEPT_BYTES", 0)
+    released = OptimalSurvivalTree(max_depth=3).fit(*rows)
+    assert [size.objective for size in released.path_] == [size.objective for size in kept.path_]
+
+
+def test_a_pickled_copy_has_the_path_that_was_asked_for(rows):
+    tree = OptimalSurvivalTree(max_depth=2).fit(*rows)
+    early = pickle.dumps(tree)
+    assert len(early) < 60_000  # neither rows nor search
+    with pytest.raises(AttributeError, match="path_ was not worked out before this tree was pickled"):
+        _ = pickle.loads(early).path_
+    expected = [size.objective for size in tree.path_]
+    late = pickle.loads(pickle.dumps(tree))
+    assert [size.objective for size in late.path_] == expected
+    for copy in (pickle.loads(early), late):
+        assert copy.to_dict() == tree.to_dict()
+        assert np.array_equal(copy.feature_importances_, tree.feature_importances_)
+        assert np.array_equal(
+            copy.predict_survival_function(rows[0], TIMES), tree.predict_survival_function(rows[0], TIMES)
+        )

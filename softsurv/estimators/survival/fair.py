@@ -17,7 +17,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
 from softsurv.estimators.checks import number, whole
 from softsurv.estimators.optimal import OptimalSurvivalTree
-from softsurv.estimators.optimal_parameters import check_parameters
+from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.exact.clock import Clock
@@ -124,6 +124,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             thresholds=thresholds,
             max_levels=max_levels,
             min_share=min_share,
+            shrinkage=0.0,
+            tune=None,
             time_limit=time_limit,
             memory_limit=memory_limit,
         )
@@ -200,10 +202,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         present, codes = np.unique(data.group.numpy(), return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
-        if self.min_samples_leaf > data.n:
-            raise InvalidParameterError(
-                f"min_samples_leaf must be at most the number of rows, {data.n}, got {self.min_samples_leaf}"
-            )
+        check_least_rows(self, data.n)
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(data.X)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=3)
