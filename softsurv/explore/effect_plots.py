@@ -35,6 +35,7 @@ CHARACTERS_ACROSS = 45
 BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
+@literal_text
 def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
     """What each feature does at each branch node.
 
@@ -64,9 +65,10 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     if not view.soft:
         ax.set_xticks([-1, 0, 1])
     ax.legend(**BESIDE, title="answers from\nthe root", title_fontsize=8)
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
     """What each feature does within each leaf.
 
@@ -119,9 +121,10 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, loo
     ax.set_yticks(places, [shorten(str(name), NAME_LIMIT) for name in shown.index])
     ax.set(xlabel=label, ylim=(-0.6, len(shown) - 0.4))
     ax.legend(**BESIDE)
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_feature_profile(
     tree: Any,
     data: Any,
@@ -187,8 +190,7 @@ def plot_feature_profile(
     handles = [*ax.get_legend_handles_labels()[0], *twin.get_legend_handles_labels()[0]]
     names = [*ax.get_legend_handles_labels()[1], *twin.get_legend_handles_labels()[1]]
     twin.legend(handles, names, fontsize=8, framealpha=0.9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
-    literal_text(twin)
-    return literal_text(ax)
+    return ax
 
 
 def profile(tree: Any, X: pd.DataFrame, feature: str, values: list[Any], end: float) -> tuple[FloatArray, FloatArray]:

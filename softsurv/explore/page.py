@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from softsurv.explore.style import escaped, literal_text
+from softsurv.explore.style import escaped, without_control_characters, without_formulas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,9 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
     from matplotlib import rc_context
 
     file = io.BytesIO()
-    drawn: Figure = literal_text(ax.figure)
+    drawn: Figure = ax.figure  # type: ignore[assignment]
+    without_formulas(drawn)
+    without_control_characters(drawn)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "softsurv"}):
         drawn.savefig(file, format="svg", dpi=110, metadata={"Date": None})
     data = base64.b64encode(file.getvalue()).decode()

@@ -43,6 +43,7 @@ N_SPANS = 20
 """Spans of time over which hazards of steps are averaged."""
 
 
+@literal_text
 def plot_leaf_curves(
     tree: Any,
     data: Any,
@@ -106,9 +107,10 @@ def plot_leaf_curves(
         ax.plot([], [], color=INK, linewidth=1.0, drawstyle="steps", label=f"steps: {curve_name(read)}\nof the leaf")
     ax.set_xlim(0, times[-1])
     key_beside(ax, FEW_LEAVES, "lowest risk first")
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_hazard(
     tree: Any,
     data: Any,
@@ -131,6 +133,7 @@ def plot_hazard(
     return _plot_kind("hazard", tree, data, ax, horizon, time_unit, max_curves)
 
 
+@literal_text
 def plot_cumulative_hazard(
     tree: Any,
     data: Any,
@@ -171,7 +174,7 @@ def _plot_kind(
     ax.set(xlabel=time_label(read, time_unit), ylabel=_hazard_label(kind, read, time_unit), xlim=(0, times[-1]))
     ax.set_ylim(0, _robust_top(leaves))
     key_beside(ax, FEW_LEAVES, "lowest risk first")
-    return literal_text(ax)
+    return ax
 
 
 def _mean_hazards(one: RowCurves, edges: FloatArray) -> RowCurves:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@literal_text
 def plot_calibration(
     tree: Any,
     data: Any,
@@ -97,9 +98,10 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
     )
     ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {n}", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False, loc="upper left")
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
     """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
 
@@ -123,9 +125,10 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
     ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}", fontsize=9, color=INK)
     ax.set_ylim(top=1.25 * max(test.shares.max(), 1 / n_bins))
     ax.legend(fontsize=8, frameon=False, ncols=2, loc="upper center")
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_brier(
     trees: Any,
     data: Any,
@@ -161,7 +164,7 @@ def plot_brier(
     ax.set(xlabel=time_label(read, time_unit), ylabel="Brier score", xlim=(0, frame.index[-1]))
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=8, frameon=False)
-    return literal_text(ax)
+    return ax
 
 
 def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
@@ -169,6 +172,7 @@ def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
     return float(np.trapezoid(frame[name], times) / (times[-1] - times[0]))
 
 
+@literal_text
 def plot_fairness_trend(
     trees: Mapping[float, Any], data: Any, ax: Axes | None = None, *, group: str | None = None
 ) -> Axes:
@@ -214,9 +218,10 @@ def plot_fairness_trend(
     ax.set_ylim(0, 1.1 * max(float(frame["mean_gap"].max()), 1e-3))
     right.set(ylabel="Gini and concordance", ylim=(0, 1.02))
     right.legend(handles=handles, fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0))
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     """Training objective of the kept tree after each round, with the ends of the other starts.
 
@@ -242,9 +247,10 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_title(f"{report.status.replace('_', ' ')}, {report.seconds:.1f} s", fontsize=9, color=INK)
     ax.legend(fontsize=8, frameon=False)
-    return literal_text(ax)
+    return ax
 
 
+@literal_text
 def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Training objective") -> Axes:
     """Quality of optimal trees against their size.
 
@@ -284,4 +290,4 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Train
     ax.set(xlabel="Number of leaves", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize=8, frameon=False)
-    return literal_text(ax)
+    return ax

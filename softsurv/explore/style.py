@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
 
@@ -12,8 +14,11 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+
+P = ParamSpec("P")
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3B0F70", "#8A6D00")
 """Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,
@@ -122,33 +127,61 @@ def key_beside(ax: Axes, most_inside: int, title: str = "") -> None:
     ax.legend(**look)
 
 
-UNPRINTABLE = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
-"""Characters that XML does not allow or that have no shape; a name that comes from data may hold them."""
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that a picture in SVG cannot hold."""
 
 
-def printable(text: str) -> str:
-    """Text that any page, picture or file can hold."""
-    return UNPRINTABLE.sub("\ufffd", text)
+def in_xml(text: str) -> str:
+    """The text with a mark in the place of each character that XML cannot hold."""
+    return NOT_IN_XML.sub("\ufffd", text)
 
 
 def escaped(text: str) -> str:
     """Text as HTML shows it letter by letter."""
-    return html.escape(printable(text))
+    return html.escape(in_xml(text))
 
 
-def literal_text(drawn: Any) -> Any:
-    """The same axes or figure, whose texts mean what they say: a name with two dollar signs is no formula."""
+def without_formulas(drawn: Artist) -> None:
+    """Have the texts of axes or of a figure mean what they say: "$" begins no formula."""
     from matplotlib.text import Text
 
     for text in drawn.findobj(Text):
         text.set_parse_math(False)
-        text.set_text(printable(text.get_text()).replace("\t", " "))
+
+
+def without_control_characters(drawn: Any) -> None:
+    """Mark the characters in the texts of a figure that a picture in SVG cannot hold."""
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedLocator
+
+    for ax in drawn.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            if isinstance(axis.get_major_locator(), FixedLocator):  # ticks with names
+                names = [label.get_text() for label in axis.get_ticklabels()]
+                if any(map(NOT_IN_XML.search, names)):
+                    axis.set_ticklabels([in_xml(name) for name in names])
+    for text in drawn.findobj(Text):
+        text.set_text(in_xml(text.get_text()))
+
+
+def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
+    """Have a picture show the names of the data as they are. Other axes of a figure keep their formulas."""
+
+    @wraps(plot)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
+        from matplotlib import rc_context
+
+        with rc_context({"text.parse_math": False}):
+            ax = plot(*args, **kwargs)
+        without_formulas(ax)
+        without_control_characters(ax.figure)
+        return ax
+
     return drawn
 
 
 def shorten(name: str, limit: int) -> str:
     """A long name with its middle left out: both ends of ``product_travel=Yes`` say something."""
-    name = printable(name)
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2

@@ -57,6 +57,7 @@ class Layout:
     width_inches: float
 
 
+@literal_text
 def plot_tree(
     tree: Any,
     data: Any,
@@ -113,7 +114,7 @@ def plot_tree(
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit, looks[one.leaf])
     _draw_key(ax, place, curve_name(read), list(looks.values()))
-    return literal_text(ax)
+    return ax
 
 
 def tree_figure(view: TreeView) -> Axes:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.survival_data import SurvivalData
@@ -22,7 +23,7 @@ from softsurv.explore import (
     tree_html,
 )
 from softsurv.explore.page import figure
-from softsurv.explore.style import literal_text, printable
+from softsurv.explore.style import in_xml
 
 ODD = ("rate_$%$", "bell\x07", "<!--<script>", "$x^{2$")
 LEVELS = ("a$_b$", "\x01", "</script>")
@@ -80,13 +81,18 @@ def test_the_explorer_starts_whatever_names_say(odd, in_browser):
     assert set(ODD) - {"$x^{2$"} <= set(names)
 
 
-def test_dollars_are_no_formula_and_text_without_shape_gets_one():
-    from matplotlib.figure import Figure
-
+def test_text_without_shape_is_marked():
     ax = Figure().subplots()
-    ax.set(title="a $x^{2$ b", xlabel="tab\tand\x00")
-    assert literal_text(ax) is ax
-    assert ax.get_title() == "a $x^{2$ b"
-    assert ax.get_xlabel() == "tab and\ufffd"
+    ax.set(title="a $x^{2$ b", xlabel="and\x00")
     assert "svg" in figure(ax, "\ud800")
-    assert printable("a\nb\ud800") == "a\nb\ufffd"
+    assert ax.get_title() == "a $x^{2$ b"
+    assert ax.get_xlabel() == "and\ufffd"
+    assert in_xml("a\nb\tc\ud800") == "a\nb\tc\ufffd"
+
+
+def test_other_axes_keep_their_formulas(odd):
+    mine, ours = Figure().subplots(2)
+    mine.set_title("$x^2$")
+    plot_leaf_curves(odd.tree, odd.data, ours)
+    assert mine.title.get_parse_math()
+    assert not ours.title.get_parse_math()
