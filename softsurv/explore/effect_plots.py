@@ -14,6 +14,7 @@ from softsurv.explore.style import (
     INK,
     MARKERS,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -30,6 +31,7 @@ NAME_LIMIT = 34
 BESIDE: dict[str, Any] = {"fontsize": 8, "frameon": False, "loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
 
 
+@literal_text
 def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
     """What each feature does at each branch node.
 
@@ -62,6 +64,7 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     return ax
 
 
+@literal_text
 def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
     """What each feature does within each leaf.
 
@@ -115,6 +118,7 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, loo
     return ax
 
 
+@literal_text
 def plot_feature_profile(
     tree: Any,
     data: Any,

@@ -96,8 +96,8 @@ def asset(name: str) -> str:
 
 def explorer_page(payload: dict[str, Any]) -> str:
     """The page for a payload."""
-    # "</" would end the script element from within a string
-    model = json.dumps(payload, allow_nan=False).replace("</", "<\\/")
+    # "</script>" and "<!--" in a string would end the script element or swallow its end
+    model = json.dumps(payload, allow_nan=False).replace("<", "\\u003c")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'

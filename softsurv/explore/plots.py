@@ -19,6 +19,7 @@ from softsurv.explore.style import (
     INK,
     key_beside,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -41,6 +42,7 @@ N_SPANS = 20
 """Spans of time over which hazards of steps are averaged."""
 
 
+@literal_text
 def plot_leaf_curves(
     tree: Any,
     data: Any,
@@ -106,6 +108,7 @@ def plot_leaf_curves(
     return ax
 
 
+@literal_text
 def plot_hazard(
     tree: Any,
     data: Any,
@@ -128,6 +131,7 @@ def plot_hazard(
     return _plot_kind("hazard", tree, data, ax, horizon, time_unit, max_curves)
 
 
+@literal_text
 def plot_cumulative_hazard(
     tree: Any,
     data: Any,

@@ -16,6 +16,7 @@ from softsurv.explore.style import (
     MARKERS,
     MUTED,
     leaf_style,
+    literal_text,
     new_axes,
     plain_axes,
     read_data,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@literal_text
 def plot_calibration(
     tree: Any,
     data: Any,
@@ -99,6 +101,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
     return ax
 
 
+@literal_text
 def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
     """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
 
@@ -125,6 +128,7 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
     return ax
 
 
+@literal_text
 def plot_brier(
     trees: Any,
     data: Any,
@@ -168,6 +172,7 @@ def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
     return float(np.trapezoid(frame[name], times) / (times[-1] - times[0]))
 
 
+@literal_text
 def plot_fairness_trend(
     trees: Mapping[float, Any], data: Any, ax: Axes | None = None, *, group: str | None = None
 ) -> Axes:
@@ -216,6 +221,7 @@ def plot_fairness_trend(
     return ax
 
 
+@literal_text
 def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     """Training objective of the kept tree after each round, with the ends of the other starts.
 
@@ -244,6 +250,7 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@literal_text
 def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Training objective") -> Axes:
     """Quality of optimal trees against their size.
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,11 @@ from softsurv.data.survival_data import SurvivalData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+P = ParamSpec("P")
+
+NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that a picture in SVG cannot hold."""
 
 FloatArray = NDArray[np.float64]
 
@@ -37,6 +45,36 @@ def leaf_style(leaf: int) -> LeafStyle:
     """The same leaf looks the same in every picture; 32 leaves have a look of their own."""
     turn = (leaf + leaf // len(OKABE_ITO)) % len(DASHES)
     return LeafStyle(OKABE_ITO[leaf % len(OKABE_ITO)], DASHES[turn], SVG_DASHES[turn])
+
+
+def in_xml(text: str) -> str:
+    """The text with a mark in the place of each character that XML cannot hold."""
+    return NOT_IN_XML.sub("\ufffd", text)
+
+
+def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
+    """Have a picture show the names of the data as they are: "$" begins no formula, control characters are marked."""
+
+    @wraps(plot)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
+        from matplotlib import rc_context
+        from matplotlib.text import Text
+        from matplotlib.ticker import FixedLocator
+
+        with rc_context({"text.parse_math": False}):
+            ax = plot(*args, **kwargs)
+        for one in ax.figure.axes:
+            for axis in (one.xaxis, one.yaxis):
+                if isinstance(axis.get_major_locator(), FixedLocator):  # ticks with names
+                    names = [label.get_text() for label in axis.get_ticklabels()]
+                    if any(map(NOT_IN_XML.search, names)):
+                        axis.set_ticklabels([in_xml(name) for name in names])
+        for text in ax.figure.findobj(Text):
+            text.set_parse_math(False)
+            text.set_text(in_xml(text.get_text()))
+        return ax
+
+    return drawn
 
 
 def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.2) -> Axes:

@@ -19,6 +19,7 @@ from softsurv.explore.style import (
     MUTED,
     RULE_FILL,
     leaf_style,
+    literal_text,
     read_data,
     time_label,
     unit_of,
@@ -55,6 +56,7 @@ class Layout:
     width_inches: float
 
 
+@literal_text
 def plot_tree(
     tree: Any,
     data: Any,
