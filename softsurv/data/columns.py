@@ -28,16 +28,39 @@ def series(values: Any, argument: str) -> pd.Series:
         return values
     if is_polars(values):
         return values.to_pandas()
-    if type(values).__module__.split(".")[0] == "torch":
-        values = values.detach().cpu().numpy()
     if isinstance(values, str) or not np.iterable(values):
         raise InvalidSurvivalDataError(f"{argument} must be one value per row, got {values!r}")
-    array = np.asarray(values)
+    try:
+        array = plain_array(values)
+    except ValueError:
+        raise InvalidSurvivalDataError(f"{argument} must be one value per row, got rows of unequal length") from None
     if array.ndim != 1:
         raise InvalidSurvivalDataError(
             f"{argument} must be one-dimensional, got shape {array.shape}; pass one column, such as a[:, 0]"
         )
     return pd.Series(array)
+
+
+def plain_array(values: Any) -> NDArray[Any]:
+    """An array of numpy in the machine's byte order; masked values become missing, bfloat16 becomes float64.
+
+    Raises
+    ------
+    ValueError
+        If rows are of unequal length.
+    """
+    if type(values).__module__.split(".")[0] == "torch":
+        values = values.detach().cpu()
+        values = (values.double() if values.is_floating_point() else values).numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(values)
+        values = np.asarray(values.data)
+        if masked.any():
+            number = values.dtype.kind in "iuf"
+            values = values.astype(np.float64 if number else object)
+            values[masked] = np.nan if number else None
+    array = np.asarray(values)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_polars(values: object) -> bool:
