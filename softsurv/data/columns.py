@@ -92,13 +92,26 @@ def float_column(values: Any, argument: str) -> Floats:
 
 
 def _refuse_non_numbers(column: pd.Series, argument: str) -> None:
-    """Name the first row of an object column that holds neither a number nor nothing."""
-    for row, value in enumerate(column):
-        is_number = isinstance(value, (int, float, np.number, Decimal, Fraction)) and not isinstance(value, bool)
-        if not is_number and value is not None:
-            raise InvalidSurvivalDataError(
-                f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
-            )
+    """Name the cell of an object column that is no number; text that reads as one is named where there is no other."""
+    kinds = (int, float, np.number, Decimal, Fraction)
+    wrong = [
+        (row, value)
+        for row, value in enumerate(column)
+        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool))
+    ]
+    if wrong:
+        row, value = next((one for one in wrong if not _reads_as_number(one[1])), wrong[0])
+        raise InvalidSurvivalDataError(
+            f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
+        )
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def event_column(values: Any) -> NDArray[np.bool_]:
