@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -572,3 +573,27 @@ def test_the_parser_knows_every_command_by_its_file():
     files = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
     assert {module.__name__.rpartition(".")[2] for module in modules()} == files
     assert build_parser().prog == "softsurv"
+
+
+ODD = [None, True, 3, -1.5, "word", [], [1], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("key", ["format", "command", "data", "seed", "versions", "config", "softsurv", "metrics"])
+def test_records_with_other_types_are_one_sentence(trial, key, capsys):
+    record = {"format": 1, "softsurv": "0", "command": "fit", "config": {}, "seed": 0, "data": {}, "versions": {}}
+    for value in ODD:
+        (trial / "run.json").write_text(json.dumps(record | {key: value}))
+        with suppress(SystemExit):  # wrong usage, where the record is good and names no table
+            assert main(["fit", "--config", "run.json"]) == 1
+        assert "unexpected" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["data", "time", "drop", "depth", "l2", "model", "progress", "thresholds", "memory"])
+def test_options_of_other_types_in_a_record_are_one_sentence(trial, name, capsys):
+    config = {"data": "none.csv", "time": "months", "event": "died"}
+    for value in ODD:
+        record = {"format": 1, "softsurv": "0", "command": "fit", "config": config | {name: value}, "data": None}
+        (trial / "run.json").write_text(json.dumps(record))
+        with suppress(SystemExit):  # wrong usage, where an option that is needed is None
+            assert main(["fit", "--config", "run.json"]) == 1
+        assert "unexpected" not in capsys.readouterr().err

@@ -43,7 +43,7 @@ Ctrl-C once keeps the best tree so far, saves it and ends with code 130.
 _DEFAULTS = {"model": "soft", "seed": 0}
 _REQUIRED = {"data": "DATA", "time": "--time", "event": "--event"}
 _NOT_RECORDED = (
-    *("command", "config", "debug", "progress", "run", "tree_options", "usage_error", "verbose"),
+    *("command", "config", "debug", "progress", "run", "known", "tree_options", "usage_error", "verbose"),
     *NOT_RECORDED,
 )
 
@@ -80,6 +80,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     optimal = parser.add_argument_group("optimal tree (--model optimal)")
     _add_optimal(optimal)
     add_streaming(parser)
+    parser.set_defaults(known={action.dest: action for action in parser._actions})
     parser.set_defaults(tree_options=[action.dest for part in (both, soft, optimal) for action in part._group_actions])
     return parser
 
@@ -172,6 +173,9 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
         config = {name: value for name, value in config.items() if name not in args.tree_options}
     for name in config.keys() - vars(args).keys():
         raise InvalidParameterError(f"{name!r} in {str(args.config)!r} is no option of fit; remove it")
+    for name, value in config.items():
+        if not _fits(value, args.known.get(name)):
+            raise InvalidParameterError(f"{name} in {str(args.config)!r} cannot be {value!r}; correct it")
     for name, value in (_DEFAULTS | config).items():
         if getattr(args, name) is None:
             setattr(args, name, value)
@@ -179,6 +183,18 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
     if missing:
         args.usage_error(f"the following arguments are required: {', '.join(missing)}")
     return record
+
+
+def _fits(value: Any, option: argparse.Action | None) -> bool:
+    """Whether a recorded value is one that an option takes."""
+    if value is None or option is None or option.dest in ("config", "out"):
+        return option is not None and (value is None or isinstance(value, str))
+    if option.nargs == "+":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if option.const is True:
+        return isinstance(value, bool)
+    kinds: Any = {int: int, float: int | float, None: str}.get(option.type, int | str)  # type: ignore[arg-type]
+    return isinstance(value, kinds) and not isinstance(value, bool) and (not option.choices or value in option.choices)
 
 
 def _save(

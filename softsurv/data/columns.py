@@ -28,16 +28,39 @@ def series(values: Any, argument: str) -> pd.Series:
         return values
     if is_polars(values):
         return values.to_pandas()
-    if type(values).__module__.split(".")[0] == "torch":
-        values = values.detach().cpu().numpy()
     if isinstance(values, str) or not np.iterable(values):
         raise InvalidSurvivalDataError(f"{argument} must be one value per row, got {values!r}")
-    array = np.asarray(values)
+    try:
+        array = plain_array(values)
+    except ValueError:
+        raise InvalidSurvivalDataError(f"{argument} must be one value per row, got rows of unequal length") from None
     if array.ndim != 1:
         raise InvalidSurvivalDataError(
             f"{argument} must be one-dimensional, got shape {array.shape}; pass one column, such as a[:, 0]"
         )
     return pd.Series(array)
+
+
+def plain_array(values: Any) -> NDArray[Any]:
+    """An array of numpy in the machine's byte order; masked values become missing, bfloat16 becomes float64.
+
+    Raises
+    ------
+    ValueError
+        If rows are of unequal length.
+    """
+    if type(values).__module__.split(".")[0] == "torch":
+        values = values.detach().cpu()
+        values = (values.double() if values.is_floating_point() else values).numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(values)
+        values = np.asarray(values.data)
+        if masked.any():
+            number = values.dtype.kind in "iuf"
+            values = values.astype(np.float64 if number else object)
+            values[masked] = np.nan if number else None
+    array = np.asarray(values)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def is_polars(values: object) -> bool:
@@ -69,13 +92,26 @@ def float_column(values: Any, argument: str) -> Floats:
 
 
 def _refuse_non_numbers(column: pd.Series, argument: str) -> None:
-    """Name the first row of an object column that holds neither a number nor nothing."""
-    for row, value in enumerate(column):
-        is_number = isinstance(value, (int, float, np.number, Decimal, Fraction)) and not isinstance(value, bool)
-        if not is_number and value is not None:
-            raise InvalidSurvivalDataError(
-                f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
-            )
+    """Name the cell of an object column that is no number; text that reads as one is named where there is no other."""
+    kinds = (int, float, np.number, Decimal, Fraction)
+    wrong = [
+        (row, value)
+        for row, value in enumerate(column)
+        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool))
+    ]
+    if wrong:
+        row, value = next((one for one in wrong if not _reads_as_number(one[1])), wrong[0])
+        raise InvalidSurvivalDataError(
+            f"{argument} must be numbers, got {value!r} at row {row}; convert the column to numbers first"
+        )
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def event_column(values: Any) -> NDArray[np.bool_]:

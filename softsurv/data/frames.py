@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.data.columns import is_polars
+from softsurv.data.columns import is_polars, plain_array
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 if TYPE_CHECKING:
@@ -36,17 +36,15 @@ def as_frame(X: Any) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(X, pd.DataFrame):
-        return X
+        return _native(X)
     if isinstance(X, (str, Path)):
         return read_table(Path(X))
     if is_polars(X):
         return _from_polars(X)
-    if isinstance(X, dict):
-        return pd.DataFrame(X)
-    if type(X).__module__.split(".")[0] == "torch":
-        X = X.detach().cpu().numpy()
     try:
-        array = np.asarray(X)
+        if isinstance(X, dict):
+            return pd.DataFrame({name: _column(values) for name, values in X.items()})
+        array = plain_array(X)
     except ValueError:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     if array.ndim != 2:
@@ -143,6 +141,24 @@ def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, warn: b
     return frame.drop(columns=[frame.columns[place] for place in unnamed])
 
 
+def _native(X: pd.DataFrame) -> pd.DataFrame:
+    """The frame with every column in the machine's byte order; pandas cannot select rows of others."""
+    swapped = [k for k, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and not dtype.isnative]
+    if swapped:
+        X = X.copy()
+        for place in swapped:
+            X.isetitem(place, plain_array(X.iloc[:, place].to_numpy()))
+    return X
+
+
+def _column(values: Any) -> Any:
+    """A column of a mapping; one value for all rows stays as it is."""
+    import pandas as pd
+
+    plain = isinstance(values, np.ndarray) or type(values).__module__.split(".")[0] == "torch"
+    return plain_array(values) if plain and not isinstance(values, pd.Series) else values
+
+
 def _from_polars(X: Any) -> pd.DataFrame:
     """A polars frame, lazy or not, as a pandas frame."""
     X = X.collect() if hasattr(X, "collect") else X
@@ -157,6 +173,7 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError(
             f"X must be a pandas DataFrame, got {type(X).__name__}; survival_data() reads other forms"
         )
+    X = _native(X)
     names = X.columns.tolist()
     X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
     if not X.columns.is_unique:

@@ -146,7 +146,7 @@ def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
 
 
 def _refuse_reordered(frame: pd.DataFrame, value: Any, argument: str) -> None:
-    """Columns are matched by position: refuse a Series that has the table's index in another order."""
+    """Columns are matched by position: refuse a Series whose index names the table's rows at other places."""
     import pandas as pd
 
     if not isinstance(value, pd.Series) or value.index.equals(frame.index):
@@ -156,6 +156,11 @@ def _refuse_reordered(frame: pd.DataFrame, value: Any, argument: str) -> None:
         raise InvalidSurvivalDataError(
             f"{argument} must be in the row order of X, got the same index in another order; "
             f"use {argument}.loc[X.index], or reset both indexes if the rows match by position"
+        )
+    if unique and len(value) == len(frame) and value.index.isin(frame.index).any():
+        raise InvalidSurvivalDataError(
+            f"{argument} must belong to the rows of X, got an index that shares some rows with that of X and not all; "
+            "select the same rows in both, or reset both indexes if the rows match by position"
         )
 
 

@@ -276,6 +276,10 @@ def _check_values(columns: dict[str, Any]) -> None:
         require(early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row")
     if weight is not None:
         require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")
+        with np.errstate(over="ignore"):
+            total = weight.sum()
+        if not np.isfinite(total):
+            raise InvalidSurvivalDataError(f"weight must have a finite sum, got up to {weight.max():g}; rescale it")
         if not weight.any():
             raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
     if upper is not None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import optuna
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
@@ -15,6 +18,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.tune.liveness import is_dead
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS, DATABASE_GRACE_SECONDS = 10, 60
 """How often a worker tells a database that it lives, and after how long a silent one is taken for dead."""
@@ -55,6 +60,36 @@ def drop_half_record(path: Path) -> None:
                 break
         if end < size:
             file.truncate(end)
+
+
+class Database(RDBStorage):
+    """optuna's database; a heartbeat that the database does not take is left out."""
+
+    def record_heartbeat(self, trial_id: int) -> None:
+        """Tell the database that the trial's worker lives."""
+        try:
+            super().record_heartbeat(trial_id)
+        except Exception as error:
+            if not is_lost(error):
+                raise
+            logger.info("a heartbeat of trial id %d was not taken: %s", trial_id, error)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether an error, or one that it came from, says that the database could not be reached or ended the session."""
+    from sqlalchemy import exc
+
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        if isinstance(one, exc.OperationalError | exc.InterfaceError | exc.DisconnectionError):
+            return True
+        seen.add(id(one))
+        waiting += [one.__cause__, one.__context__]
+    return False
 
 
 def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: Path | None) -> BaseStorage:
@@ -107,6 +142,13 @@ def fail_dead_trials(study: optuna.Study, folder: Path | None) -> list[int]:
     return failed
 
 
+def fail_own_trials(study: optuna.Study, mark: Mapping[str, Any]) -> None:
+    """Mark the running trials of this very worker as failed: it runs none at the moment."""
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        if trial.user_attrs.get("worker") == dict(mark):
+            study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+
 def _has_ended(trial: FrozenTrial, folder: Path | None) -> bool:
     mark = trial.user_attrs.get("worker")
     if mark is not None:
@@ -130,7 +172,7 @@ def _open_database(url: str) -> RDBStorage:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # the heartbeat's interface
-                return RDBStorage(
+                return Database(
                     url,
                     engine_kwargs=options,
                     heartbeat_interval=HEARTBEAT_SECONDS,

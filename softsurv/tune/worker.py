@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,15 +17,18 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from softsurv.errors import NumericalError
+from softsurv.errors import NumericalError, SoftsurvError
 from softsurv.soft.parallel import one_core_each
 from softsurv.tune.liveness import Beats, process_mark
 from softsurv.tune.objective import Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import as_spec, is_open
-from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
+from softsurv.tune.storage import beats_folder, fail_dead_trials, fail_own_trials, is_lost, open_storage
 
 logger = logging.getLogger(__name__)
+
+RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+"""Waits between attempts to reach a database that went away."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +109,40 @@ def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) 
 
     with Beats(folder) as beats, one_core_each(), quiet_optuna():
         try:
-            study.optimize(
-                _Marked(plan.objective, beats.name),
-                timeout=plan.time_limit,
-                callbacks=[*plan.callbacks, enough],
-                catch=(NumericalError,),
-            )
+            _outlast(study, plan, process_mark(beats.name), [*plan.callbacks, enough])
         finally:
             if bar is not None:
                 bar.close()
+
+
+def _outlast(study: optuna.Study, plan: Plan, mark: dict[str, Any], callbacks: list[Any]) -> None:
+    """Run trials; where the database goes away meanwhile, wait for it and go on.
+
+    Raises
+    ------
+    SoftsurvError
+        If the database stays away.
+    """
+    began, waits = time.monotonic(), iter(RETRY_SECONDS)
+    while True:
+        limit = None if plan.time_limit is None else max(plan.time_limit - (time.monotonic() - began), 0.0)
+        try:
+            fail_own_trials(study, mark)
+            if count_taken(study) >= plan.n_trials:
+                return
+            study.optimize(_Marked(plan.objective, mark), timeout=limit, callbacks=callbacks, catch=(NumericalError,))
+            return
+        except Exception as error:
+            if not is_lost(error):
+                raise
+            wait = next(waits, None)
+            if wait is None:
+                reason = str(error).strip().splitlines()[0]
+                raise SoftsurvError(
+                    f"the study's database stays away ({reason}); what is done is kept: run the same command again"
+                ) from error
+            logger.warning("the study's database went away; trying again in %g s", wait)
+            time.sleep(wait)
 
 
 @contextmanager
@@ -146,17 +175,18 @@ def _is_done(trial: FrozenTrial) -> bool:
 class _Marked:
     """The objective, with the mark of the process on every trial, and of its error."""
 
-    def __init__(self, objective: Objective, beats: str | None) -> None:
-        self.objective, self.beats = objective, beats
+    def __init__(self, objective: Objective, mark: dict[str, Any]) -> None:
+        self.objective, self.mark = objective, mark
 
     def __call__(self, trial: optuna.Trial) -> Any:
-        trial.set_user_attr("worker", process_mark(self.beats))
+        trial.set_user_attr("worker", self.mark)
         try:
             return self.objective(trial)
         except optuna.TrialPruned:
             raise
         except Exception as error:
-            trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+            if not is_lost(error):  # such a trial is run again
+                trial.set_user_attr("error", f"{type(error).__name__}: {error}")
             raise
 
 

@@ -197,3 +197,11 @@ def test_corrupt_files_are_one_sentence(tmp_path, name):
         for read in both(path):
             with pytest.raises(InvalidSurvivalDataError, match="must be a readable table"):
                 read()
+
+
+def test_the_cell_that_spoils_a_time_is_named(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("t,e,x\n1.5,1,1\n2.5,1,2\nunknown,1,3\n")
+    for read in both(path):
+        with pytest.raises(InvalidSurvivalDataError, match="time must be numbers, got 'unknown' at row 2"):
+            read()

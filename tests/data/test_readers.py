@@ -182,3 +182,60 @@ def test_importing_the_data_modules_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+# -- odd arrays -----------------------------------------------------------------------------------------------------
+def test_masked_values_are_missing():
+    X = np.ma.masked_array(np.arange(6.0).reshape(3, 2), mask=[[0, 1], [0, 0], [1, 0]])
+    data = survival_data(X, time=[1, 2, 3], event=[1, 0, 1])
+    assert data.X.isna().to_numpy().tolist() == X.mask.tolist()
+    ages = np.ma.masked_array([40, 50, 60], mask=[False, True, False])
+    assert survival_data({"age": ages}, time=[1, 2, 3], event=[1, 0, 1]).X["age"].isna().tolist() == [
+        False,
+        True,
+        False,
+    ]
+    with pytest.raises(InvalidSurvivalDataError, match="time must be finite and >= 0, got nan at row 1"):
+        survival_data({"x": [1, 2, 3]}, time=np.ma.masked_array([1, 2, 3], mask=[0, 1, 0]), event=[1, 0, 1])
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">f4", ">i4", "<f8"])
+def test_any_byte_order_is_read(dtype):
+    values = np.arange(1, 4).astype(dtype)
+    for X in (values[:, None], {"x0": values}, pd.DataFrame({"x0": values})):
+        data = survival_data(X, time=values, event=[1, 0, 1])
+        assert data.X["x0"].tolist() == [1, 2, 3]
+        assert data.time.tolist() == [1, 2, 3]
+        assert data.X["x0"].dtype.isnative
+
+
+def test_bfloat16_is_read():
+    torch = pytest.importorskip("torch")
+    values = torch.tensor([1.0, 2.0, 3.0], dtype=torch.bfloat16)
+    for X in (values[:, None], {"x0": values}):
+        data = survival_data(X, time=values, event=[1, 0, 1])
+        assert data.X["x0"].tolist() == data.time.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("X", [[[1, 2], [3]], {"a": [1, 2], "b": [1, 2, 3]}])
+def test_rows_of_unequal_length_are_one_sentence(X):
+    with pytest.raises(InvalidSurvivalDataError, match="X must be a table, got rows of unequal length"):
+        survival_data(X, time=[1, 2], event=[1, 0])
+
+
+def test_a_ragged_outcome_is_one_sentence():
+    with pytest.raises(InvalidSurvivalDataError, match="time must be one value per row, got rows of unequal length"):
+        survival_data({"x": [1, 2]}, time=[[1, 2], [3]], event=[1, 0])
+
+
+def test_an_index_that_overlaps_is_refused():
+    X = pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=[0, 1, 2])
+    time = pd.Series([1.0, 2.0, 3.0], index=[2, 3, 4])
+    with pytest.raises(InvalidSurvivalDataError, match="got an index that shares some rows with that of X and not all"):
+        survival_data(X, time=time, event=[1, 0, 1])
+    assert survival_data(X, time=time.set_axis([7, 8, 9]), event=[1, 0, 1]).n == 3
+
+
+def test_weights_whose_sum_overflows_are_refused():
+    with pytest.raises(InvalidSurvivalDataError, match=r"weight must have a finite sum, got up to 1e\+308"):
+        survival_data({"x": [1.0, 2.0]}, time=[1, 2], event=[1, 0], weight=[1e308, 1e308])

@@ -17,12 +17,15 @@ from pathlib import Path
 
 import optuna
 import pytest
+import sqlalchemy
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from softsurv.errors import SoftsurvError
+from softsurv.tune import Objective, worker
 from softsurv.tune.liveness import Beats, is_dead, process_mark
 from softsurv.tune.storage import JournalLock, drop_half_record, fail_dead_trials, open_storage
+from softsurv.tune.worker import Plan
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 WORKER = Path(__file__).with_name("_worker.py")
@@ -153,14 +156,72 @@ def postgres_server():
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
         run("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
         try:
-            yield f"postgresql+psycopg2://softsurv@127.0.0.1:{port}/postgres"
+            url = f"postgresql+psycopg2://softsurv@127.0.0.1:{port}/postgres"
+            yield url, lambda: run("pg_ctl", "-m", "immediate", "-w", "-l", f"{folder}/log", "-o", options, "restart")
         finally:
             run("pg_ctl", "-m", "immediate", "stop")
 
 
 def test_killed_worker_postgresql(workers, tmp_path):
-    with postgres_server() as url:
+    with postgres_server() as (url, _):
         kill_in_mid_trial_and_resume(workers, url, tmp_path / "out", tmp_path)
+
+
+def test_workers_outlast_a_restart_of_postgresql(workers, tmp_path):
+    begun, out = tmp_path / "begun", tmp_path / "out"
+    with postgres_server() as (url, restart):
+        both = [workers.start(url, out, 8, 0.4, begun) for _ in range(2)]
+        for count in (3, 6):
+            wait_for(lambda: len(lines(begun)) >= count)  # noqa: B023
+            restart()
+        assert [workers.wait(number) for number in both] == [0, 0]
+        study = optuna.load_study(study_name="softsurv", storage=open_storage(url, out))
+        states = Counter(t.state.name for t in study.trials)
+        assert states["COMPLETE"] in (8, 9)
+        assert states["RUNNING"] == 0
+
+
+class Flaky(Objective):
+    """An objective whose database is away in some calls."""
+
+    failures = ()
+
+    def __call__(self, trial):
+        error = sqlalchemy.exc.OperationalError("select", {}, Exception("server closed the connection"))
+        if trial.number in self.failures:
+            raise RuntimeError("in a finally clause") from error
+        return super().__call__(trial)
+
+
+def plan_of(data, failures, tmp_path):
+    space = {"leaf": "weibull", "depth": 0, "l2": [0.1, 1.0]}
+    goal = Flaky(data, "soft", measures=("ibs",), space=space, n_folds=2, seed=0, device="cpu")
+    object.__setattr__(goal, "failures", failures)
+    storage = f"sqlite:///{tmp_path}/study.db"
+    return Plan(goal, 3, storage, None, "s", 0, "random", "none", (), None)
+
+
+def test_a_trial_that_lost_its_database_is_run_again(data, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(worker, "RETRY_SECONDS", (0.0,) * 3)
+    plan = plan_of(data, (0, 2), tmp_path)
+    worker.work(plan)
+    study = plan.open(open_storage(plan.storage, None))
+    assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
+    assert not any("error" in t.user_attrs for t in study.trials)
+    assert "the study's database went away; trying again" in caplog.text
+
+
+def test_a_database_that_stays_away_is_one_sentence(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(worker, "RETRY_SECONDS", (0.0,) * 3)
+    with pytest.raises(SoftsurvError, match=r"the study's database stays away .*; what is done is kept"):
+        worker.work(plan_of(data, range(100), tmp_path))
+
+
+def test_other_errors_are_not_repeated(data, tmp_path, monkeypatch):
+    plan = plan_of(data, (), tmp_path)
+    monkeypatch.setattr(Objective, "__call__", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        worker.work(plan)
 
 
 def test_a_server_that_is_not_there_is_one_sentence():
