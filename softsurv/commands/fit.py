@@ -73,9 +73,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--model", choices=sorted(_ARGUMENT), help="kind of tree (default: soft)")
     parser.add_argument("--seed", type=int, help="of held-out rows, folds and starts (default: 0)")
     both = parser.add_argument_group("tree")
-    both.add_argument(
-        "--depth", type=int, help="levels of splits (soft: chosen by default; optimal: chosen up to 3 by default)"
-    )
+    both.add_argument("--depth", type=int, help="levels of splits (by default chosen; optimal: up to 3)")
     both.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop then, with the best tree so far")
     soft = parser.add_argument_group("soft tree")
     _add_soft(soft)
@@ -114,11 +112,11 @@ def _add_optimal(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--tune",
         metavar="NAME",
-        help="cv: choose depth, leaves and shrinkage by cross-validation (default where no size is given)",
+        help="cv: choose the size by cross-validation (default: where no size is given)",
     )
     group.add_argument("--max-leaves", metavar="N", type=int, help="leaves at most")
     group.add_argument(
-        "--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: for 5 expected events)"
+        "--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: for 5 events)"
     )
     group.add_argument("--complexity", metavar="COST", type=float, help="cost of a leaf (default: 0)")
     group.add_argument(
