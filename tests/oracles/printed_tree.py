@@ -13,6 +13,7 @@ class PrintedTree:
         self.names = sorted(map(str, names), key=len, reverse=True)
         lines = text.split("\n")
         self.fills, self.points, self.nodes = {}, {}, []
+        in_table = False
         for number, line in enumerate(lines):
             if line.startswith("Missing values: "):
                 for part in line.removeprefix("Missing values: ").removesuffix(".").split(", "):
@@ -20,8 +21,8 @@ class PrintedTree:
                     self.fills[name] = value
             elif line.startswith("points per unit"):
                 self._read_points(lines[number:])
-                break
-            elif line.strip() and not line.startswith(("The splits are dense", "Taken out", "One ")):
+                in_table = True
+            elif not in_table and line.strip() and not line.startswith(("The splits are dense", "Taken out", "One ")):
                 level = (len(line) - len(line.lstrip(" "))) // 4
                 self.nodes.append((level, re.sub(r"^(yes: |no:  )", "", line.strip())))
 
