@@ -219,7 +219,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with Budget(self.time_limit) as budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
-            made = self._rule_tree if parameters.has_rules and not self._nothing_open(parameters) else self._dense_tree
+            nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
+            made = self._rule_tree if parameters.has_rules and not nothing_open else self._dense_tree
             tree, candidate, report, tried = made(parameters, data, encoder, start, machine)
         imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
@@ -235,11 +236,6 @@ class SoftSurvivalTree(FittedSoftEstimator):
             )
         )
         return self
-
-    @staticmethod
-    def _nothing_open(parameters: SoftParameters) -> bool:
-        """Whether one regression is asked for with its ridge: then there is nothing to choose and nothing to split."""
-        return parameters.depth == 0 and parameters.l2 is not None and len(parameters.families) == 1
 
     def _rule_tree(
         self,
@@ -259,11 +255,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
                 parameters.families,
                 parameters.rule_grid(),
                 prefer=self.prefer,
+                machine=machine,
                 seed=parameters.seed,
-                budget=machine.budget,
                 say=None if bar is None else bar.set_description,
-                dtype=machine.dtype,
-                device=machine.device,
             )
         collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
         budget = machine.budget

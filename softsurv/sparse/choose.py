@@ -15,17 +15,16 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.budget import Budget
 from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.parallel import Machine, map_parts, slabs
 from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.leaf_fit import ROUGH, fit_leaves
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import (
-    Grown,
     Plan,
     TrainingRows,
     complete,
@@ -117,12 +116,18 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     return Fold(table, torch.as_tensor((1 - table) * weight), rows)
 
 
-class Bench:
-    """Candidates of one family on all folds."""
+Planned = tuple[Candidate, list[Plan]]
+"""A candidate, and its tree on each fold."""
 
-    def __init__(self, data: SurvivalData, family: LeafFamily, fold: Fold, grid: Grid, **place: Any) -> None:
-        self.family, self.fold, self.grid = family, fold, grid
-        self.problem: Problem = make_problem(data, family, weight=torch.as_tensor(fold.masks), **place)
+
+class FamilyTrials:
+    """Candidates of one leaf family on all folds."""
+
+    def __init__(self, data: SurvivalData, family: LeafFamily, fold: Fold, grid: Grid, machine: Machine) -> None:
+        self.family, self.fold, self.grid, self.workers = family, fold, grid, machine.workers
+        self.problem: Problem = make_problem(
+            data, family, weight=torch.as_tensor(fold.masks), dtype=machine.dtype, device=machine.device
+        )
         self.n_folds = len(fold.masks)
 
     def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Tensor]:
@@ -146,40 +151,43 @@ class Bench:
         _, bases = self.single_leaves(grid.ridges)
         which = np.arange(self.n_folds).repeat(len(grid.ridges))
         depth = max((size - 1).bit_length() for size in grid.leaves)
-        starts = start_rules(self.problem.take(torch.as_tensor(which)), self.fold.rows, which.tolist(), bases, depth)
+        stack = self.problem.take(torch.as_tensor(which))
+        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers)
         trials: list[Trial] = []
         for level in range(1, depth + 1):
             sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
-            plans, candidates = self._plans(starts, sizes, 2**level - 1)
-            if plans and not stop():
-                if say is not None:
-                    say(f"{self.family.name}, depth {level}")
-                grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows)
-                trials += self._shrunk(grown, plans, candidates)
+            families = self._plans(starts, sizes, 2**level - 1)
+            if say is not None:
+                say(f"{self.family.name}, depth {level}")
+
+            def grown(part: slice, families: list[Planned] = families) -> list[Trial]:
+                return [] if stop() else self._grown(families[part])
+
+            cells = self.n_folds * 2**level * self.fold.masks.shape[1]
+            parts = slabs(len(families), cells, self.problem.design.device)
+            trials += [trial for found in map_parts(grown, parts, self.workers) for trial in found]
         return trials
 
-    def _plans(
-        self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int
-    ) -> tuple[list[Plan], list[Candidate]]:
-        """Trees of one depth to be trained, fold by fold for each candidate."""
-        plans, candidates, depth = [], [], (n_branches + 1).bit_length() - 1
+    def _plans(self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int) -> list[Planned]:
+        """Trees of one depth to be trained: for each candidate one on each fold."""
+        planned, depth = [], (n_branches + 1).bit_length() - 1
+        strength, slopes = self.grid.shrinkage[0]
         for size in sizes:
             for number, ridge in enumerate(self.grid.ridges):
                 own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
-                found = [rules for rules in own if rules is not None]
+                found = [complete(rules, n_branches) for rules in own if rules is not None]
                 if len(found) < len(own):
                     continue  # some fold has too few events for so many leaves
                 for terms in self.grid.terms:
-                    strength, slopes = self.grid.shrinkage[0]
-                    candidates.append(Candidate(self.family.name, depth, ridge, strength, 0.0, size, terms, slopes))
-                    plans += [
-                        Plan(fold, ridge, strength, terms, complete(rules, n_branches))
-                        for fold, rules in enumerate(found)
-                    ]
-        return plans, candidates
+                    candidate = Candidate(self.family.name, depth, ridge, strength, 0.0, size, terms, slopes)
+                    plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
+                    planned.append((candidate, plans))
+        return planned
 
-    def _shrunk(self, grown: Grown, plans: list[Plan], candidates: list[Candidate]) -> list[Trial]:
-        """Trials of the grown trees with each shrinkage of their leaves."""
+    def _grown(self, planned: list[Planned]) -> list[Trial]:
+        """Train the trees of some candidates, and fit their leaves with each shrinkage."""
+        plans = [plan for _, of_folds in planned for plan in of_folds]
+        grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows)
         which = np.array([plan.fold for plan in plans])
         stack = self.problem.take(torch.as_tensor(which))
         trials, model = [], grown.model
@@ -187,7 +195,7 @@ class Bench:
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             (model,) = fit_leaves(stack, grown.leaf, len(plans[0].rules) + 1, penalties, model, ROUGH).point
             losses = self._losses(stack, model, grown.leaf, which).reshape(-1, self.n_folds)
-            for k, candidate in enumerate(candidates):
+            for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
                 trials.append(Trial(own, losses[k, :-1], grown.rules[last], model[last : last + 1]))
@@ -220,11 +228,10 @@ def try_all(
     families: Sequence[LeafFamily],
     grid: Grid,
     seed: int,
-    budget: Budget | None = None,
+    machine: Machine,
     say: Callable[[str], None] | None = None,
-    **place: Any,
 ) -> Tried:
-    """Try every candidate.
+    """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
     Raises
     ------
@@ -236,27 +243,30 @@ def try_all(
             f"event must be True in at least 2 rows to choose a tree by cross-validation, got "
             f"{int(data.failed.sum())}; collect more events, or set depth=0, leaf and l2"
         )
-    fold = make_folds(data, split, grid, seed)
+    fold, budget = make_folds(data, split, grid, seed), machine.budget
 
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
-    benches, flat = [], []
-    for family in families:
-        if benches and stop():
-            break
+    def one_leaf(family: LeafFamily) -> tuple[FamilyTrials, list[Trial]] | None:
+        """The trials of a family without splits; the first family is always tried."""
+        if stop() and family is not families[0]:
+            return None
         if say is not None:
             say(f"{family.name}, one leaf")
-        benches.append(Bench(data, family, fold, grid, **place))
-        flat += benches[-1].single_leaves(grid.single_ridges)[0]
-    usual = usual_family(flat)
-    bench = next(bench for bench in benches if bench.family.name == usual)
-    trials = [] if max(grid.leaves) == 1 else bench.trees(stop, say)
+        of_family = FamilyTrials(data, family, fold, grid, machine)
+        return of_family, of_family.single_leaves(grid.single_ridges)[0]
+
+    found = [one for one in map_parts(one_leaf, families, machine.workers) if one is not None]
+    single = [trial for _, trials in found for trial in trials]
+    usual = usual_family(single)
+    of_family = next(one for one, _ in found if one.family.name == usual)
+    trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, say)
     if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
-    trials = (flat if 1 in grid.leaves or not trials else []) + trials
+    trials = (single if 1 in grid.leaves or not trials else []) + trials
     last = torch.tensor([len(fold.masks) - 1])
-    return Tried(tuple(trials), {bench.family.name: bench.problem.take(last) for bench in benches})
+    return Tried(tuple(trials), {one.family.name: one.problem.take(last) for one, _ in found})
 
 
 def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
-from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import Grid, Trial, Tried, preferred, try_all
@@ -102,10 +102,9 @@ def fit_rules(
     grid: Grid,
     *,
     prefer: str = "tree",
+    machine: Machine,
     seed: int = 0,
-    budget: Budget | None = None,
     say: Callable[[str], None] | None = None,
-    **place: Any,
 ) -> SparseFit:
     """Choose and train a tree of rules.
 
@@ -118,17 +117,15 @@ def fit_rules(
     families : sequence of LeafFamily
     grid : Grid
     prefer : {"tree", "simplest"}
+    machine : Machine
+        Once its budget is exhausted, no further candidates are tried.
     seed : int
         Of the folds.
-    budget : Budget, optional
-        Once exhausted, no further candidates are tried.
     say : callable, optional
         Called with what is tried next.
-    **place
-        ``dtype`` and ``device``.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    tried = try_all(data, split, families, grid, seed, budget, say, **place)
+    tried = try_all(data, split, families, grid, seed, machine, say)
     times, left = _times(data), list(tried.trials)
     while True:
         chosen, reason = preferred(left, prefer)

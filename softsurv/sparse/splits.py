@@ -17,7 +17,7 @@ RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0)
 FINER = np.array([0.75, 0.87, 1.0, 1.15, 1.33])
 """Factors tried about the best of them."""
 
-PAIR_COLUMNS, PAIR_ROWS = 8, 1500
+PAIR_COLUMNS, PAIR_ROWS = 7, 1000
 """Directions are sought among the features that split best alone, on at most so many rows."""
 
 TERM_GAIN = 4.0

@@ -20,7 +20,7 @@ from softsurv.trees.linear_rule import LinearRule, Rules
 N_BINS = 12
 """Bins of a number: every cut is looked at later, when the rules are polished."""
 
-MAX_FEATURES = 40
+MAX_FEATURES = 24
 """The pairs of so many features are compared, those that gain most alone; pairs of all would cost their square."""
 
 BEAM = 8

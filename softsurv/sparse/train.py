@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.soft.parallel import map_parts
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import (
     ROUGH,
@@ -23,6 +24,9 @@ from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.start import trees_of_corrections
 from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
+
+START_ROWS = 4000
+"""Most rows on which the trees to start from are compared; the rules are polished on all."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +86,21 @@ def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: fl
 
 
 def start_rules(
-    problem: Problem, rows: TrainingRows, folds: Sequence[int], models: Tensor, depth: int
+    problem: Problem, rows: TrainingRows, folds: Sequence[int], models: Tensor, depth: int, workers: int = 1
 ) -> list[dict[int, Rules]]:
     """Rules to start from by number of leaves, for each fold with its single-leaf model (M, 1, Q + K)."""
     table = second_order(problem, models).double().cpu().numpy() * rows.weight[:, None]
-    return [
-        trees_of_corrections(
-            StartProblem(rows.split, rows.folds[fold], table[m], rows.size, rows.least, rows.penalty), depth
-        )
-        for m, fold in enumerate(folds)
-    ]
+
+    def start(m: int) -> dict[int, Rules]:
+        """Of one tree; of many rows a sample is enough to compare binned cuts."""
+        mine, scale = rows.folds[folds[m]], 1.0
+        if len(mine) > START_ROWS:
+            scale = len(mine) / START_ROWS
+            mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
+        problem = StartProblem(rows.split, mine, table[m], rows.size, rows.least / scale, rows.penalty / scale)
+        return trees_of_corrections(problem, depth)
+
+    return map_parts(start, range(len(folds)), workers)
 
 
 def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: FloatArray, sweeps: int = 2) -> Grown:
