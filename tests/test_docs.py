@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 import tomllib
 import traceback
 from pathlib import Path
 
 import pytest
+import torch
 
 import softsurv
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, hazards, load_dataset
@@ -109,6 +111,10 @@ WAYS = {
         lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
         "softsurv.sparse.leaf_fit.right_censored_loss",
     ),
+    "The same way while candidates are grown": (
+        lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
+        "softsurv.sparse.leaf_fit.right_censored_loss",
+    ),
     "A dense soft tree": (
         lambda: SoftSurvivalTree(depth=1, max_terms=None, l2=1.0, shrinkage=3.0, routing_l2=1.0),
         "softsurv.soft.objective.right_censored_loss",
@@ -118,14 +124,22 @@ WAYS = {
 """Section of the architecture page: a tree, and where its way ends."""
 
 
+@pytest.fixture
+def one_thread():
+    """Parts of a stack are then called from where they are made, so that the stack shows the whole way."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("section", WAYS)
 def test_the_way_of_a_fit_is_that_of_the_page(section, monkeypatch):
     """The calls from ``fit`` to the formula, as they are on the stack when the formula is reached."""
     estimator, end = WAYS[section]
     home, name = end.rsplit(".", 1)
-    owner = softsurv
-    for part in home.split(".")[1:]:
-        owner = getattr(owner, part) if hasattr(owner, part) else __import__(home, fromlist=[part])
+    owner = pkgutil.resolve_name(home)
     formula, package, ways = getattr(owner, name), Path(softsurv.__file__).parent, set()
 
     def reached(*args, **kwargs):
