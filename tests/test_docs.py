@@ -157,6 +157,14 @@ def test_the_way_of_a_fit_is_that_of_the_page(section, monkeypatch):
     assert tuple((function, path) for _, function, path in lines) in ways, ways
 
 
+def test_every_measurement_is_listed():
+    """Each script that measures, and each table, stands on the page of measurements."""
+    scripts = {path.name for kind in ("bench", "reproduce", "fuzz") for path in ROOT.glob(f"scripts/{kind}_*.py")}
+    tables = {f"tables/{path.name}" for path in ROOT.glob("scripts/tables/*.md")}
+    linked = re.findall(r"\]\(\.\./scripts/([^)]+)\)", text_of("docs/benchmarks.md"))
+    assert sorted((scripts | tables) - set(linked)) == []
+
+
 def test_versions_are_one():
     project = tomllib.loads(text_of("pyproject.toml"))["project"]
     assert softsurv.__version__ == project["version"]
