@@ -73,7 +73,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--model", choices=sorted(_ARGUMENT), help="kind of tree (default: soft)")
     parser.add_argument("--seed", type=int, help="of held-out rows, folds and starts (default: 0)")
     both = parser.add_argument_group("tree")
-    both.add_argument("--depth", type=int, help="levels of splits (soft: chosen by default; optimal: at most, 4)")
+    both.add_argument("--depth", type=int, help="levels of splits (by default chosen; optimal: up to 3)")
     both.add_argument("--time-limit", metavar="SECONDS", type=float, help="stop then, with the best tree so far")
     soft = parser.add_argument_group("soft tree")
     _add_soft(soft)
@@ -90,7 +90,7 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
         "--leaf",
         metavar="FAMILY",
         help="survival model of the leaves: exponential, weibull, loglogistic (default), lognormal, gompertz, "
-        "spline_ph, spline_po (optimal tree: nelson_aalen, km, ipcw)",
+        "spline_ph, spline_po (optimal tree: adaptive, nelson_aalen, km, ipcw)",
     )
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")
     group.add_argument("--solver", metavar="NAME", help="lbfgs: all at once (default); nodec: node by node")
@@ -110,9 +110,15 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
 
 def _add_optimal(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--objective", metavar="NAME", help="relative_risk (default), or ibs: the Brier score")
-    group.add_argument("--tune", metavar="NAME", help="cv: choose depth and leaves by cross-validation")
+    group.add_argument(
+        "--tune",
+        metavar="NAME",
+        help="cv: choose the size by cross-validation (default: where no size is given)",
+    )
     group.add_argument("--max-leaves", metavar="N", type=int, help="leaves at most")
-    group.add_argument("--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: 1)")
+    group.add_argument(
+        "--min-samples-leaf", metavar="N", type=int, help="rows in a leaf at least (default: for 5 events)"
+    )
     group.add_argument("--complexity", metavar="COST", type=float, help="cost of a leaf (default: 0)")
     group.add_argument(
         "--thresholds", metavar="N", type=_whole_or_word, help="thresholds of a numeric feature, or all (default: 10)"

@@ -99,11 +99,12 @@ class Binarizer(BaseEstimator):
     def fit_filled(self, frame: pd.DataFrame, *, named: bool = True) -> tuple[dict[str, NDArray[Any]], int]:
         """As :meth:`fit`, of a frame that `checked_features` made; returns what :meth:`filled` gives of it."""
         check_binarizer(self)
-        self.filler_ = Preprocessor(scale=False, drop_first=False).fit_checked(frame, named=named)
+        block = NumberBlock.of(frame)
+        self.filler_ = Preprocessor(scale=False, drop_first=False).fit_checked(frame, named=named, block=block)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
         self._check_names()
-        table = self._filled(frame)
+        table = self._filled(frame, block)
         cuts = self._cuts(table, len(frame))
         self.sources_: list[Source] = []
         self.columns_: list[CodedColumn] = []
@@ -177,11 +178,10 @@ class Binarizer(BaseEstimator):
         """
         check_is_fitted(self, "filler_")
         frame = self.filler_.aligned(X)
-        return self._filled(frame), len(frame)
+        return self._filled(frame, NumberBlock.of(frame)), len(frame)
 
-    def _filled(self, frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    def _filled(self, frame: pd.DataFrame, block: NumberBlock) -> dict[str, NDArray[Any]]:
         """Complete raw columns (N,) by name, of a frame with the training columns."""
-        block = NumberBlock.of(frame)
         gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
         table: dict[str, NDArray[Any]] = {}
         for source in self.filler_.sources_:

@@ -117,6 +117,8 @@ def _reads_as_number(value: Any) -> bool:
 def event_column(values: Any) -> NDArray[np.bool_]:
     """An event indicator (bool or exactly 0/1) as a bool array, True = event observed."""
     column = series(values, "event")
+    if column.dtype == bool:
+        return np.array(column.to_numpy())
     missing = column.isna().to_numpy()
     require(~missing, values=column, argument="event", rule="known", remedy="drop the row or fill it in")
     found = column.unique()

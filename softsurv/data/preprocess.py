@@ -100,7 +100,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self._check_parameters()
         return self.fit_checked(checked_features(as_frame(X)), named=hasattr(X, "columns"))
 
-    def fit_checked(self, frame: pd.DataFrame, *, named: bool) -> Preprocessor:
+    def fit_checked(self, frame: pd.DataFrame, *, named: bool, block: NumberBlock | None = None) -> Preprocessor:
         """As :meth:`fit`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
         self.input_names_ = [str(name) for name in frame.columns]
         self.n_features_in_ = len(self.input_names_)
@@ -110,7 +110,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.sources_: list[Source] = []
         self.columns_: list[OutputColumn] = []
         self.dropped_: dict[str, str] = {}
-        block = NumberBlock.of(frame)
+        block = NumberBlock.of(frame) if block is None else block
         ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
         for name in self.input_names_:
             if name in ranges:

@@ -98,8 +98,9 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
         (*size, strength): loss[:, s] for size, loss in losses.items() for s, strength in enumerate(strengths)
     }
     choice = choice_among(flat or {(0, 1, strengths[0]): np.array([np.nan])}, status)
-    if status == Status.TIME_LIMIT and 0 < choice.depth == max(depth for depth, _ in losses) < depth_limit:
-        # larger was better as long as there was time: one depth more is as much as is known to be of use
+    ran_out = p.max_depth == "auto" and status == Status.TIME_LIMIT
+    if ran_out and 0 < choice.depth == max(depth for depth, _ in losses) < depth_limit:
+        # larger was better as long as there was time; where the user set no limit, one depth more is taken
         deeper = choice.depth + 1
         return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
     return choice

@@ -53,7 +53,7 @@ def as_given(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[np.boo
     start = np.cumsum(n_codes) - n_codes
     code = np.arange(len(feature)) - start[feature]
     splits = Splits(feature, code, np.zeros(len(feature), np.bool_))
-    return Grouped(codes, np.asarray(n_codes, np.int64), nominal, splits)
+    return Grouped(codes.astype(np.int32), np.asarray(n_codes, np.int64), nominal, splits)
 
 
 def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> Grouped:

@@ -171,7 +171,7 @@ def test_starts_that_do_not_fit(tree, depth, sentence):
 
 def test_columns_that_are_not_there():
     y = ([True, False, True, True], [1.0, 2.0, 3.0, 4.0])
-    hard = OptimalSurvivalTree(max_depth=1).fit(X[["age"]], y)
+    hard = OptimalSurvivalTree(max_depth=1, min_samples_leaf=1).fit(X[["age"]], y)
     with pytest.raises(InvalidParameterError, match="init asks the column 'age' as a number, which the features"):
         SoftSurvivalTree(init=hard, **PENALTIES).fit(X[["grade"]], y)
     with pytest.raises(InvalidParameterError, match="as a number"):

@@ -121,7 +121,7 @@ def test_a_choice_that_ran_out_of_time_goes_one_depth_further(make_rows, monkeyp
         ),
     )
     with pytest.warns(ConvergenceWarning, match="cross-validation ended early"):
-        tree = OptimalSurvivalTree(max_depth=4, tune="cv").fit(X, y)
+        tree = OptimalSurvivalTree().fit(X, y)
     assert tree.selection_["max_depth"].max() == 1
     assert tree.tree_.depth == 2
 

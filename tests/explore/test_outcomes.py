@@ -39,7 +39,7 @@ def visited():
     return survival_data(pd.DataFrame({"x": x, "z": rng.normal(size=200)}), (np.zeros(200, bool), begin), upper=end)
 
 
-@pytest.mark.parametrize("tree", [OptimalSurvivalTree(max_depth=1, leaf="km"), SoftSurvivalTree(**SOFT)])
+@pytest.mark.parametrize("tree", [OptimalSurvivalTree(max_depth=1, leaf="km", shrinkage=0.0), SoftSurvivalTree(**SOFT)])
 def test_leaves_are_told_with_late_entry_and_weights(tree, late):
     tree.fit(late)
     leaf, summary = tree.apply(late.X), leaf_summary(tree)

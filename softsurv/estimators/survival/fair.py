@@ -16,6 +16,7 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
 from softsurv.estimators.checks import number, whole
+from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
 from softsurv.estimators.optimal_rows import Rows
@@ -61,7 +62,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
 
     def hard_tree(self, tree: SplitTree) -> HardTree:
         """The tree in the data's own units."""
-        return self.tree_of(tree.code_tree(self.splits))
+        return self.grown(branches(tree.code_tree(self.splits), self.rows.binarizer)[0])
 
 
 class OptimalFairSurvivalTree(OptimalSurvivalTree):
