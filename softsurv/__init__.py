@@ -1,6 +1,23 @@
 """Survival trees that people can read: soft trees and provably optimal trees.
 
-Public names load on first use, so that ``import softsurv`` stays light.
+- `SoftSurvivalTree`: rules of few features, and a smooth survival model in every leaf. The printed rules are the model.
+- `OptimalSurvivalTree`: one feature a split, proven optimal for its size, or the gap is stated.
+- ``Optimal...Tree`` for classes, costs, treatments, numbers and fairness, on the same exact search.
+- `load_dataset` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
+
+Pictures, words and reports are in `softsurv.explore`, measures in `softsurv.metrics`, parameter studies in
+`softsurv.tune`, leaf families in `softsurv.hazards`. Public names load on first use, so that ``import softsurv`` stays
+light.
+
+>>> from softsurv import SoftSurvivalTree, load_dataset
+>>> train, test = load_dataset("veterans").split(seed=0)
+>>> tree = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1).fit(train.X, train.y)
+>>> print(tree.export_text())
+Karnofsky_score > 40
+    yes: leaf 0: n 77, events 70, median 111
+    no:  leaf 1: n 33, events 32, median 20
+>>> tree.predict_median(test.X).shape
+(27,)
 """
 
 from __future__ import annotations

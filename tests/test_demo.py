@@ -1,4 +1,4 @@
-"""The demonstration: one run on real data, its report, its files; and the scripts and the README around it."""
+"""The demonstration: one run on real data, its report, its files; and the scripts around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from softsurv import hazards, load_dataset, load_model
+from softsurv import load_dataset, load_model
 from softsurv.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -78,7 +78,7 @@ def test_an_unknown_data_set(capsys):
     assert "name must be one of aids" in capsys.readouterr().err
 
 
-# -- scripts and README ---------------------------------------------------------------------------------------------
+# -- scripts --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("script", ["scripts/_venv", "scripts/demo", "scripts/test", ".ci/run"])
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_scripts_parse(script):
@@ -101,40 +101,3 @@ def test_an_old_python_is_refused_with_a_sentence(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr == f"PYTHON={old} is no Python 3.11 or newer; name another one.\n"
-
-
-def readme_blocks(language: str) -> list[str]:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def test_the_readme_opens_with_the_two_commands():
-    first = readme_blocks("bash")[0].splitlines()
-    assert [line.split("#")[0].strip() for line in first] == ["scripts/demo", "scripts/test"]
-
-
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    """All blocks, one after the other, as a reader would type them."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hazards, "_REGISTRY", dict(hazards._REGISTRY))  # the README adds a family
-    names: dict = {}
-    for block in readme_blocks("python"):
-        exec(compile(block, "README.md", "exec"), names)
-    assert (tmp_path / "model" / "model.safetensors").is_file()
-    assert (tmp_path / "leaves.png").is_file()
-
-
-def test_the_command_lines_of_the_readme_run(tmp_path, monkeypatch):
-    """Every softsurv line of the README, in order, in one folder; of the study two trials."""
-    monkeypatch.chdir(tmp_path)
-    text = "".join(readme_blocks("bash")).replace("--trials 40", "--trials 2")
-    lines = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("softsurv ")]
-    assert {line[1] for line in lines} >= {"datasets", "fit", "evaluate", "predict", "report", "tune"}
-    for line in lines:
-        assert main(line[1:]) == 0, " ".join(line)
-
-
-def test_links_of_the_readme_lead_somewhere():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert target.startswith("http") or (ROOT / target).exists(), target

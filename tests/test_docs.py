@@ -1,0 +1,175 @@
+"""The pages for readers: their code runs, their links and paths lead somewhere, and what they say of the code is so."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import re
+import tomllib
+import traceback
+from pathlib import Path
+
+import pytest
+import torch
+
+import softsurv
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, hazards, load_dataset
+from softsurv.cli import main
+
+ROOT = Path(__file__).parents[1]
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+PAGES = [*TOP, *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+LANGUAGES = ("bash", "python", "text")
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page, language):
+    """What stands between the fences of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL)
+
+
+def pages_with(language, start=""):
+    """Pages with a block of a language, one of whose lines begins so."""
+    return [page for page in PAGES if re.search(rf"^{start}", "\n".join(blocks(page, language)), re.MULTILINE)]
+
+
+# -- code of the pages ----------------------------------------------------------------------------------------------
+def test_the_readme_opens_with_the_two_commands():
+    first = blocks("README.md", "bash")[0].splitlines()
+    assert [line.split("#")[0].strip() for line in first] == ["scripts/demo", "scripts/test"]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    """All blocks of a page, one after the other, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hazards, "_REGISTRY", dict(hazards._REGISTRY))  # a page adds a family
+    names: dict = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), names)
+    if page == "README.md":
+        assert (tmp_path / "model" / "model.safetensors").is_file()
+        assert (tmp_path / "leaves.png").is_file()
+        shown = blocks(page, "text")[0].strip()
+        assert names["tree"].export_text() == shown, "the README shows another tree: put the new one there"
+
+
+@pytest.mark.parametrize("page", pages_with("bash", "softsurv "))
+def test_the_command_lines_of_a_page_run(page, tmp_path, monkeypatch):
+    """Every softsurv line, in order, in one folder; of a study two trials."""
+    monkeypatch.chdir(tmp_path)
+    text = "".join(blocks(page, "bash")).replace("--trials 40", "--trials 2")
+    lines = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("softsurv ")]
+    for line in lines:
+        assert main(line[1:]) == 0, " ".join(line)
+
+
+def test_the_readme_shows_every_main_command():
+    lines = "".join(blocks("README.md", "bash")).splitlines()
+    shown = {line.split()[1] for line in lines if line.startswith("softsurv ")}
+    assert shown >= {"datasets", "fit", "evaluate", "predict", "report", "tune"}
+
+
+# -- links and paths ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", text_of(page)):
+        assert target.startswith("http") or (ROOT / page).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "CHANGELOG.md"])
+def test_paths_exist(page):
+    """Every path of the repository that is named in code quotes."""
+    for path in re.findall(r"`((?:softsurv|tests|scripts|docs)/[\w./]*)`", text_of(page)):
+        assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_fences_are_of_known_languages(page):
+    """A block of another language would be run by none of these tests."""
+    openings = re.findall(r"^```(.*)$", text_of(page), re.MULTILINE)[::2]
+    assert set(openings) <= set(LANGUAGES)
+
+
+# -- what the pages say ---------------------------------------------------------------------------------------------
+def test_the_layers_are_those_of_the_page():
+    """The table of the architecture page and the order that `test_layers.py` holds are one."""
+    body = ast.parse((ROOT / "tests" / "test_layers.py").read_text(encoding="utf-8")).body
+    (rows,) = [
+        ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign) and node.targets[0].id == "ROWS"
+    ]
+    shown = re.findall(r"^\| (\d) \| ([^|]*) \|", text_of("docs/architecture.md"), re.MULTILINE)
+    assert {int(row): set(re.findall(r"`(\w+)`", parts)) for row, parts in shown} == dict(enumerate(rows))
+
+
+WAYS = {
+    "A tree of rules": (
+        lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
+        "softsurv.sparse.leaf_fit.right_censored_loss",
+    ),
+    "The same way while candidates are grown": (
+        lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
+        "softsurv.sparse.leaf_fit.right_censored_loss",
+    ),
+    "A dense soft tree": (
+        lambda: SoftSurvivalTree(depth=1, max_terms=None, l2=1.0, shrinkage=3.0, routing_l2=1.0),
+        "softsurv.soft.objective.right_censored_loss",
+    ),
+    "An optimal tree": (lambda: OptimalSurvivalTree(max_depth=3), "softsurv.exact.running.DepthRun.go"),
+}
+"""Section of the architecture page: a tree, and where its way ends."""
+
+
+@pytest.fixture
+def one_thread():
+    """Parts of a stack are then called from where they are made, so that the stack shows the whole way."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("section", WAYS)
+def test_the_way_of_a_fit_is_that_of_the_page(section, monkeypatch):
+    """The calls from ``fit`` to the formula, as they are on the stack when the formula is reached."""
+    estimator, end = WAYS[section]
+    home, name = end.rsplit(".", 1)
+    owner = pkgutil.resolve_name(home)
+    formula, package, ways = getattr(owner, name), Path(softsurv.__file__).parent, set()
+
+    def reached(*args, **kwargs):
+        frames = [frame for frame in traceback.extract_stack()[:-1] if Path(frame.filename).is_relative_to(package)]
+        calls = [(f.name, Path(f.filename).relative_to(package).as_posix()) for f in frames if f.name != "<listcomp>"]
+        ways.add((*calls, (name, Path(formula.__code__.co_filename).relative_to(package).as_posix())))
+        return formula(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, reached)
+    train, _ = load_dataset("veterans").split(seed=0)
+    estimator().fit(train)
+    told = text_of("docs/architecture.md").split(f"### {section}\n")[1].split("```text\n")[1].split("```")[0]
+    lines = re.findall(r"^(\d+)  (\S+) +(\S+)$", told, re.MULTILINE)
+    assert [int(number) for number, _, _ in lines] == list(range(len(lines)))
+    assert tuple((function, path) for _, function, path in lines) in ways, ways
+
+
+def test_every_measurement_is_listed():
+    """Each script that measures, and each table, stands on the page of measurements."""
+    scripts = {path.name for kind in ("bench", "reproduce", "fuzz") for path in ROOT.glob(f"scripts/{kind}_*.py")}
+    tables = {f"tables/{path.name}" for path in ROOT.glob("scripts/tables/*.md")}
+    linked = re.findall(r"\]\(\.\./scripts/([^)]+)\)", text_of("docs/benchmarks.md"))
+    assert sorted((scripts | tables) - set(linked)) == []
+
+
+def test_versions_are_one():
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    assert softsurv.__version__ == project["version"]
+    assert re.search(r'^version: "?([\d.]+)"?$', text_of("CITATION.cff"), re.MULTILINE).group(1) == project["version"]
+
+
+def test_the_readme_can_be_read_in_two_minutes():
+    assert len(text_of("README.md").splitlines()) <= 220
