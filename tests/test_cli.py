@@ -211,7 +211,7 @@ def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
     assert main(["fit", "trial.csv", *OUTCOME, *options]) == 0
     record = json.loads((trial / "a" / "run.json").read_text())
     assert record["config"]["drop"] == ["id", "status"]
-    assert record["config"]["leaf"] == "loglogistic"  # what was not given is recorded too
+    assert record["config"]["leaf"] == "auto"  # what was not given is recorded too
     assert record["config"]["solver"] == "lbfgs"
     assert record["metrics"]["n"] == 20
     assert record["seed"] == 3

@@ -21,11 +21,11 @@ INTERRUPTED = 130
 _EPILOG = """\
 examples:
   softsurv fit trial.csv --time months --event died
-      a soft tree; depth and penalties are chosen by cross-validation
+      a soft tree with rules of at most three features; everything is chosen by cross-validation
   softsurv fit trial.csv --time months --event status=dead --drop id --test-size 0.2 --out model
       "dead" marks an event, "id" is no feature, a fifth of the rows is held out and evaluated
   softsurv fit trial.csv --time months --event died --depth 2 --leaf weibull --l2 1 --shrinkage 3 --routing-l2 1
-      nothing left to choose: one quick fit
+      a dense tree, whose splits weigh all features; nothing left to choose: one quick fit
   softsurv fit trial.csv --time months --event died --model optimal --depth 3 --time-limit 60
       a provably optimal tree
   softsurv fit parts/ --time months --event died --memory 2GB --depth 2 --l2 1 --shrinkage 1 --routing-l2 1
@@ -89,16 +89,19 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--leaf",
         metavar="FAMILY",
-        help="survival model of the leaves: exponential, weibull, loglogistic (default), lognormal, gompertz, "
-        "spline_ph, spline_po (optimal tree: adaptive, nelson_aalen, km, ipcw)",
+        help="survival model of the leaves: auto (default: chosen), exponential, weibull, loglogistic, lognormal, "
+        "gompertz, spline_ph, spline_po (optimal tree: adaptive, nelson_aalen, km, ipcw)",
     )
+    group.add_argument("--max-terms", metavar="N", type=_whole_or_word, help="features in a split at most (default: 3)")
+    group.add_argument("--prefer", metavar="NAME", help="of equals: tree (default), or simplest: a single leaf")
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")
     group.add_argument("--solver", metavar="NAME", help="lbfgs: all at once (default); nodec: node by node")
     group.add_argument("--restarts", metavar="N", type=int, help="starts, of which the best is kept (default: 5)")
     group.add_argument("--init", metavar="NAME", help="auto (default), random, kmeans or logrank")
-    group.add_argument("--l2", type=float, help="penalty on leaf coefficients (default: chosen)")
-    group.add_argument("--shrinkage", type=float, help="penalty on a leaf's distance to the single leaf (chosen)")
-    group.add_argument("--routing-l2", type=float, help="penalty on split weights (default: chosen)")
+    group.add_argument("--l2", type=float, help="penalty on the slopes of the leaves (default: chosen)")
+    group.add_argument("--shrinkage", type=float, help="penalty on a leaf's own level and shape (chosen)")
+    group.add_argument("--slope-shrinkage", type=float, help="penalty on a leaf's own slopes (default: chosen)")
+    group.add_argument("--routing-l2", type=float, help="penalty on the weights of dense splits")
     group.add_argument("--l1", type=float, help="penalty that leaves features out (default: 0)")
     group.add_argument("--fairness", type=float, help="penalty on distances between the groups' curves (default: 0)")
     group.add_argument("--preset", metavar="NAME", help="paper: the published settings; needs --depth")
@@ -193,6 +196,8 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
 
 def _fits(value: Any, option: argparse.Action | None) -> bool:
     """Whether a recorded value is one that an option takes."""
+    if value == "auto" and option is not None:  # left to the estimator, whatever kind of value it would be
+        return True
     if value is None or option is None or option.dest in ("config", "out"):
         return option is not None and (value is None or isinstance(value, str))
     if option.nargs == "+":

@@ -169,10 +169,14 @@ def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
 
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
-        from matplotlib import rc_context
+        from matplotlib import rcParams
 
-        with rc_context({"text.parse_math": False}):
+        before = rcParams["text.parse_math"]
+        rcParams["text.parse_math"] = False  # no rc_context: it takes back what a first figure sets in a notebook
+        try:
             ax = plot(*args, **kwargs)
+        finally:
+            rcParams["text.parse_math"] = before
         without_formulas(ax)
         without_control_characters(ax.figure)
         return ax

@@ -16,11 +16,11 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
 from softsurv.estimators.checks import number, whole
-from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
+from softsurv.estimators.separable.tree import branches
 from softsurv.exact.clock import Clock
 from softsurv.exact.pareto.clock import limited
 from softsurv.exact.pareto.dual import constrained_optimum
