@@ -68,7 +68,7 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
     widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
     lines = ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
              for row in (header, *rows)]  # fmt: skip
-    said = "The splits are dense: a row goes left where its points sum to more than the split's threshold."
+    said = "The splits are dense: the answer is yes where a row's points sum to more than the split's threshold."
     return ["", said, *(line.rstrip() for line in lines)]
 
 
