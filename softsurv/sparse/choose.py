@@ -29,7 +29,7 @@ from softsurv.sparse.train import (
     TrainingRows,
     complete,
     grow,
-    held_out_loss,
+    held_out_losses,
     penalties_of,
     start_rules,
 )
@@ -67,10 +67,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate with its held-out loss in every fold, and its tree of all rows."""
+    """A candidate with its held-out losses, and its tree of all rows."""
 
     candidate: Candidate
-    losses: FloatArray  # (folds,)
+    losses: FloatArray  # (N,) of each row where it was held out, times its weight
     rules: Rules
     model: Tensor = field(repr=False)  # (1, 1 + L, Q + K)
 
@@ -80,7 +80,7 @@ class Trial:
         return float(self.losses.mean())
 
     def gap_error(self, other: Trial) -> float:
-        """Standard error over folds of the paired gap between two candidates' losses."""
+        """Standard error of the paired gap between two candidates' mean losses, from the rows: folds are too few."""
         gap = self.losses - other.losses
         return float(gap.std(ddof=1) / len(gap) ** 0.5) if len(gap) > 1 else 0.0
 
@@ -90,7 +90,7 @@ class Fold:
     """Rows of the folds, those of all rows last."""
 
     masks: FloatArray  # (F, N) 1 where a row trains
-    held: Tensor  # (F, N) weight of held-out rows
+    held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
     rows: TrainingRows
 
     @property
@@ -113,7 +113,9 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     table = np.array(masks)
     folds = tuple(np.flatnonzero(mask) for mask in table)
     rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty)
-    return Fold(table, torch.as_tensor((1 - table) * weight), rows)
+    held = (1 - table) * weight
+    total = held.sum()
+    return Fold(table, torch.as_tensor(held * (data.n / total) if total > 0 else held), rows)
 
 
 Planned = tuple[Candidate, list[Plan]]
@@ -124,7 +126,8 @@ class FamilyTrials:
     """Candidates of one leaf family on all folds."""
 
     def __init__(self, data: SurvivalData, family: LeafFamily, fold: Fold, grid: Grid, machine: Machine) -> None:
-        self.family, self.fold, self.grid, self.workers = family, fold, grid, machine.workers
+        self.family, self.fold, self.grid = family, fold, grid
+        self.workers, self.budget = machine.workers, machine.budget
         self.problem: Problem = make_problem(
             data, family, weight=torch.as_tensor(fold.masks), dtype=machine.dtype, device=machine.device
         )
@@ -136,11 +139,12 @@ class FamilyTrials:
         stack = self.problem.take(torch.as_tensor(which))
         leaf = torch.zeros(len(which), self.problem.weight.shape[-1], dtype=torch.int64)
         strengths = np.tile(ridges, self.n_folds)
-        (model,) = fit_leaves(stack, leaf, 1, penalties_of(self.fold.n_rows[which], strengths, 0.0, None)).point
-        losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, -1)
+        penalties = penalties_of(self.fold.n_rows[which], strengths, 0.0, None)
+        (model,) = fit_leaves(stack, leaf, 1, penalties, budget=self.budget).point
+        losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
         last = model.view(self.n_folds, len(ridges), *model.shape[1:])[-1]
         trials = [
-            Trial(Candidate(self.family.name, 0, ridge, leaves=1), losses[:-1, k], (), last[k : k + 1])
+            Trial(Candidate(self.family.name, 0, ridge, leaves=1), losses[k], (), last[k : k + 1])
             for k, ridge in enumerate(ridges)
         ]
         return trials, model[:, :1]
@@ -187,22 +191,24 @@ class FamilyTrials:
     def _grown(self, planned: list[Planned]) -> list[Trial]:
         """Train the trees of some candidates, and fit their leaves with each shrinkage."""
         plans = [plan for _, of_folds in planned for plan in of_folds]
-        grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows)
+        grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows, budget=self.budget)
         which = np.array([plan.fold for plan in plans])
         stack = self.problem.take(torch.as_tensor(which))
         trials, model = [], grown.model
         for strength, slopes in self.grid.shrinkage:
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
-            (model,) = fit_leaves(stack, grown.leaf, len(plans[0].rules) + 1, penalties, model, ROUGH).point
-            losses = self._losses(stack, model, grown.leaf, which).reshape(-1, self.n_folds)
+            n_leaves = len(plans[0].rules) + 1
+            (model,) = fit_leaves(stack, grown.leaf, n_leaves, penalties, model, ROUGH, self.budget).point
+            losses = self._losses(stack, model, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
             for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
-                trials.append(Trial(own, losses[k, :-1], grown.rules[last], model[last : last + 1]))
+                trials.append(Trial(own, losses[k], grown.rules[last], model[last : last + 1]))
         return trials
 
     def _losses(self, stack: Problem, model: Tensor, leaf: Tensor, which: IntArray) -> FloatArray:
-        return held_out_loss(stack, model, leaf, self.fold.held[which]).double().cpu().numpy()
+        """Loss of each row in the trees that did not train on it, (M, N), its mean that of all rows; 0 elsewhere."""
+        return held_out_losses(stack, model, leaf, self.fold.held[which]).double().cpu().numpy()
 
 
 @dataclass(frozen=True)

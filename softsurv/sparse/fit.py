@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
+from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
@@ -130,18 +131,19 @@ def fit_rules(
     while True:
         chosen, reason = preferred(left, prefer)
         problem = tried.problems[chosen.candidate.family]
-        rules, model, gone = _collapsed(chosen, problem, split, times, data.n)
+        rules, model, gone = _collapsed(chosen, problem, split, times, data.n, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not chosen):
             break
         left.remove(chosen)  # its leaves are one model: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
-    end = fit_leaves(problem, leaf, len(rules) + 1, _penalties(chosen.candidate, data.n), model)
+    penalties = _penalties(chosen.candidate, data.n)
+    end = fit_leaves(problem, leaf, len(rules) + 1, penalties, model, budget=machine.budget)
     tree = soft_tree(problem, rules, end.point[0], split, columns)
     return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason)
 
 
 def _collapsed(
-    chosen: Trial, problem: Problem, split: SplitData, times: FloatArray, n: int
+    chosen: Trial, problem: Problem, split: SplitData, times: FloatArray, n: int, budget: Budget | None
 ) -> tuple[Rules, Tensor, list[Collapsed]]:
     """The chosen tree without splits that change nothing, its leaves fitted again, and what was taken out."""
     rules, model, gone = chosen.rules, chosen.model, []
@@ -155,8 +157,8 @@ def _collapsed(
         rules = new
         if all(rule is None for rule in rules):
             break
-        end = fit_leaves(problem, leaves_of([rules], split), len(rules) + 1, _penalties(chosen.candidate, n), model)
-        model = end.point[0]
+        leaf, penalties = leaves_of([rules], split), _penalties(chosen.candidate, n)
+        (model,) = fit_leaves(problem, leaf, len(rules) + 1, penalties, model, budget=budget).point
     kept, deviations = shallower(rules, model[0, 1:].cpu().numpy())
     return kept, torch.cat([model[:, :1], torch.as_tensor(deviations).to(model)[None]], 1), gone
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.budget import Budget
 from softsurv.soft.parallel import map_parts
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import (
@@ -103,7 +104,14 @@ def start_rules(
     return map_parts(start, range(len(folds)), workers)
 
 
-def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: FloatArray, sweeps: int = 2) -> Grown:
+def grow(
+    problem: Problem,
+    rows: TrainingRows,
+    plans: Sequence[Plan],
+    n_rows: FloatArray,
+    sweeps: int = 2,
+    budget: Budget | None = None,
+) -> Grown:
     """Fit the leaves, improve the rules, and so on; the trees have one depth.
 
     Parameters
@@ -116,6 +124,8 @@ def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: Fl
         Training rows of each fold.
     sweeps : int
         How often every rule is looked at.
+    budget : Budget, optional
+        Once it is exhausted, the rules stay as they are.
     """
     fold = np.array([plan.fold for plan in plans])
     stack = problem.take(torch.as_tensor(fold))
@@ -125,8 +135,8 @@ def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: Fl
     moving, model = np.ones(len(plans), dtype=bool), None
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
-        last = sweep == sweeps or not moving.any()
-        (model,) = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH).point
+        (model,) = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH, budget).point
+        last = sweep == sweeps or not moving.any() or (budget is not None and budget.exhausted)
         if last:
             break
         losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
@@ -189,10 +199,10 @@ def swap_sides(rules: list, node: int) -> None:
         left, right, width = 2 * left + 1, 2 * right + 1, 2 * width
 
 
-def held_out_loss(problem: Problem, models: Tensor, leaf: Tensor, weight: Tensor) -> Tensor:
-    """Mean loss (M,) of the rows that ``weight`` (M, N) takes, in their leaf."""
+def held_out_losses(problem: Problem, models: Tensor, leaf: Tensor, weight: Tensor) -> Tensor:
+    """Loss of each row in its leaf times its weight, (M, N)."""
     losses = losses_in_leaves(problem, leaf_models(models)).gather(1, leaf[:, None])[:, 0]
-    return (losses * weight).sum(1) / weight.sum(1).clamp(min=1e-300)
+    return torch.where(weight > 0, losses * weight, 0.0)
 
 
 def complete(rules: Rules, n_branches: int) -> Rules:
