@@ -279,9 +279,9 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
     """The trial to take, and why in a sentence; every choice leaves the usual only by one standard error.
 
     "tree": the simplest of the good trees (`_simple_tree`), if trees come within one standard error of the best trial
-    and this one of the single leaf: a tree says more at the same score. One leaf where no trial beats the curve of all
-    rows by its standard error, which is what noise looks like. "simplest": one leaf wherever it is within one standard
-    error of the best.
+    and this one does no worse than the single leaf: it says more at the same score. One leaf where no trial beats the
+    curve of all rows by its standard error, which is what noise looks like. "simplest": one leaf wherever it is within
+    one standard error of the best.
     """
     best = _best(trials)
     single = [t for t in trials if not t.candidate.depth]
@@ -301,9 +301,9 @@ def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
             return one, f"no setting predicts held-out rows better than one curve for all rows ({compared})"
     if prefer == "simplest" and _as_good(one, best):
         return one, f"one leaf is within one standard error of the best ({compared})"
-    if _as_good(_best(trees), best) and _as_good(tree, one):
-        return tree, f"a tree is within one standard error of the best ({compared})"
-    return one, f"no tree comes within one standard error of the best ({compared})"
+    if _as_good(_best(trees), best) and tree.mean <= one.mean:
+        return tree, f"a tree predicts held-out rows as well as one leaf or better ({compared})"
+    return one, f"no tree predicts held-out rows as well ({compared})"
 
 
 def _leaves(trial: Trial) -> int:
@@ -343,20 +343,17 @@ def _best(trials: Sequence[Trial]) -> Trial:
 
 
 def usual_family(single: Sequence[Trial]) -> str:
-    """The first family, unless the best one is better by more than two standard errors.
-
-    Folds with few events cannot tell families apart.
-    """
+    """The first family, unless the best one is better by more than one standard error."""
     first = single[0].candidate.family
     best = _best(single)
     usual = min((t for t in single if t.candidate.family == first), key=lambda t: t.mean)
-    return first if usual.mean - best.mean <= 2 * usual.gap_error(best) else best.candidate.family
+    return first if _as_good(usual, best) else best.candidate.family
 
 
 def _usual_single(single: Sequence[Trial]) -> Trial:
-    """One leaf of the usual family; its ridge is the nearest to the usual within two standard errors of the best."""
+    """One leaf of the usual family; its ridge is the nearest to the usual within one standard error of the best."""
     family = usual_family(single)
     own = [t for t in single if t.candidate.family == family]
     best = _best(own)
-    good = [t for t in own if t.mean - best.mean <= 2 * t.gap_error(best)]
+    good = [t for t in own if _as_good(t, best)]
     return min(good, key=lambda t: (abs(np.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))
