@@ -44,13 +44,13 @@ def test_gap_error_is_that_of_the_mean_of_paired_rows():
 
 
 def test_a_tree_as_good_as_one_leaf_is_preferred_unless_the_simplest_is():
-    trials = [FLAT, trial(1.0), trial(0.999, 0.2, leaves=2)]
+    trials = [FLAT, trial(1.0), trial(1.001, 0.2, leaves=2)]
     assert preferred(trials, "tree")[0] is trials[2]
     assert preferred(trials, "simplest")[0] is trials[1]
 
 
 def test_a_tree_that_is_worse_is_not_taken():
-    trials = [FLAT, trial(1.0), trial(1.005, 0.2, leaves=2)]
+    trials = [FLAT, trial(1.0), trial(1.01, 0.2, leaves=2)]
     assert preferred(trials, "tree")[0] is trials[1]
 
 
