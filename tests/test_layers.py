@@ -14,6 +14,7 @@ ROWS = [
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
+    {"sparse"},
     {"persistence", "run_record"},
     {"estimators"},
     {"tune", "explore"},

@@ -56,14 +56,21 @@ def importances(
     tree: SoftTree,
     table: LeafTable,
     spread: NDArray[np.float64],  # (P,) standard deviation of each encoded feature
+    split_sizes: NDArray[np.float64] | None,  # (B,)
     encoder: Preprocessor | None,
 ) -> NDArray[np.float64]:
     """Share of each raw feature in the tree, summing to one; zero for an unused feature."""
+    used = tree.used_leaves
     routing, leaves = (v[0].detach().double().cpu().numpy() for v in (tree.routing, tree.leaves))
     share = table.n / max(table.n.sum(), 1)  # (L,)
-    on_path = np.abs(paths(tree.depth)).T @ share if tree.depth else np.zeros(0)  # (B,)
+    if split_sizes is None:  # a model of an earlier version: every split is taken to make a difference of one
+        sides = paths(tree.depth)[used].T  # (B, L)
+        split_sizes = np.sqrt(((sides > 0) @ share) * ((sides < 0) @ share))
     p = len(spread)
-    size = (on_path @ np.abs(routing[:, 1:]) + share @ np.abs(leaves[:, 1 : p + 1])) * spread
+    size = share @ np.abs(leaves[used, 1 : p + 1]) * spread
+    for sizes, weights in zip(split_sizes, np.abs(routing[:, 1:]) * spread, strict=True):
+        if weights.any():
+            size = size + sizes * weights / weights.sum()
     if encoder is None:
         total = size
     else:

@@ -19,7 +19,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.soft_text import encoded_columns, parting_node
+from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.topology import parting_node
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,12 @@ class TreeView:
 
     @property
     def leaves(self) -> list[int]:
-        """Numbers of the leaves from the left; those behind a branch node that sends all rows one way are left out."""
+        """Numbers of the leaves from the left: 0, 1, 2, ..."""
         return [node.leaf for node in self.nodes if node.leaf >= 0]
 
     @property
     def n_leaves(self) -> int:
-        """How many leaves can be reached, at most L."""
+        """How many leaves can be reached."""
         return len(self.leaves)
 
     @property
@@ -196,7 +197,8 @@ def _soft_view(tree: Any) -> TreeView:
     names = tuple(tree.encoded_names_)
     columns = encoded_columns(tree.preprocessor_, names)
     routing = module.routing[0].detach().double().cpu().numpy()
-    leaves = module.leaves[0].detach().double().cpu().numpy()[:, 1 : len(names) + 1]
+    number = {int(leaf): k for k, leaf in enumerate(module.used_leaves)}
+    leaves = module.leaves[0].detach().double().cpu().numpy()[list(number), 1 : len(names) + 1]
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
@@ -204,7 +206,7 @@ def _soft_view(tree: Any) -> TreeView:
         heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):
-            nodes.append(ViewNode(index, level, parent, -1, -1, heap - len(routing), None, -1))
+            nodes.append(ViewNode(index, level, parent, -1, -1, number[heap - len(routing)], None, -1))
             return index
         split = LinearSplit(names, routing[heap], module, heap, columns)
         nodes.append(ViewNode(index, level, parent, -1, -1, -1, split, heap))

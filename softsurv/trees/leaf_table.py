@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,11 @@ class LeafTable:
     median_lower: FloatArray
     median_upper: FloatArray
     curves: tuple[StepFunction, ...]
+
+    def take(self, leaves: IntArray) -> LeafTable:
+        """The numbers of some leaves."""
+        numbers = (getattr(self, f.name)[leaves] for f in fields(self) if f.name != "curves")
+        return LeafTable(*numbers, tuple(self.curves[k] for k in leaves))
 
     def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays and plain values to save."""

@@ -25,10 +25,16 @@ def test_page_is_well_formed_and_stands_alone(which, request):
 def test_names_are_escaped():
     import numpy as np
 
+    from softsurv.data.encoding import OutputColumn
     from softsurv.explore.html import _rule_box
     from softsurv.explore.view import LinearSplit, ViewNode
+    from softsurv.hazards import get_family
+    from softsurv.trees.linear_rule import LinearRule
+    from softsurv.trees.soft_tree import SoftTree
 
-    split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), None)
+    tree = SoftTree(1, 1, get_family("weibull"))
+    tree.rules = (LinearRule((0,), (1.0,), 0.0),)
+    split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), tree, 0, (OutputColumn("<b>&", "<b>&", "number"),))
     node = ViewNode(0, 0, -1, 1, 2, -1, split, 0)
     assert "&lt;b&gt;&amp;" in _rule_box(node, 100.0, 3)
 
