@@ -21,7 +21,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
-from softsurv.estimators.soft_features import encoded_names, source_numbers
+from softsurv.estimators.soft_features import encoded_names, source_numbers, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
 from softsurv.estimators.soft_inference import covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
@@ -228,7 +228,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
             FittedSoftTree(
                 tree,
                 candidate,
-                replace(report, details=report.details | {"imputed": imputed}),
+                replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
                 leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
                 spread=data.x.numpy().std(0),
                 time_floor=time_floor(raw.time),

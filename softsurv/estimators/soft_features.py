@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.data.encoding import is_number, numbers
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import number_text
 from softsurv.results import FitReport
@@ -27,6 +29,16 @@ def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, .
     sources = [column.source for column in encoder.columns_]
     order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
     return tuple(order[name] for name in sources)
+
+
+def whole_numbers(X: pd.DataFrame) -> list[str]:
+    """Columns whose known numbers are all whole: counts, and years of age."""
+    found = []
+    for name in X.columns:
+        known = X[name].dropna()
+        if len(known) and is_number(known) and bool((numbers(known, str(name)) % 1 == 0).all()):
+            found.append(str(name))
+    return found
 
 
 def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport) -> list[str]:

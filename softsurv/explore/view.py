@@ -19,6 +19,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.leaf_effects import typical_row
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.topology import parting_node
 
@@ -66,12 +67,15 @@ class TreeView:
     preprocessor: Any = None
     soft: bool = True
     """Whether branch nodes have routing probabilities."""
+    whole: frozenset[str] = frozenset()
+    """Raw features whose training values were all whole numbers, as far as that is known."""
+    centre: FloatArray | None = None
+    """Training means of the encoded features (P,), where training kept them."""
 
     @property
     def typical(self) -> FloatArray:
-        """Encoded training means and most frequent levels (P,); mid-range where training kept none."""
-        fills = {source.name: source.fill for source in self.sources}
-        return np.array([_typical(column, fills.get(column.source)) for column in self.columns])
+        """Encoded training means and most frequent levels (P,); the middle of the range where none were kept."""
+        return typical_row(self.columns, self.sources, self.centre)
 
     def is_category(self, source: str) -> bool:
         """Whether a raw feature holds categories."""
@@ -217,7 +221,10 @@ def _soft_view(tree: Any) -> TreeView:
     add(0, 0, -1)
     effect = EFFECTS.get(module.family.link.name, "effect")
     sources = () if tree.preprocessor_ is None else tuple(tree.preprocessor_.sources_)
-    return TreeView(tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_)
+    whole = frozenset(tree.report_.details.get("whole", ()))
+    return TreeView(
+        tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_, whole=whole, centre=tree.centre_
+    )
 
 
 def hard_view(tree: HardTree) -> TreeView:
@@ -242,9 +249,3 @@ def _plain_columns(source: Source) -> list[OutputColumn]:
     if source.levels is None:
         return [OutputColumn(source.name, source.name, "number")]
     return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels]
-
-
-def _typical(column: OutputColumn, fill: float | str | None) -> float:
-    if column.kind != "number":
-        return float(fill is not None and column.level == fill)
-    return 0.5 if fill is None else (float(fill) - column.offset) / column.scale

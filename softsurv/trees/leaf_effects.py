@@ -237,10 +237,10 @@ def typical_row(
         fill = fills.get(column.source)
         if column.kind != "number":
             found[k] = float(fill is not None and column.level == fill)
-        elif centre is not None:
-            found[k] = centre[k]
+        elif fill is not None:
+            found[k] = (float(fill) - column.offset) / column.scale
         else:
-            found[k] = 0.5 if fill is None else (float(fill) - column.offset) / column.scale
+            found[k] = 0.5 if centre is None else centre[k]
     return found
 
 
