@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
+from softsurv.arrays import FloatArray
+from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, SoftsurvError
-from softsurv.explore.splits import LinearSplit
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.style import INK, MUTED, RULE_FILL, literal_text, new_axes, read_data, series_style, shorten
-from softsurv.explore.view import TreeView, ViewNode, tree_view
+from softsurv.explore.view import TreeView, tree_view
+from softsurv.sparse.again import rules_again
+from softsurv.trees.linear_rule import LinearRule, Rules
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEAST_SAMPLES = 2
-NAME_LIMIT = 34
+OTHER = "#b9c0c8"
+"""Colour of features other than the rule's own."""
 
 
 def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.DataFrame:
@@ -53,7 +57,8 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     Notes
     -----
     Only the chosen setting is fitted again: depth, family, penalties and numbers of terms stay. The places are those
-    of the tree; where a sample's tree has no split there, no feature counts.
+    of the tree; where a sample's tree has no split there, no feature counts. A rule that a sample's tree asks the
+    other way round is turned before places are compared.
 
     Examples
     --------
@@ -64,62 +69,92 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
         raise InvalidParameterError("tree must have rules to measure their stability, got none; use a tree of rules")
     if isinstance(n, bool) or not isinstance(n, int) or n < LEAST_SAMPLES:
         raise InvalidParameterError(f"n must be an integer >= {LEAST_SAMPLES}, got {n!r}")
-    read = read_data(data)
-    again = [tree_view(one) for one in _refitted(tree, read, n, seed)]
+    scale = _Scale(view.columns, view.typical, tree.spread_)
+    own = placed(tree.tree_.rules, scale)
+    samples = [placed(rules, scale, own) for rules in _again(tree, view, read_data(data), n, seed)]
     rows, thresholds, features = [], {}, {}
-    for node in view.branches:
-        place, (feature, threshold) = view.place_words(node), leading(view, node)
-        found = [leading(other, same) for other in again if (same := _at(other, place)) is not None]
-        own = np.array([value for name, value in found if name == feature])
-        known = own[~np.isnan(own)]
+    for place, rule in own.items():
+        feature, threshold = scale.leading(rule)
+        found = [scale.leading(sample[place]) for sample in samples if place in sample]
+        same = np.array([value for name, value in found if name == feature])
+        known = same[~np.isnan(same)]
         limits = np.quantile(known, [0.05, 0.95]) if known.size else [np.nan, np.nan]
-        anywhere = sum(any(feature in _sources(other, k) for k in other.branches) for other in again)
-        assert node.split is not None
-        rows.append((place, node.split.text(), feature, own.size / n, anywhere / n, threshold, *map(float, limits)))
+        anywhere = np.mean([any(feature in r.sources(view.columns) for r in sample.values()) for sample in samples])
+        shares = same.size / n, float(anywhere)
+        rows.append((place, rule.text(view.columns), feature, *shares, threshold, *map(float, limits)))
         thresholds[place] = known.tolist()
-        features[place] = pd.Series([name for name, _ in found], dtype=object).value_counts().to_dict()
+        features[place] = {name: sum(name == other for other, _ in found) for name in dict(found)}
     names = ["place", "rule", "feature", "same_feature", "asked_anywhere", "threshold", "lower", "upper"]
     table = pd.DataFrame(rows, columns=names).set_index("place")
     table.attrs = {"thresholds": thresholds, "features": features, "samples": n}
     return table
 
 
-def leading(view: TreeView, node: ViewNode) -> tuple[str, float]:
-    """The strongest raw feature of a rule, and where it turns if the others are typical; nan for a category."""
-    assert isinstance(node.split, LinearSplit)
-    strongest = next(iter(node.split.strengths()))
-    source = next(column.source for column in view.columns if column.name == strongest)
-    edges = node.split.boundaries(view.columns, view.typical, source)
-    return source, edges[0] if edges else float("nan")
+@dataclass(frozen=True)
+class _Scale:
+    """What compares the features of a rule: their columns, a typical row and their spreads, encoded (P,)."""
+
+    columns: tuple[OutputColumn, ...]
+    typical: FloatArray
+    spread: FloatArray
+
+    def leading(self, rule: LinearRule) -> tuple[str, float]:
+        """The strongest raw feature of a rule, and where it turns if the others are typical; nan for a category."""
+        k = self.strongest(rule)
+        column = self.columns[rule.columns[k]]
+        if column.kind != "number":
+            return column.source, float("nan")
+        others = sum(
+            coefficient * self.columns[at].to_units(float(self.typical[at]))
+            for at, coefficient in zip(rule.columns, rule.coefficients, strict=True)
+            if at != rule.columns[k]
+        )
+        return column.source, (rule.threshold - others) / rule.coefficients[k]
+
+    def strongest(self, rule: LinearRule) -> int:
+        """Place in the rule of the term that varies most."""
+        sizes = [
+            abs(coefficient) * self.columns[at].scale * self.spread[at]
+            for at, coefficient in zip(rule.columns, rule.coefficients, strict=True)
+        ]
+        return int(np.argmax(sizes))
+
+    def turned(self, rule: LinearRule, other: LinearRule | None) -> bool:
+        """Whether a rule asks the other way round than another rule with the same leading number."""
+        if other is None or self.leading(rule)[0] != self.leading(other)[0]:
+            return False
+        return rule.coefficients[self.strongest(rule)] * other.coefficients[self.strongest(other)] < 0
 
 
-def _sources(view: TreeView, node: ViewNode) -> tuple[str, ...]:
-    assert isinstance(node.split, LinearSplit)
-    return node.split.sources()
-
-
-def _at(view: TreeView, place: str) -> ViewNode | None:
-    """The branch node of a tree at some place."""
-    return next((node for node in view.branches if view.place_words(node) == place), None)
-
-
-def _refitted(tree: Any, data: SurvivalData, n: int, seed: int) -> list[Any]:
-    """Trees of the chosen setting on bootstrap samples; a sample that no tree can be fitted to is left out."""
-    chosen = tree.candidate_
-    model = clone(tree).set_params(
-        depth=chosen.depth, leaf=tree.tree_.family, l2=chosen.ridge, shrinkage=chosen.shrinkage,
-        slope_shrinkage=chosen.slope_shrinkage, max_terms=chosen.max_terms, progress=False,
-    )  # fmt: skip
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(n):
-        rows = data.take(np.sort(rng.integers(0, data.n, data.n)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                found.append(model.refit_setting(rows, chosen))
-            except SoftsurvError:
-                continue
+def placed(rules: Rules, scale: _Scale, like: Mapping[str, LinearRule] | None = None) -> dict[str, LinearRule]:
+    """Rules by the answers that lead to them, root first; a rule turned round against ``like`` answers as that one."""
+    found: dict[str, LinearRule] = {}
+    waiting: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    while waiting:
+        node, answers = waiting.pop(0)
+        if node >= len(rules):
+            continue
+        rule = rules[node]
+        if rule is None:  # all rows go left
+            waiting.append((2 * node + 1, answers))
+            continue
+        place = ", ".join(answers) or "root"
+        found[place] = rule
+        turned = scale.turned(rule, None if like is None else like.get(place))
+        words = ("no", "yes") if turned else ("yes", "no")
+        waiting += [(2 * node + 1 + side, (*answers, words[side])) for side in (0, 1)]
     return found
+
+
+def _again(tree: Any, view: TreeView, data: SurvivalData, n: int, seed: int) -> list[Rules]:
+    """The rules of the chosen setting on bootstrap samples."""
+    encoded, rng = data.with_features(pd.DataFrame(view.encode(data.X))), np.random.default_rng(seed)
+    return [
+        rules_again(
+            encoded.take(np.sort(rng.integers(0, data.n, data.n))), view.columns, tree.tree_.family, tree.candidate_
+        )
+        for _ in range(n)
+    ]
 
 
 @literal_text
@@ -145,12 +180,14 @@ def plot_split_stability(stability: pd.DataFrame, ax: Axes | None = None) -> Axe
         for name, count in sorted(counts.items(), key=lambda one: (one[0] != row["feature"], -one[1])):
             own = name == row["feature"]
             share = count / samples
-            ax.barh(k, share, left=at, color=series_style(0).color if own else "#b9c0c8", edgecolor="white", height=0.46)
+            color = series_style(0).color if own else OTHER
+            ax.barh(k, share, left=at, color=color, edgecolor="white", height=0.46)
             if share >= 0.12:
                 words = shorten(str(name), max(4, int(60 * share)))
                 ax.text(at + share / 2, k, words, ha="center", va="center", fontsize=8, color="white" if own else INK)
             at += share
-        ax.text(0, k - 0.33, f"{place}: {shorten(str(row['rule']), 60)}{_moves(row)}", fontsize=8, color=INK, va="bottom")
+        words = f"{place}: {shorten(str(row['rule']), 60)}{_moves(row)}"
+        ax.text(0, k - 0.27, words, fontsize=8, color=INK, va="bottom")
     ax.set(xlim=(0, 1), ylim=(len(stability) - 0.6, -0.75), yticks=[])
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     ax.set_xlabel(f"Strongest feature at this place, in {samples} bootstrap samples")
