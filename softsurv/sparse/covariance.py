@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -140,7 +141,6 @@ def _inverse(matrix: Tensor) -> Tensor:
 
 def _double(problem: Problem) -> Problem:
     """The problem in double precision, as differences need."""
-    tensors = {f.name: getattr(problem, f.name) for f in fields(problem)}
-    return replace(
-        problem, **{k: v.double() for k, v in tensors.items() if isinstance(v, Tensor) and v.is_floating_point()}
-    )
+    parts: dict[str, Any] = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    real = {name for name, value in parts.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    return replace(problem, **{name: parts[name].double() for name in real})

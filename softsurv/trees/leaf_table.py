@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ class LeafTable:
 
     def take(self, leaves: IntArray) -> LeafTable:
         """The numbers of some leaves."""
-        numbers = (getattr(self, f.name)[leaves] for f in fields(self) if f.name != "curves")
-        return LeafTable(*numbers, tuple(self.curves[k] for k in leaves))
+        medians = (self.median[leaves], self.median_lower[leaves], self.median_upper[leaves])
+        return LeafTable(self.n[leaves], self.events[leaves], *medians, tuple(self.curves[k] for k in leaves))
 
     def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays and plain values to save."""
