@@ -14,14 +14,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
+from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
-from softsurv.estimators.soft_features import encoded_names, source_numbers
+from softsurv.estimators.soft_features import encoded_names, source_numbers, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
+from softsurv.estimators.soft_inference import covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
 from softsurv.metrics.evaluate import times_known, training_censoring
@@ -41,8 +43,8 @@ from softsurv.trees.soft_tree import SoftTree
 
 logger = logging.getLogger(__name__)
 
-Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]]]
-"""A tree, its setting, how it was fitted, and what was tried."""
+Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]], FloatArray | None]
+"""A tree, its setting, how it was fitted, what was tried, and the covariance of its leaves."""
 
 
 class SoftSurvivalTree(FittedSoftEstimator):
@@ -221,18 +223,21 @@ class SoftSurvivalTree(FittedSoftEstimator):
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
             made = self._rule_tree if parameters.has_rules and not nothing_open else self._dense_tree
-            tree, candidate, report, tried = made(parameters, data, encoder, start, machine)
+            tree, candidate, report, tried, covariance = made(parameters, data, encoder, start, machine)
         imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
             FittedSoftTree(
                 tree,
                 candidate,
-                replace(report, details=report.details | {"imputed": imputed}),
-                leaf_table_of(raw, leaf_of(tree, data.x), 2**tree.depth),
+                replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
+                leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
                 spread=data.x.numpy().std(0),
                 time_floor=time_floor(raw.time),
                 preprocessor=encoder,
                 tried=tried,
+                centre=data.x.numpy().mean(0),
+                split_sizes=sizes_of_splits(tree, data),
+                covariance=covariance,
             )
         )
         return self
@@ -268,7 +273,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
             seconds=budget.seconds,
             details={"reason": fitted.reason, "collapsed": collapsed},
         )
-        return fitted.tree, fitted.candidate, report, fitted.table()
+        return fitted.tree, fitted.candidate, report, fitted.table(), fitted.covariance
 
     def _dense_tree(
         self,
@@ -284,7 +289,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
             groups = source_numbers(encoder, data.x.shape[1])
             tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
         _warn_of_what_did_not_converge(report, recipe, self.preprocess)
-        return tree, recipe.candidate, report, tried
+        covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
+        return tree, recipe.candidate, report, tried, covariance
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
         """The rows of weight above 0: the others change nothing, not even the knots or the folds."""

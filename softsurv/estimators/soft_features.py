@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.data.encoding import is_number, numbers
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import number_text
 from softsurv.results import FitReport
@@ -27,6 +29,16 @@ def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, .
     sources = [column.source for column in encoder.columns_]
     order = {name: k for k, name in enumerate(dict.fromkeys(sources))}
     return tuple(order[name] for name in sources)
+
+
+def whole_numbers(X: pd.DataFrame) -> list[str]:
+    """Columns whose known numbers are all whole: counts, and years of age."""
+    found = []
+    for name in X.columns:
+        known = X[name].dropna()
+        if len(known) and is_number(known) and bool((numbers(known, str(name)) % 1 == 0).all()):
+            found.append(str(name))
+    return found
 
 
 def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport) -> list[str]:
@@ -56,14 +68,21 @@ def importances(
     tree: SoftTree,
     table: LeafTable,
     spread: NDArray[np.float64],  # (P,) standard deviation of each encoded feature
+    split_sizes: NDArray[np.float64] | None,  # (B,)
     encoder: Preprocessor | None,
 ) -> NDArray[np.float64]:
     """Share of each raw feature in the tree, summing to one; zero for an unused feature."""
+    used = tree.used_leaves
     routing, leaves = (v[0].detach().double().cpu().numpy() for v in (tree.routing, tree.leaves))
     share = table.n / max(table.n.sum(), 1)  # (L,)
-    on_path = np.abs(paths(tree.depth)).T @ share if tree.depth else np.zeros(0)  # (B,)
+    if split_sizes is None:  # a model of an earlier version: every split is taken to make a difference of one
+        sides = paths(tree.depth)[used].T  # (B, L)
+        split_sizes = np.sqrt(((sides > 0) @ share) * ((sides < 0) @ share))
     p = len(spread)
-    size = (on_path @ np.abs(routing[:, 1:]) + share @ np.abs(leaves[:, 1 : p + 1])) * spread
+    size = share @ np.abs(leaves[used, 1 : p + 1]) * spread
+    for sizes, weights in zip(split_sizes, np.abs(routing[:, 1:]) * spread, strict=True):
+        if weights.any():
+            size = size + sizes * weights / weights.sum()
     if encoder is None:
         total = size
     else:

@@ -16,12 +16,24 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
-from softsurv.estimators.soft_parameters import choose_device
+from softsurv.estimators.soft_parameters import choose_device, require_one_of
+from softsurv.estimators.soft_summary import TreeSummary, notes_of
 from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.problem import time_floor
-from softsurv.trees.soft_text import soft_tree_dot, soft_tree_text
+from softsurv.trees.leaf_effects import (
+    LOG_LINEAR,
+    UNITS,
+    baseline_table,
+    contrasts,
+    effect_table,
+    measure_of,
+    shares_slopes,
+    typical_row,
+    typical_words,
+)
+from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -34,9 +46,10 @@ class PreparedRows:
 
 
 def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
-    """HBP leaf of each row, (n,)."""
+    """HBP leaf of each row, (n,); leaves that no row can reach have no number."""
     with torch.no_grad():
-        return tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
+        leaf = tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
+    return np.searchsorted(tree.used_leaves, leaf)
 
 
 class FittedSoftEstimator(SurvivalTreeBase):
@@ -50,6 +63,7 @@ class FittedSoftEstimator(SurvivalTreeBase):
         self.tree_, self.candidate_, self.depth_ = fitted.tree, fitted.candidate, fitted.tree.depth
         self.report_, self.leaf_table_, self.spread_ = fitted.report, fitted.leaf_table, fitted.spread
         self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
+        self.centre_, self.split_sizes_, self.covariance_ = fitted.centre, fitted.split_sizes, fitted.covariance
         self.selection_ = pd.DataFrame(fitted.tried)
 
     def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
@@ -155,9 +169,10 @@ class FittedSoftEstimator(SurvivalTreeBase):
             return self.tree_.routing_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
 
     def leaf_probability(self, X: Any) -> FloatArray:
-        """Probability of each leaf, (n, L); rows sum to one."""
+        """Probability of each leaf, (n, L), leaves from left to right; rows sum to one."""
         with torch.no_grad():
-            return self.tree_.leaf_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
+            every = self.tree_.leaf_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
+        return every[:, self.tree_.used_leaves]
 
     @property
     def encoded_names_(self) -> list[str]:
@@ -170,10 +185,56 @@ class FittedSoftEstimator(SurvivalTreeBase):
 
         Notes
         -----
-        Sum over branch nodes and leaves of |coefficient| times the standard deviation of the encoded feature, each
-        node weighted by its share of the training rows; one-hot columns add up for their source.
+        A split counts by the share of the training rows that it divides, times how far the predictions of its two
+        sides differ (see `softsurv.trees.split_effects`); its features share that by |coefficient| times standard
+        deviation. How sharp the routing is makes no difference. A slope of a leaf counts by |coefficient| times
+        standard deviation, weighted by the leaf's share of the rows. One-hot columns add up for their source.
         """
-        return importances(self.tree_, self.leaf_table_, self.spread_, self.preprocessor_)
+        return importances(self.tree_, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
+
+    def summary(self, per: str = "step", measure: str = "own") -> TreeSummary:
+        """Numbers, typical curve and effects of each leaf, with standard errors and 95 % intervals.
+
+        Parameters
+        ----------
+        per : {"step", "unit", "sd"}
+            Difference in a number that an effect is told for: the power of ten next below its standard deviation, one
+            unit of the data, or a standard deviation. The levels of a category are told against its first one.
+        measure : {"own", "time"}
+            "own": hazard ratio, odds ratio of the event, or shift, by the family. "time": time ratio, for families
+            whose log time is linear in the features (exponential, Weibull, log-logistic, log-normal).
+
+        Returns
+        -------
+        TreeSummary
+            ``str()`` of it is text; its ``leaves`` and ``effects`` are frames.
+
+        Notes
+        -----
+        Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
+        of weight w counts as w rows. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
+        more than 1,000 parameters, and in models saved by earlier versions.
+        """
+        check_is_fitted(self, "tree_")
+        require_one_of("per", per, UNITS)
+        require_one_of("measure", measure, ("own", "time"))
+        tree, covariance = self.tree_, self.covariance_
+        if measure == "time" and tree.family.name not in LOG_LINEAR:
+            raise InvalidParameterError(
+                f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
+            )
+        columns = encoded_columns(self.preprocessor_, self.encoded_names_)
+        sources = () if self.preprocessor_ is None else tuple(self.preprocessor_.sources_)
+        asked = contrasts(columns, sources, self.spread_, per)
+        typical = typical_row(columns, sources, self.centre_)
+        used, table = tree.used_leaves, self.leaf_table_
+        numbers = pd.DataFrame({"n": table.n, "events": table.events, "observed_median": table.median})
+        leaves = pd.concat([numbers.rename_axis("leaf"), baseline_table(tree, used, covariance, typical)], axis=1)
+        name = measure_of(tree.family, measure)
+        shared = shares_slopes(tree.leaves[0, torch.as_tensor(used)], tree.n_features)
+        notes = notes_of(name, shared=shared, known=covariance is not None, dense=bool(tree.depth and not tree.rules))
+        effects = effect_table(tree, used, covariance, asked, measure)
+        return TreeSummary(self.export_text(), leaves, effects, name, typical_words(columns, sources, typical), notes)
 
     def export_text(self) -> str:
         """The tree as text: the rules that decide, in the data's own units, and each leaf's numbers.
@@ -196,6 +257,7 @@ class FittedSoftEstimator(SurvivalTreeBase):
         return FittedSoftTree(
             self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
             self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
+            self.centre_, self.split_sizes_, self.covariance_,
         ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:

@@ -84,12 +84,12 @@ class SoftParameters:
         if self.max_terms not in (None, "auto"):
             _whole("max_terms", self.max_terms, 1)
             self._check_rules()
-        _one_of("prefer", self.prefer, PREFERENCES)
-        _one_of("solver", self.solver, SOLVERS)
-        _one_of("dtype", self.dtype, ("float64", "float32"))
-        _one_of("preset", self.preset, (None, "paper"))
+        require_one_of("prefer", self.prefer, PREFERENCES)
+        require_one_of("solver", self.solver, SOLVERS)
+        require_one_of("dtype", self.dtype, ("float64", "float32"))
+        require_one_of("preset", self.preset, (None, "paper"))
         if isinstance(self.init, str):
-            _one_of("init", self.init, ("auto", *STARTS))
+            require_one_of("init", self.init, ("auto", *STARTS))
         else:
             check_start(self.init)
         _whole("n_restarts", self.n_restarts, 1)
@@ -273,7 +273,8 @@ def choose_device(device: str) -> torch.device:
     return chosen
 
 
-def _one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+def require_one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    """Refuse a value that is not among those allowed."""
     if value not in allowed:
         raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 

@@ -115,11 +115,12 @@ def fit_stream(
         routing, leaves, report, objective = train_streamed(store, sample, axis, recipe, sweeps, job, like)
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
     seen = torch.from_numpy(witnesses)
+    tree = build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen)
     fitted = FittedSoftTree(
-        build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen),
+        tree,
         candidate,
         replace(report, details=report.details | {"fingerprint": fingerprint}),
-        leaves_reached,
+        leaves_reached.take(tree.used_leaves),
         spread,
         axis.floor,
         encoder,

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from softsurv.explore.quality_plots import plot_trace as plot_trace
     from softsurv.explore.report import report_html as report_html
     from softsurv.explore.report import write_report as write_report
+    from softsurv.explore.stability import plot_split_stability as plot_split_stability
+    from softsurv.explore.stability import split_stability as split_stability
     from softsurv.explore.tree_plot import plot_tree as plot_tree
     from softsurv.explore.words import explain as explain
 
@@ -58,6 +60,8 @@ _HOME = {
     "plot_fairness_trend": "quality_plots",
     "plot_trace": "quality_plots",
     "plot_size_quality": "quality_plots",
+    "split_stability": "stability",
+    "plot_split_stability": "stability",
     "plot_routing_effects": "effect_plots",
     "plot_leaf_effects": "effect_plots",
     "plot_feature_profile": "effect_plots",

@@ -34,7 +34,8 @@ def crossings(tree: Any, row: Any, data: Any = None) -> pd.DataFrame:
 
     Notes
     -----
-    A number moves to just beyond a boundary on the row's path, within its range in training or in ``data``.
+    A number moves to just beyond a boundary on the row's path, within its range in training or in ``data``; one that
+    was always whole in training moves to the next whole number.
     This is what the tree would say, not what would happen to a subject.
 
     Examples
@@ -71,10 +72,18 @@ def _trials(view: TreeView, frame: pd.DataFrame, leaf: int, source: dict[str, An
     span = (source["high"] - source["low"]) or 1.0
     encoded = view.encode(frame)[0]
     values = [
-        edge + side * NUDGE * span
+        _beyond(edge, side, span, whole=name in view.whole)
         for node, _ in view.path(leaf)
         if node.split is not None
         for edge in node.split.boundaries(view.columns, encoded, name)
         for side in (-1, 1)
     ]
     return [(v, abs(v - float(now)) / span) for v in values if source["low"] <= v <= source["high"] and np.isfinite(v)]
+
+
+def _beyond(edge: float, side: int, span: float, *, whole: bool) -> float:
+    """The nearest value on one side of a boundary that passes it."""
+    value = edge + side * NUDGE * span
+    if not whole or not np.isfinite(value):
+        return value
+    return float(np.ceil(value) if side > 0 else np.floor(value))

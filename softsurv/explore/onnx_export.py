@@ -160,7 +160,8 @@ class _Graph:
             at = self.apply("GatherElements", split, node, axis=1)
             right = self.apply("Cast", self.apply("Less", at, self.constant([0.0])), to=self.onnx.TensorProto.INT64)
             leaf = self.apply("Add", self.apply("Mul", leaf, self.constant([2], np.int64)), right)
-        return leaf
+        number = np.searchsorted(self.tree.tree_.used_leaves, np.arange(2**depth))
+        return self.apply("Gather", self.constant(number, np.int64), leaf, axis=0)
 
     def _survival(self, x: str) -> str:
         leaves = leaf_arithmetic(self.tree, self.view, self.times)

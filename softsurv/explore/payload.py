@@ -143,8 +143,9 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
     with torch.no_grad():
         log_time = torch.as_tensor(positive).to(module.leaves).log()[None]
         features = module.family.time_features(log_time, module.time_scale)
-        baseline, _ = module.family.baseline(module.leaves[..., module.n_features + 1 :], features)
-    weights = module.leaves[0, :, : module.n_features + 1].detach().double().cpu().numpy()
+        leaves = module.leaves[:, torch.as_tensor(module.used_leaves)]
+        baseline, _ = module.family.baseline(leaves[..., module.n_features + 1 :], features)
+    weights = leaves[0, :, : module.n_features + 1].double().cpu().numpy()
     values = baseline[0].expand(len(weights), -1).double().cpu().numpy()
     before = [None] * (times.size - positive.size)
     return [
@@ -162,7 +163,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             "n": int(rows.size),
             "events": int(data.failed[rows].sum()),
             "color": looks.get(number, NO_ROWS).color,
-            "rule": view.path_words(number) if number in view.leaves else "",
+            "rule": view.path_words(number),
             "median": "no rows",
             "km": {"times": [], "values": []},
             "apart": [list(row) for row in apart_words(view, data, rows).itertuples()],

@@ -25,6 +25,7 @@ def report_html(
     group: str | None = None,
     n_boot: int = 200,
     seed: int = 0,
+    bootstrap: int = 0,
 ) -> str:
     """The report as one HTML page without scripts and without anything from outside.
 
@@ -43,6 +44,9 @@ def report_html(
         Bootstrap samples behind the intervals.
     seed : int
         Of the bootstrap.
+    bootstrap : int
+        Samples of these rows on which the rules of a soft tree are found again, for the stability of its splits; 0:
+        none. Give the training rows then.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def report_html(
         ("data", "Data", data_section(read, time_unit)),
         ("quality", "Quality", quality_section(tree, read, time_unit, n_boot, seed)),
         ("calibration", "Calibration", calibration_section(tree, read, time_unit)),
-        ("tree", "Tree", tree_section(tree, read, time_unit)),
+        ("tree", "Tree", tree_section(tree, read, time_unit, bootstrap, seed)),
         *leaf_sections(tree, read, time_unit),
     ]
     if read.group is not None:

@@ -24,6 +24,7 @@ from softsurv.explore.curves import (
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
+from softsurv.explore.stability import plot_split_stability, split_stability
 from softsurv.explore.style import INK, MUTED, LineStyle, escaped, survival_axes, time_label, unit_of, with_unit
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
@@ -38,8 +39,8 @@ FEW_EVENTS = 10
 """A leaf with fewer events than this is called uncertain."""
 
 
-def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
-    """Picture, rules as text, curves of all rows, effects."""
+def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap: int = 0, seed: int = 0) -> str:
+    """Picture, rules as text, curves of all rows, effects; with ``bootstrap`` samples the stability of the splits."""
     view = tree_view(tree)
     picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
     curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
@@ -51,7 +52,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
     ]
     words = "Thin: single rows. Thick: median of a leaf. Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
-    if view.branches and view.soft:  # the questions of an optimal tree say as much by themselves
+    if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
     if view.leaf_weights is not None and view.names:
@@ -59,7 +60,40 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:
         effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))
     words = logrank_words(tree, data)
     parts.append(paragraph(words) if words else "")
-    return "".join(parts) + f'<div class="row">{"".join(effects)}</div>'
+    told = summary_section(tree) if view.soft else ""
+    steady = stability_section(tree, data, bootstrap, seed) if bootstrap else ""
+    return "".join(parts) + f'<div class="row">{"".join(effects)}</div>' + told + steady
+
+
+def summary_section(tree: Any) -> str:
+    """Typical curve of each leaf and effects of the features, with intervals."""
+    summary = tree.summary()
+    leaves = summary.leaves.rename(columns=_as_words)
+    parts = ["<h3>Leaves and effects</h3>", table(leaves, f"Typical row: {summary.typical}", "leaf")]
+    effects = summary.effects.drop(columns="coefficient").rename(columns=_as_words)
+    if len(effects):
+        where = {"all": ""} | {k: f"leaf {k}: " for k in summary.leaves.index}
+        effects.index = [f"{where[leaf]}{feature}, {words}" for leaf, feature, words in effects.index]
+        parts.append(table(effects, f"Effects: {summary.measure}, with 95 % intervals", "feature"))
+    return "".join([*parts, *(paragraph(note) for note in summary.notes)])
+
+
+def stability_section(tree: Any, data: SurvivalData, bootstrap: int, seed: int) -> str:
+    """How steady the splits are, as a picture and a table; a sentence where the tree has no rules."""
+    if not getattr(tree.tree_, "rules", ()):
+        return paragraph("Stability over bootstrap samples is measured for soft trees of rules alone.", "note")
+    found = split_stability(tree, data, bootstrap, seed)
+    ax = plot_split_stability(found, new_figure(7.2, 1.0 + 0.75 * len(found)))
+    words = (
+        f"The rules were found again on {bootstrap} samples of these rows, drawn with replacement, with the same "
+        "setting. Long blue bars: the data ask for this feature whatever the sample."
+    )
+    picture = figure(ax, "Stability of the splits", words)
+    return "<h3>Stability of the splits</h3>" + picture + table(found.rename(columns=_as_words), "", "place")
+
+
+def _as_words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def logrank_words(tree: Any, data: SurvivalData) -> str:

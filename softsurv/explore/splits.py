@@ -86,6 +86,10 @@ class LinearSplit:
     def plain(self) -> dict[str, Any]:
         return {"weights": self.weights.tolist()}
 
+    def sources(self) -> tuple[str, ...]:
+        """Raw features that decide."""
+        return tuple(dict.fromkeys(c.source for c, w in zip(self.columns, self.weights[1:], strict=True) if w != 0))
+
     def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
         margin = self.weights[0] + self.weights[1:] @ row
         return [

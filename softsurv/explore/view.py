@@ -19,7 +19,9 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
 from softsurv.trees.hard_tree import HardTree
-from softsurv.trees.soft_text import encoded_columns, parting_node
+from softsurv.trees.leaf_effects import typical_row
+from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.topology import parting_node
 
 
 @dataclass(frozen=True)
@@ -65,12 +67,15 @@ class TreeView:
     preprocessor: Any = None
     soft: bool = True
     """Whether branch nodes have routing probabilities."""
+    whole: frozenset[str] = frozenset()
+    """Raw features whose training values were all whole numbers, as far as that is known."""
+    centre: FloatArray | None = None
+    """Training means of the encoded features (P,), where training kept them."""
 
     @property
     def typical(self) -> FloatArray:
-        """Encoded training means and most frequent levels (P,); mid-range where training kept none."""
-        fills = {source.name: source.fill for source in self.sources}
-        return np.array([_typical(column, fills.get(column.source)) for column in self.columns])
+        """Encoded training means and most frequent levels (P,); the middle of the range where none were kept."""
+        return typical_row(self.columns, self.sources, self.centre)
 
     def is_category(self, source: str) -> bool:
         """Whether a raw feature holds categories."""
@@ -96,12 +101,12 @@ class TreeView:
 
     @property
     def leaves(self) -> list[int]:
-        """Numbers of the leaves from the left; those behind a branch node that sends all rows one way are left out."""
+        """Numbers of the leaves from the left: 0, 1, 2, ..."""
         return [node.leaf for node in self.nodes if node.leaf >= 0]
 
     @property
     def n_leaves(self) -> int:
-        """How many leaves can be reached, at most L."""
+        """How many leaves can be reached."""
         return len(self.leaves)
 
     @property
@@ -196,7 +201,8 @@ def _soft_view(tree: Any) -> TreeView:
     names = tuple(tree.encoded_names_)
     columns = encoded_columns(tree.preprocessor_, names)
     routing = module.routing[0].detach().double().cpu().numpy()
-    leaves = module.leaves[0].detach().double().cpu().numpy()[:, 1 : len(names) + 1]
+    number = {int(leaf): k for k, leaf in enumerate(module.used_leaves)}
+    leaves = module.leaves[0].detach().double().cpu().numpy()[list(number), 1 : len(names) + 1]
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
@@ -204,7 +210,7 @@ def _soft_view(tree: Any) -> TreeView:
         heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):
-            nodes.append(ViewNode(index, level, parent, -1, -1, heap - len(routing), None, -1))
+            nodes.append(ViewNode(index, level, parent, -1, -1, number[heap - len(routing)], None, -1))
             return index
         split = LinearSplit(names, routing[heap], module, heap, columns)
         nodes.append(ViewNode(index, level, parent, -1, -1, -1, split, heap))
@@ -215,7 +221,10 @@ def _soft_view(tree: Any) -> TreeView:
     add(0, 0, -1)
     effect = EFFECTS.get(module.family.link.name, "effect")
     sources = () if tree.preprocessor_ is None else tuple(tree.preprocessor_.sources_)
-    return TreeView(tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_)
+    whole = frozenset(tree.report_.details.get("whole", ()))
+    return TreeView(
+        tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_, whole=whole, centre=tree.centre_
+    )
 
 
 def hard_view(tree: HardTree) -> TreeView:
@@ -240,9 +249,3 @@ def _plain_columns(source: Source) -> list[OutputColumn]:
     if source.levels is None:
         return [OutputColumn(source.name, source.name, "number")]
     return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels]
-
-
-def _typical(column: OutputColumn, fill: float | str | None) -> float:
-    if column.kind != "number":
-        return float(fill is not None and column.level == fill)
-    return 0.5 if fill is None else (float(fill) - column.offset) / column.scale

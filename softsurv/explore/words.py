@@ -11,11 +11,12 @@ import pandas as pd
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
+from softsurv.data.kinds import level_text
 from softsurv.data.rules import number_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import distinguishing
-from softsurv.explore.splits import QuestionSplit, pushes_of
+from softsurv.explore.splits import LinearSplit, QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.explore.view import TreeView, ViewNode, tree_view
 
@@ -85,8 +86,9 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
 
     Notes
     -----
-    At a soft turn a feature's push is its term of the log-odds, against that of a typical row: the training means
-    and most frequent levels.
+    At a soft turn a feature's push is its part of the log-odds, against that of a typical row: the training means
+    and most frequent levels. At a rule only the features that it asks for are named. Values that were imputed and
+    levels that training did not show are marked.
 
     Examples
     --------
@@ -96,10 +98,11 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
     view = tree_view(tree)
     leaf = int(tree.apply(frame)[0])
     encoded = view.encode(frame)[0]
-    steps = tuple(_step(tree, view, node, left, frame, encoded, n_reasons) for node, left in view.path(leaf))
+    told = _told(view, frame, encoded)
+    steps = tuple(_step(tree, view, node, left, frame, encoded, told, n_reasons) for node, left in view.path(leaf))
     unit = unit_of(row if isinstance(row, SurvivalData) else None, time_unit)
     lines = [_step_line(k, step) for k, step in enumerate(steps, 1)]
-    lines += [*_leaf_lines(tree, view, leaf, encoded, n_reasons, unit), *_curve_lines(tree, frame, unit)]
+    lines += [*_leaf_lines(tree, view, leaf, encoded, told, n_reasons, unit), *_curve_lines(tree, frame, unit)]
     return Explanation(leaf, steps, "\n".join(lines))
 
 
@@ -146,18 +149,64 @@ def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int =
 
 
 def _step(
-    tree: Any, view: TreeView, node: ViewNode, left: bool, frame: pd.DataFrame, encoded: FloatArray, n_reasons: int
+    tree: Any,
+    view: TreeView,
+    node: ViewNode,
+    left: bool,
+    frame: pd.DataFrame,
+    encoded: FloatArray,
+    told: dict[str, str],
+    n_reasons: int,
 ) -> Step:
     assert node.split is not None
-    words = dict(zip(view.names, (value_words(c, v) for c, v in zip(view.columns, encoded, strict=True)), strict=True))
     if isinstance(node.split, QuestionSplit):
         return Step(node.split.text(), left, None, ((_answer(frame, node.split.source), 1.0 if left else -1.0),))
-    pushes = node.split.pushes(encoded, view.typical).items()
+    assert isinstance(node.split, LinearSplit)
     p = float(tree.routing_probability(frame)[0, node.branch])
-    kept = [one for sign in (1, -1) for one in [p for p in pushes if p[1] * sign > 0][:n_reasons]]
-    return Step(
-        node.split.text(), left, p if left else 1 - p, tuple((words.get(name, name), value) for name, value in kept)
-    )
+    asked = node.split.sources()
+    pushes = _by_source(view, node.split.pushes(encoded, view.typical))
+    if len(asked) == 1:  # one feature decides, whatever is typical
+        pushes = {asked[0]: 1.0 if left else -1.0}
+    kept = [one for sign in (1, -1) for one in [p for p in pushes.items() if p[1] * sign > 0][:n_reasons]]
+    return Step(node.split.text(), left, p if left else 1 - p, tuple((told[name], value) for name, value in kept))
+
+
+def _by_source(view: TreeView, pushes: dict[str, float]) -> dict[str, float]:
+    """Pushes of encoded features summed by raw feature, strongest first."""
+    source, total = {column.name: column.source for column in view.columns}, dict[str, float]()
+    for name, value in pushes.items():
+        total[source[name]] = total.get(source[name], 0.0) + value
+    return dict(sorted(total.items(), key=lambda one: -abs(one[1])))
+
+
+def _told(view: TreeView, frame: pd.DataFrame, encoded: FloatArray) -> dict[str, str]:
+    """The row's value of each raw feature in words; imputed values and levels that were not seen are marked."""
+    known, told = {source.name: source for source in view.sources}, dict[str, str]()
+    for column, value in zip(view.columns, encoded, strict=True):
+        source = known.get(column.source)
+        if column.source in told:
+            continue
+        if source is None or source.name not in frame.columns:
+            told[column.source] = value_words(column, value)
+        else:
+            told[column.source] = _value_told(frame[source.name].iloc[0], source, whole=source.name in view.whole)
+    return told
+
+
+def _value_told(value: Any, source: Source, *, whole: bool) -> str:
+    if pd.isna(value):
+        if source.fill is None:
+            return f"{source.name} is missing"
+        fill = source.fill
+        if isinstance(fill, float):
+            fill = number_text(round(fill)) if whole else f"{fill:.4g}"
+        return f"{source.name} = {fill}, imputed"
+    if source.levels is not None:
+        level = level_text(value)
+        unseen = "" if level in source.levels else ", a level that was not seen in training"
+        return f"{source.name} = {level}{unseen}"
+    number = float(value)
+    return f"{source.name} = {number_text(number) if number.is_integer() else f'{number:.6g}'}"
 
 
 def _answer(frame: pd.DataFrame, source: Source) -> str:
@@ -184,20 +233,21 @@ def _step_line(number: int, step: Step) -> str:
     return verdict + (f"; against it {', '.join(against)}" if against else "")
 
 
-def _leaf_lines(tree: Any, view: TreeView, leaf: int, encoded: FloatArray, n_reasons: int, unit: str) -> list[str]:
+def _leaf_lines(
+    tree: Any, view: TreeView, leaf: int, encoded: FloatArray, told: dict[str, str], n_reasons: int, unit: str
+) -> list[str]:
     table = tree.leaf_table_
     middle = with_unit(float(table.median[leaf]), unit)
     lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, median {middle}."]
     if table.n[leaf] == 0:
         lines = [f"Leaf {leaf}: no training rows, so that its curve rests on the penalties alone."]
     if view.leaf_weights is not None and view.names:
-        pushes = pushes_of(view.names, view.leaf_weights[leaf], encoded, view.typical)
-        columns = dict(zip(view.names, zip(view.columns, encoded, strict=True), strict=True))
+        pushes = _by_source(view, pushes_of(view.names, view.leaf_weights[leaf], encoded, view.typical))
         for sign, words in (
             (1, "Earlier event than a typical row through"),
             (-1, "Later event than a typical row through"),
         ):
-            found = [value_words(*columns[name]) for name, value in pushes.items() if value * sign > 0][:n_reasons]
+            found = [told[name] for name, value in pushes.items() if value * sign > 0][:n_reasons]
             if found:
                 lines.append(f"{words} {', '.join(found)}.")
     return lines

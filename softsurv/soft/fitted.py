@@ -17,6 +17,9 @@ from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import LinearRule
 from softsurv.trees.soft_tree import SoftTree
 
+OPTIONAL = ("centre", "split_sizes", "covariance")
+"""Arrays that models of earlier versions and streamed fits may lack."""
+
 
 @dataclass(frozen=True)
 class FittedSoftTree:
@@ -39,6 +42,12 @@ class FittedSoftTree:
         What encodes raw features.
     tried : list of dict
         What inner validation tried, best first.
+    centre : ndarray (P,), optional
+        Mean of each encoded feature.
+    split_sizes : ndarray (B,), optional
+        How much each split changes what is predicted (see `softsurv.trees.split_effects`).
+    covariance : ndarray (L, P + 1 + K, P + 1 + K), optional
+        Of the parameters of each leaf that rows reach, given the rules.
     """
 
     tree: SoftTree
@@ -49,6 +58,9 @@ class FittedSoftTree:
     time_floor: float
     preprocessor: Preprocessor | None = None
     tried: list[dict[str, Any]] = field(default_factory=list)
+    centre: NDArray[np.float64] | None = None
+    split_sizes: NDArray[np.float64] | None = None
+    covariance: NDArray[np.float64] | None = None
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays, and plain values for JSON."""
@@ -56,6 +68,7 @@ class FittedSoftTree:
         tensors = {f"tree.{k}": v.detach().cpu().numpy() for k, v in self.tree.state_dict().items()}
         leaf_arrays, leaf_meta = self.leaf_table.state()
         arrays = tensors | {f"leaves.{k}": v for k, v in leaf_arrays.items()} | {"spread": self.spread}
+        arrays |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
         return arrays, {
             "family": family.name,
             "family_settings": family.settings(),
@@ -83,14 +96,17 @@ class FittedSoftTree:
         tree.load_state_dict(tensors)
         tree.rules = tuple(None if rule is None else LinearRule.restore(rule) for rule in meta.get("rules", ()))
         leaf_arrays = {k.removeprefix("leaves."): v for k, v in arrays.items() if k.startswith("leaves.")}
-        encoder = meta["preprocessor"]
+        encoder, table = meta["preprocessor"], LeafTable.restore(leaf_arrays, meta["leaves"])
+        if len(table.n) > len(tree.used_leaves):  # earlier versions kept numbers of leaves that no row can reach
+            table = table.take(tree.used_leaves)
         return cls(
             tree.to(device),
             Candidate(**meta["candidate"]),
             FitReport.from_dict(meta["report"]),
-            LeafTable.restore(leaf_arrays, meta["leaves"]),
+            table,
             arrays["spread"],
             meta.get("time_floor", time_floor),
             None if encoder is None else Preprocessor.from_dict(encoder),
             meta["selection"],
+            *(arrays.get(name) for name in OPTIONAL),
         )

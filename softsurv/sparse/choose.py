@@ -77,7 +77,7 @@ class Trial:
     @property
     def mean(self) -> float:
         """Mean held-out loss, in nats per row of standardised log time."""
-        return float(self.losses.mean())
+        return float(self.losses.mean()) if len(self.losses) else float("nan")
 
     def gap_error(self, other: Trial) -> float:
         """Standard error of the paired gap between two candidates' mean losses, from the rows: folds are too few."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
@@ -19,6 +19,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import Grid, Trial, Tried, preferred, try_all
+from softsurv.sparse.covariance import rule_covariance
 from softsurv.sparse.finish import (
     GRID_TIMES,
     Collapsed,
@@ -55,6 +56,8 @@ class SparseFit:
         Penalised mean loss of the training rows.
     reason : str
         Why this was chosen.
+    covariance : ndarray (L, Q + K, Q + K), optional
+        Of the parameters of each leaf that a row reaches, given the rules.
     """
 
     tree: SoftTree
@@ -64,6 +67,7 @@ class SparseFit:
     collapsed: tuple[Collapsed, ...]
     objective: float
     reason: str
+    covariance: FloatArray | None = None
 
     @property
     def candidate(self) -> Candidate:
@@ -139,7 +143,18 @@ def fit_rules(
     penalties = _penalties(chosen.candidate, data.n)
     end = fit_leaves(problem, leaf, len(rules) + 1, penalties, model, budget=machine.budget)
     tree = soft_tree(problem, rules, end.point[0], split, columns)
-    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason)
+    penalties = _penalties(chosen.candidate, data.n)
+    covariance = _covariance(problem, leaf[0], end.point[0][0], penalties, data, tree.used_leaves)
+    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason, covariance)
+
+
+def _covariance(
+    problem: Problem, leaf: Tensor, model: Tensor, penalties: LeafPenalties, data: SurvivalData, used: IntArray
+) -> FloatArray | None:
+    """Covariance of the leaves that the rules lead to; a weight counts so many rows."""
+    place = torch.searchsorted(torch.as_tensor(used), leaf)
+    total = float(data.n if data.weight is None else data.weight.sum())
+    return rule_covariance(problem, place, model[np.append(0, 1 + used)], penalties, total)
 
 
 def _collapsed(

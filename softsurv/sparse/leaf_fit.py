@@ -108,7 +108,7 @@ class LeafObjective:
         else:
             offset = (linear(leaves[..., :q], p.design) * self.member).sum(1, keepdim=True)
         loss, slopes = row_terms(p, offset, leaves[..., q:], self.leaf)
-        total, d_shape = self._pulled(leaves[..., q:], slopes)
+        total, d_shape = self.pulled(leaves[..., q:], slopes)
         if self.shared:
             d_common = torch.cat([linear_pullback(total, p.design), d_shape.sum(1, keepdim=True)], -1)
             d_leaf = torch.zeros_like(leaves)
@@ -125,7 +125,7 @@ class LeafObjective:
         d_common[..., 1:q] += ridge * common[..., 1:q]
         return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
 
-    def _pulled(self, shape: Tensor, slopes: Slopes) -> tuple[Tensor, Tensor]:
+    def pulled(self, shape: Tensor, slopes: Slopes) -> tuple[Tensor, Tensor]:
         """Slopes over the offsets (M, 1, N) and over the shapes (M, L, K)."""
         p = self.problem
         total = p.weight * slopes.at_time

@@ -37,6 +37,11 @@ class LeafTable:
     median_upper: FloatArray
     curves: tuple[StepFunction, ...]
 
+    def take(self, leaves: IntArray) -> LeafTable:
+        """The numbers of some leaves."""
+        medians = (self.median[leaves], self.median_lower[leaves], self.median_upper[leaves])
+        return LeafTable(self.n[leaves], self.events[leaves], *medians, tuple(self.curves[k] for k in leaves))
+
     def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays and plain values to save."""
         arrays = {

@@ -12,6 +12,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import term_text
+from softsurv.trees.topology import parting_node, used_leaves
 
 if TYPE_CHECKING:
     from softsurv.data.preprocess import Preprocessor
@@ -72,16 +73,6 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
     return ["", said, *(line.rstrip() for line in lines)]
 
 
-def parting_node(routing: FloatArray, node: int) -> int:
-    """First node from ``node`` down (heap order) that divides the rows: a branch node, or the leaf at the end.
-
-    A branch node without weights sends all rows to one side. It is skipped.
-    """
-    while node < len(routing) and not routing[node, 1:].any():
-        node = 2 * node + (1 if routing[node, 0] >= 0 else 2)
-    return node
-
-
 def leaf_line(table: LeafTable, leaf: int) -> str:
     """Size, events and median of a leaf."""
     if table.n[leaf] == 0:
@@ -99,12 +90,13 @@ def soft_tree_text(
     columns = encoded_columns(preprocessor, names)
     lines: list[str] = []
     asked: list[int] = []
+    number = {int(leaf): k for k, leaf in enumerate(used_leaves(routing))}
 
     def walk(node: int, label: str, indent: int) -> None:
         """Write a node and all below it."""
         node, pad = parting_node(routing, node), "    " * indent
         if node >= len(routing):
-            leaf = node - len(routing)
+            leaf = number[node - len(routing)]
             lines.append(f"{pad}{label}leaf {leaf}: {leaf_line(table, leaf)}")
             return
         asked.append(node)
@@ -124,12 +116,13 @@ def soft_tree_dot(tree: SoftTree, preprocessor: Preprocessor | None, names: Sequ
     columns = encoded_columns(preprocessor, names)
     lines = ["digraph tree {", '  node [shape=box, fontname="sans-serif"];']
     asked: list[int] = []
+    number = {int(leaf): k for k, leaf in enumerate(used_leaves(routing))}
 
     def walk(node: int) -> int:
         """Draw what is below a node; returns the number it has there."""
         node = parting_node(routing, node)
         if node >= len(routing):
-            leaf = node - len(routing)
+            leaf = number[node - len(routing)]
             label = _quoted(f"leaf {leaf}\n{leaf_line(table, leaf)}")
             lines.append(f"  {node} [label={label}, style=rounded];")
             return node

@@ -7,12 +7,13 @@ import math
 import torch
 from torch import Tensor, nn
 
+from softsurv.arrays import IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import general_loss
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.routing import hbp_leaf, leaf_probability, linear
-from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves
+from softsurv.trees.topology import check_depth, level_slice, n_branches, n_leaves, used_leaves
 
 SURE = 40.0
 """Log odds of a branch node that sends every row to one side: the other side has probability 4e-18."""
@@ -76,6 +77,11 @@ class SoftTree(nn.Module):
     def n_trees(self) -> int:
         """M."""
         return self.leaves.shape[0]
+
+    @property
+    def used_leaves(self) -> IntArray:
+        """Leaves of the first tree that rows can reach, from left to right: the k-th is leaf k to a reader."""
+        return used_leaves(self.routing[0].detach().double().cpu().numpy())
 
     def select(self, index: int) -> SoftTree:
         """One tree of the stack, as a stack of one."""

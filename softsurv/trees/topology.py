@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 
 MAX_DEPTH = 10
@@ -46,3 +47,29 @@ def paths(depth: int) -> np.ndarray:  # (L, B)
             node = 2 * node + 1 + right
     table.setflags(write=False)
     return table
+
+
+def parting_node(routing: FloatArray, node: int) -> int:
+    """First node from ``node`` down (heap order) that divides the rows: a branch node, or the leaf at the end.
+
+    A branch node without weights sends all rows to one side. It is skipped.
+    """
+    while node < len(routing) and not routing[node, 1:].any():
+        node = 2 * node + (1 if routing[node, 0] >= 0 else 2)
+    return node
+
+
+def used_leaves(routing: FloatArray) -> IntArray:
+    """Leaves that rows can reach, from left to right, by the routing weights (B, P + 1) of a complete tree.
+
+    Readers number the leaves by their place in this list, so that a tree of three leaves has the leaves 0, 1 and 2.
+    """
+    found: list[int] = []
+    waiting = [0]
+    while waiting:
+        node = parting_node(routing, waiting.pop())
+        if node >= len(routing):
+            found.append(node - len(routing))
+        else:
+            waiting += [2 * node + 2, 2 * node + 1]
+    return np.array(found, dtype=np.int64)

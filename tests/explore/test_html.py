@@ -33,7 +33,7 @@ def test_names_are_escaped():
     from softsurv.trees.soft_tree import SoftTree
 
     tree = SoftTree(1, 1, get_family("weibull"))
-    tree.rules = (LinearRule((0,), (1.0,), 0.5),)
+    tree.rules = (LinearRule((0,), (1.0,), 0.0),)
     split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), tree, 0, (OutputColumn("<b>&", "<b>&", "number"),))
     node = ViewNode(0, 0, -1, 1, 2, -1, split, 0)
     assert "&lt;b&gt;&amp;" in _rule_box(node, 100.0, 3)

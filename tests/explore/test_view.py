@@ -1,6 +1,7 @@
 """The view of a tree: nodes, paths and rules agree with the tree itself."""
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from softsurv.explore.curves import leaf_looks, leaf_summary
 from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import tree_view
+from softsurv.trees.leaf_table import leaf_table_of
 
 
 def test_nodes_form_a_complete_tree(deep):
@@ -43,7 +45,9 @@ def test_branch_order_is_that_of_the_routing_probabilities(mixed):
 
 def test_rules_are_those_of_the_exported_text(gbsg2):
     text = gbsg2.tree.export_text()
-    assert all(node.split.text().partition(" (strongest: ")[0] in text for node in tree_view(gbsg2.tree).branches)
+    rules = [node.split.text().split(" (strongest")[0] for node in tree_view(gbsg2.tree).branches]
+    assert rules
+    assert all(rule in text for rule in rules)
 
 
 def test_a_branch_node_stands_between_its_children_and_leaves_are_evenly_spaced(deep):
@@ -73,15 +77,19 @@ def test_branch_nodes_that_send_all_rows_one_way_are_left_out(mixed):
     tree = copy.deepcopy(mixed.tree)
     with torch.no_grad():
         tree.tree_.routing[0, 1, 1:] = 0.0
-        tree.tree_.routing[0, 1, 0] = -2.0  # the left child of the root sends all rows right
+        tree.tree_.routing[0, 1, 0] = -40.0  # the left child of the root sends all rows right
     view = tree_view(tree)
-    assert view.leaves == [1, 2, 3]
-    assert (view.n_leaves, len(view.branches), view.nodes[view.nodes[0].left].leaf) == (3, 2, 1)
+    assert view.leaves == [0, 1, 2]
+    assert (view.n_leaves, len(view.branches), view.nodes[view.nodes[0].left].leaf) == (3, 2, 0)
     assert sorted(view.centres().values()) == sorted([0.0, 1.0, 2.0, 1.5, 0.75])
-    assert set(tree.apply(mixed.data)) <= {1, 2, 3}
-    assert list(leaf_summary(tree, mixed.data).index) == [1, 2, 3]
-    rules = tree.export_text()
-    assert all(node.split.text().partition(" (strongest: ")[0] in rules for node in view.branches)
+    assert set(tree.apply(mixed.data)) <= {0, 1, 2}
+    assert list(leaf_summary(tree, mixed.data).index) == [0, 1, 2]
+    assert tree.leaf_probability(mixed.data).shape == (mixed.data.n, 3)
+    np.testing.assert_allclose(tree.leaf_probability(mixed.data).sum(1), 1.0)
+    tree.leaf_table_ = leaf_table_of(mixed.data, tree.apply(mixed.data), 3)
+    text = tree.export_text()
+    assert all(node.split.text().split(" (strongest")[0] in text for node in view.branches)
+    assert re.findall(r"leaf (\d)", text) == ["0", "1", "2"]
 
 
 def test_a_single_leaf_has_no_rule(stump):

@@ -1,9 +1,11 @@
 """Explanations in words, and the changes that lead elsewhere."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from softsurv.errors import InvalidParameterError
+from softsurv import SoftSurvivalTree
+from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.explore import crossings, explain
 from softsurv.explore.view import tree_view
 from softsurv.explore.words import apart_words
@@ -134,3 +136,58 @@ def test_crossings_of_an_optimal_tree(uneven):
             assert uneven.tree.apply(moved)[0] == change.leaf != uneven.tree.apply(row)[0]
             found += 1
     assert found > 3
+
+
+@pytest.fixture(scope="module")
+def ruled(mixed):
+    """A tree of rules that asks for the grade and the age, both with gaps."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"age": rng.integers(30, 80, 500).astype(float), "grade": rng.choice(["I", "II", "III"], 500)})
+    time = rng.weibull(2, 500) * np.where(X["grade"] == "III", 1.0, np.where(X["age"] > 60, 8.0, 64.0))
+    X = X.mask(rng.random(X.shape) < 0.02)
+    return X, SoftSurvivalTree(depth=2, leaf="weibull", max_terms=1).fit(X, (np.ones(500, bool), time))
+
+
+def test_only_the_terms_of_a_rule_are_argued_with(ruled):
+    X, tree = ruled
+    asked = set()
+    for k in range(0, 500, 25):
+        if X.iloc[k].isna().any():
+            continue
+        for step in explain(tree, X.iloc[[k]]).steps:
+            source = step.rule.split(" ")[0]
+            asked.add(source)
+            ((reason, push),) = step.reasons
+            shown = f"{X[source].iloc[k]:g}" if source == "age" else X[source].iloc[k]
+            assert reason == f"{source} = {shown}"
+            assert (push > 0) == step.left
+    assert asked == {"age", "grade"}
+
+
+def test_imputed_values_and_unseen_levels_are_marked(ruled):
+    X, tree = ruled
+    said = str(explain(tree, {"age": np.nan, "grade": "I"}))
+    assert f"age = {round(X['age'].mean())}, imputed" in said
+    with pytest.warns(DataWarning, match="not seen in training"):
+        said = str(explain(tree, {"age": 50.0, "grade": "IV"}))
+    assert "grade = IV, a level that was not seen in training" in said
+
+
+def test_a_whole_number_crosses_at_a_whole_number(ruled):
+    tree = ruled[1]
+    row = pd.DataFrame({"age": [50.0], "grade": ["I"]})
+    found = crossings(tree, row).set_index("feature")
+    assert set(found.index) == {"age", "grade"}
+    needed = found.loc["age", "needed"]
+    assert needed == round(needed)
+    assert tree.apply(row.assign(age=needed))[0] == found.loc["age", "leaf"]
+    assert tree.apply(row.assign(age=needed - np.sign(needed - 50)))[0] == tree.apply(row)[0]
+
+
+def test_the_typical_row_of_plain_numbers_is_their_mean():
+    rng = np.random.default_rng(0)
+    x = rng.normal([5, 100], [1, 10], (80, 2))
+    tree = SoftSurvivalTree(depth=0, leaf="weibull", l2=1.0, preprocess=False).fit(
+        x, (np.ones(80, bool), rng.random(80) + 0.1)
+    )
+    np.testing.assert_allclose(tree_view(tree).typical, x.mean(0))

@@ -40,9 +40,8 @@ def test_one_way_nodes_are_passed_over(tree):
 
 def test_graphviz_and_text_hold_the_nodes_that_part_rows(tree, table):
     dot, text = soft_tree_dot(tree, None, NAMES, table), soft_tree_text(tree, None, NAMES, table)
-    assert "goes left" not in dot + text
-    assert "goes left" not in dot + text
-    assert set(re.findall(r"leaf (\d)", dot)) == set(re.findall(r"leaf (\d)", text)) == set("234567")
+    assert "goes right" not in dot + text
+    assert set(re.findall(r"leaf (\d)", dot)) == set(re.findall(r"leaf (\d)", text)) == set("012345")
     nodes = set(re.findall(r"^  (\d+) \[", dot, re.MULTILINE))
     edges = re.findall(r"^  (\d+) -> (\d+) ", dot, re.MULTILINE)
     assert nodes == {"0", "2", "4", "5", "6", *map(str, range(9, 15))}

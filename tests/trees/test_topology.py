@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softsurv.errors import InvalidParameterError
-from softsurv.trees.topology import MAX_DEPTH, check_depth, level_slice, n_branches, n_leaves, paths
+from softsurv.trees.topology import MAX_DEPTH, check_depth, level_slice, n_branches, n_leaves, paths, used_leaves
 
 DEPTHS = range(6)
 
@@ -54,3 +54,12 @@ def test_depth_is_checked(depth):
 def test_numpy_integers_are_depths():
     assert check_depth(np.int32(3)) == 3
     assert type(check_depth(np.int32(3))) is int
+
+
+def test_used_leaves_are_those_that_rows_reach_from_left_to_right():
+    routing = np.ones((7, 2))
+    assert used_leaves(routing).tolist() == list(range(8))
+    routing[1] = [3.0, 0.0]  # all to the left
+    routing[6] = [-3.0, 0.0]  # all to the right
+    assert used_leaves(routing).tolist() == [0, 1, 4, 5, 7]
+    assert used_leaves(np.zeros((0, 2))).tolist() == [0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose
@@ -73,8 +74,8 @@ def test_the_soft_path_is_the_mixture_of_all_leaves(trees, rows, family):
     probability, grid = tree.leaf_probability(rows[0]), torch.tensor(TIMES[1:])
     expected = np.zeros((120, 4))
     with torch.no_grad():
-        for leaf in range(probability.shape[1]):
-            everyone = torch.full((1, 120), leaf)
+        for leaf, place in enumerate(tree.tree_.used_leaves):
+            everyone = torch.full((1, 120), int(place))
             z, _ = tree.tree_.predictor(x, grid, everyone)
             curve = torch.exp(-torch.exp(tree.tree_.family.link.log_cumulative_hazard(z)))[0].numpy()
             expected += probability[:, leaf : leaf + 1] * curve
@@ -96,7 +97,7 @@ def test_a_row_falls_into_the_leaf_that_its_branches_lead_to(trees, rows):
         node = 0
         while node < left.shape[1]:
             node = 2 * node + (1 if left[row, node] >= 0.5 else 2)
-        assert leaf[row] == node - left.shape[1]
+        assert tree.tree_.used_leaves[leaf[row]] == node - left.shape[1]
 
 
 def test_risk_agrees_with_the_order_of_survival(trees, rows):
@@ -134,7 +135,7 @@ def test_scores_are_those_of_the_predicted_curves(trees, make_rows):
 
 def test_the_leaf_table_counts_the_training_rows(trees, rows):
     table, leaf = trees().leaf_table_, trees().apply(rows[0])
-    assert table.n.tolist() == np.bincount(leaf, minlength=4).tolist()
+    assert table.n.tolist() == np.bincount(leaf).tolist()  # leaves have no holes in their numbers
     assert int(table.events.sum()) == int(rows[1]["event"].sum())
 
 
@@ -147,3 +148,22 @@ def test_text_and_dot_name_every_occupied_leaf(trees, rows):
     assert dot.startswith("digraph")
     assert dot.count("{") == dot.count("}")
     assert "side=right" in text or "x" in text
+
+
+def test_leaves_are_numbered_without_holes_from_left_to_right():
+    """Three leaves, one of them at depth 1: 0, 1, 2 in the predictions, the text, the dot and the tables."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"a": rng.random(600), "b": rng.random(600)})
+    scale = np.where(X["a"] > 0.6, 1.0, np.where(X["b"] > 0.5, 8.0, 60.0))
+    tree = SoftSurvivalTree(depth=2, leaf="weibull", max_terms=1).fit(
+        X, (np.ones(600, bool), scale * rng.weibull(2, 600))
+    )
+    assert tree.tree_.leaves.shape[1] == 4
+    assert np.unique(tree.apply(X)).tolist() == [0, 1, 2]
+    assert tree.leaf_probability(X).shape == (600, 3)
+    assert_allclose(tree.leaf_probability(X).sum(1), 1.0)
+    assert len(tree.leaf_table_.n) == 3
+    assert re.findall(r"leaf (\d)", tree.export_text()) == ["0", "1", "2"]
+    assert re.findall(r"leaf (\d)", tree.export_dot()) == ["0", "1", "2"]
+    assert tree.leaf_summary().index.tolist() == tree.summary().leaves.index.tolist() == [0, 1, 2]
+    assert tree.split_sizes_.shape == (3,)

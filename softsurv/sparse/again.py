@@ -1,0 +1,38 @@
+"""The rules of a known setting, found again on other rows: nothing is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from softsurv.data.encoding import OutputColumn
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.choose import Grid, try_all
+from softsurv.sparse.fit import split_data
+from softsurv.trees.linear_rule import Rules
+
+
+def rules_again(data: SurvivalData, columns: Sequence[OutputColumn], family: LeafFamily, candidate: Candidate) -> Rules:
+    """Rules of the setting on some rows, before splits that change nothing are taken out.
+
+    Parameters
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    columns : sequence of OutputColumn (P,)
+    family : LeafFamily
+    candidate : Candidate
+        Of a tree of rules of at least two leaves.
+    """
+    split = split_data(data.x.double().cpu().numpy(), columns)
+    grid = Grid(
+        single_ridges=(candidate.ridge,),
+        ridges=(candidate.ridge,),
+        leaves=(candidate.leaves or 2**candidate.depth,),
+        terms=(candidate.max_terms or 1,),
+        shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
+        n_folds=1,
+    )
+    trials = try_all(data, split, (family,), grid, 0).trials
+    return max(trials, key=lambda trial: len(trial.rules)).rules

@@ -1,0 +1,146 @@
+"""Covariance of the leaves' parameters: the inverse Hessian of the penalised likelihood, given each row's leaf."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray
+from softsurv.soft.problem import Problem
+from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, row_terms
+from softsurv.trees.routing import linear
+
+STEP = 1e-4
+"""Distance of central differences of the analytic gradient: an error of 1e-8 in curvatures of order one."""
+
+FLAT = 1e-10
+"""Least curvature, against the largest: a direction that the data do not tell has a huge variance, not none."""
+
+MOST_PARAMETERS = 1000
+"""With more parameters the inverse would cost more than a fit is worth: then there are no standard errors."""
+
+NO_PENALTY = torch.zeros(1, dtype=torch.float64)
+
+
+def rule_covariance(
+    problem: Problem,
+    leaf: Tensor,  # (N,)
+    model: Tensor,  # (1 + L, Q + K) common model and deviations
+    penalties: LeafPenalties,
+    total: float,
+) -> FloatArray | None:  # (L, Q + K, Q + K)
+    """Covariance of every leaf's parameters, where all leaves have a common model and deviate from it.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one tree.
+    penalties : LeafPenalties
+        On the scale of the mean loss.
+    total : float
+        Rows, or the sum of their weights: so many mean losses make the likelihood.
+
+    Returns
+    -------
+    ndarray or None
+        None where there are more than :data:`MOST_PARAMETERS`.
+    """
+    problem, model = _double(problem), model.double()
+    n_leaves, size = len(model) - 1, model.shape[-1]
+    objective = LeafObjective(problem, leaf[None], n_leaves, penalties)
+    free = torch.nonzero(objective.free[0])[:, 0]
+    if size + n_leaves * len(free) > MOST_PARAMETERS:
+        return None
+    each = information(problem, leaf, model[:1] + model[1:])
+    whole = torch.zeros(2 * (size + n_leaves * len(free),), dtype=torch.float64)
+    whole[:size, :size] = each.sum(0)
+    slopes = torch.arange(1, problem.design.shape[-1])
+    whole[slopes, slopes] += float(penalties.ridge[0])
+    places = [slice(size + k * len(free), size + (k + 1) * len(free)) for k in range(n_leaves)]
+    for own, at in zip(each, places, strict=True):
+        whole[:size, at], whole[at, :size] = own[:, free], own[free]
+        whole[at, at] = own[free][:, free] + torch.diag(objective.strength[0, free].double().cpu())
+    inverse = _inverse(whole) / total
+    found = torch.zeros_like(each)
+    for k, at in enumerate(places):
+        found[k] = inverse[:size, :size]
+        found[k][:, free] += inverse[:size, at]
+        found[k][free] += inverse[at, :size]
+        found[k][free[:, None], free] += inverse[at, at]
+    return found.numpy()
+
+
+def dense_covariance(
+    problem: Problem,
+    leaf: Tensor,  # (N,)
+    leaves: Tensor,  # (L, Q + K)
+    strength: Tensor,  # (Q + K,) penalty of each parameter, on the scale of the mean loss
+    total: float,
+) -> FloatArray | None:  # (L, Q + K, Q + K)
+    """Covariance of the parameters of leaves that are fitted apart; None with too many of them."""
+    if leaves.shape[-1] > MOST_PARAMETERS:
+        return None
+    each = information(_double(problem), leaf, leaves.double()) + torch.diag(strength.double().cpu())
+    return torch.stack([_inverse(own) for own in each]).numpy() / total
+
+
+def information(
+    problem: Problem,
+    leaf: Tensor,  # (N,)
+    leaves: Tensor,  # (L, Q + K)
+) -> Tensor:  # (L, Q + K, Q + K)
+    """Second derivatives of the mean loss by each leaf's parameters, each row being in its leaf.
+
+    Notes
+    -----
+    A row's loss depends on the features through its offset alone. Its gradient is therefore moved by the offset and by
+    each shape parameter, all leaves at once: 2 (1 + K) evaluations whatever the number of features and leaves.
+    """
+    q, (n_leaves, size) = problem.design.shape[-1], leaves.shape
+    free = LeafPenalties(NO_PENALTY, NO_PENALTY, NO_PENALTY)
+    objective = LeafObjective(problem, leaf[None], n_leaves, free)
+    offset = linear(leaves[None, :, :q], problem.design).gather(1, leaf[None, None])
+    shape = leaves[None, :, q:]
+
+    def slopes(level: float, moved: Tensor) -> tuple[Tensor, Tensor]:
+        """Weighted slopes over the rows' offsets (N,) and over the shapes (L, K)."""
+        _, found = row_terms(problem, offset + level, moved, leaf[None])
+        by_offset, by_shape = objective.pulled(moved, found)
+        return by_offset[0, 0], by_shape[0]
+
+    level = (slopes(STEP, shape)[0] - slopes(-STEP, shape)[0]) / (2 * STEP)  # (N,)
+    mixed = torch.zeros(len(leaf), size - q, dtype=leaves.dtype, device=leaves.device)
+    own = torch.zeros(n_leaves, size - q, size - q, dtype=leaves.dtype, device=leaves.device)
+    for k in range(size - q):
+        step = torch.zeros_like(shape)
+        step[..., k] = STEP
+        up, down = slopes(0.0, shape + step), slopes(0.0, shape - step)
+        mixed[:, k], own[:, :, k] = (up[0] - down[0]) / (2 * STEP), (up[1] - down[1]) / (2 * STEP)
+    found = torch.zeros(n_leaves, size, size, dtype=leaves.dtype, device=leaves.device)
+    for k in range(n_leaves):
+        rows = leaf == k
+        x = problem.design[0, rows]
+        found[k, :q, :q] = x.mT @ (level[rows, None] * x)
+        found[k, :q, q:] = x.mT @ mixed[rows]
+        found[k, q:, :q] = found[k, :q, q:].mT
+        found[k, q:, q:] = own[k]
+    return (0.5 * (found + found.mT)).cpu()
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    """Inverse of a symmetric matrix; flat and falling directions get the curvature :data:`FLAT` of the largest."""
+    size = matrix.diagonal().clamp(min=0).sqrt()
+    size = torch.where(size > 0, size, 1.0)
+    values, vectors = torch.linalg.eigh(matrix / size / size[:, None])
+    values = values.clamp(min=FLAT * float(values.max().clamp(min=FLAT)))
+    return (vectors / values) @ vectors.mT / size / size[:, None]
+
+
+def _double(problem: Problem) -> Problem:
+    """The problem in double precision, as differences need."""
+    parts: dict[str, Any] = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    real = {name for name, value in parts.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    return replace(problem, **{name: parts[name].double() for name in real})

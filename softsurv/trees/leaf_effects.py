@@ -1,0 +1,256 @@
+"""What the leaves of a soft tree say: their typical curve and the effect of each feature, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.encoding import OutputColumn, Source
+from softsurv.data.rules import number_text
+from softsurv.hazards.base import LeafFamily
+from softsurv.trees.soft_tree import SoftTree, with_intercept
+
+NORMAL_95 = 1.959963984540054
+"""Half the width of a 95 % interval, in standard errors."""
+
+LOG_LINEAR = ("exponential", "weibull", "loglogistic", "lognormal")
+"""Families whose log time is linear in the features: an effect is also a factor on time."""
+
+MEASURES = {
+    "proportional_hazards": "hazard ratio",
+    "proportional_odds": "odds ratio of the event",
+    "probit": "shift in standard deviations",
+}
+"""What an effect is, by the link of the family."""
+
+UNITS = ("step", "unit", "sd")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference of two rows in one feature.
+
+    Attributes
+    ----------
+    feature : str
+    words : str
+        ``+10`` or ``III vs I``.
+    encoded : ndarray (P,)
+        The difference of the encoded features.
+    """
+
+    feature: str
+    words: str
+    encoded: FloatArray
+
+
+def contrasts(
+    columns: Sequence[OutputColumn],
+    sources: Sequence[Source],
+    spread: FloatArray,  # (P,) standard deviation of each encoded feature
+    per: str = "step",
+) -> list[Contrast]:
+    """A contrast for each number, and one for each level against the first.
+
+    Parameters
+    ----------
+    per : {"step", "unit", "sd"}
+        Difference in a number: the power of ten next below its standard deviation, one unit of the data, or a
+        standard deviation.
+    """
+    found, levels = [], {source.name: source.levels for source in sources}
+    for k, column in enumerate(columns):
+        encoded = np.zeros(len(columns))
+        if column.kind == "number":
+            step = _step(column, float(spread[k]), per)
+            encoded[k] = step / column.scale
+            words = f"+{number_text(float(f'{step:.4g}'))}" + (" (1 sd)" if per == "sd" else "")
+            found.append(Contrast(column.source, words, encoded))
+        elif column.kind == "missing":
+            encoded[k] = 1.0
+            found.append(Contrast(column.source, "missing vs known", encoded))
+        else:
+            first = (levels.get(column.source) or ("other",))[0]
+            if column.level == first:
+                continue
+            encoded[k] = 1.0
+            for j, other in enumerate(columns):
+                if other.source == column.source and other.kind == "level" and other.level == first:
+                    encoded[j] = -1.0
+            found.append(Contrast(column.source, f"{column.level} vs {first}", encoded))
+    return found
+
+
+def _step(column: OutputColumn, spread: float, per: str) -> float:
+    """The difference in a number that an effect is told for, in the data's units."""
+    deviation = spread * column.scale
+    if per == "unit" or deviation <= 0:
+        return 1.0
+    if per == "sd":
+        return deviation
+    if column.scale == 1.0 and deviation < 1:  # from 0 to 1, say: one unit is all there is
+        return 1.0
+    return 10.0 ** math.floor(math.log10(deviation))
+
+
+def measure_of(family: LeafFamily, measure: str = "own") -> str:
+    """What an effect is: the family's own measure, or "time ratio"."""
+    return "time ratio" if measure == "time" else MEASURES.get(family.link.name, "effect")
+
+
+def shares_slopes(leaves: Tensor, n_features: int) -> bool:
+    """Whether the slopes of all leaves (L, P + 1 + K) are one; a single leaf has nothing to share."""
+    slopes = leaves[:, 1 : n_features + 1]
+    return len(leaves) > 1 and bool((slopes == slopes[:1]).all())
+
+
+def effect_table(
+    tree: SoftTree,
+    used: IntArray,  # (L,) leaves of the tree that rows reach
+    covariance: FloatArray | None,  # (L, D, D)
+    asked: Sequence[Contrast],
+    measure: str = "own",
+) -> pd.DataFrame:
+    """The effect of each contrast in each leaf, with its standard error and 95 % interval.
+
+    Returns
+    -------
+    DataFrame, index (leaf, feature, contrast)
+        ``effect``, ``lower``, ``upper``; ``coefficient`` and ``standard_error`` on the log scale, or for a shift on its
+        own. The leaf is "all" where the leaves share their slopes. Standard errors are nan without a covariance.
+    """
+    leaves = tree.leaves[0].detach().double().cpu()[torch.as_tensor(used)]
+    p, in_time = tree.n_features, measure == "time"
+    once = shares_slopes(leaves, p) and not in_time
+    rows = []
+    for k in range(1 if once else len(leaves)):
+        for one in asked:
+            weights, value = np.zeros(leaves.shape[1]), float(one.encoded @ leaves[k, 1 : p + 1].numpy())
+            weights[1 : p + 1] = one.encoded
+            if in_time:  # log time falls by the slope over the family's own slope in log time
+                scale = float(tree.time_scale[0, 1]) * math.exp(-float(leaves[k, p + 1 :].sum()))
+                weights[p + 1 :] = -value
+                weights, value = -scale * weights, -scale * value
+            error = np.nan if covariance is None else math.sqrt(max(float(weights @ covariance[k] @ weights), 0.0))
+            ends = [value, value - NORMAL_95 * error, value + NORMAL_95 * error]
+            if tree.family.link.name != "probit" or in_time:
+                with np.errstate(over="ignore"):
+                    ends = [float(np.exp(v)) for v in ends]
+            rows.append(("all" if once else k, one.feature, one.words, *ends, value, error))
+    names = ["leaf", "feature", "contrast", "effect", "lower", "upper", "coefficient", "standard_error"]
+    return pd.DataFrame(rows, columns=names).set_index(names[:3])
+
+
+def baseline_table(
+    tree: SoftTree,
+    used: IntArray,  # (L,)
+    covariance: FloatArray | None,  # (L, D, D)
+    typical: FloatArray,  # (P,) encoded
+) -> pd.DataFrame:
+    """The curve of a typical row in each leaf: its median time with a 95 % interval, and its shape.
+
+    Returns
+    -------
+    DataFrame, index ``leaf``
+        ``median`` of the curve, ``median_lower``, ``median_upper``, and ``shape`` in the words of the family.
+    """
+    leaves = tree.leaves[0].detach()[torch.as_tensor(used)]
+    alone = SoftTree(0, tree.n_features, tree.family, len(leaves), leaves.dtype).to(leaves.device)
+    scale = tree.time_scale.expand(len(leaves), -1)
+    alone.load_state_dict({"routing": alone.routing, "leaves": leaves[:, None], "time_scale": scale})
+    x = torch.as_tensor(typical).to(leaves)[None]
+    with torch.no_grad():
+        median = alone.survival_time(x, 0.5)[:, 0].double().cpu().numpy()
+        errors = _median_errors(alone, x, median, covariance)
+    rows = {
+        "median": median,
+        "median_lower": median * np.exp(-NORMAL_95 * errors),
+        "median_upper": median * np.exp(NORMAL_95 * errors),
+        "shape": [shape_words(tree, int(leaf)) for leaf in used],
+    }
+    return pd.DataFrame(rows, index=pd.RangeIndex(len(used), name="leaf"))
+
+
+def _median_errors(
+    alone: SoftTree,  # a stack of single leaves
+    x: Tensor,  # (1, P)
+    median: FloatArray,  # (L,)
+    covariance: FloatArray | None,
+) -> FloatArray:  # (L,)
+    """Standard error of the log of each median: that of the predictor there, over its slope in log time."""
+    errors = np.full(len(median), np.nan)
+    if covariance is None:
+        return errors
+    design, q = with_intercept(x.double()).cpu(), alone.n_features + 1
+    for k in np.flatnonzero(np.isfinite(median) & (median > 0)):
+        log_time = torch.as_tensor(median[k]).log().expand(1, 1).to(alone.leaves)
+        features = alone.family.time_features(log_time, alone.time_scale[k : k + 1])
+        shape = alone.leaves[k : k + 1, :, q:]
+        _, log_slope = alone.family.baseline(shape, features)
+        by_shape = alone.family.baseline_pullback(shape, features, *_one_and_zero(log_slope))
+        weights = torch.cat([design[0], by_shape[0, 0].double().cpu()]).numpy()
+        slope = float(log_slope.exp()) / float(alone.time_scale[k, 1])
+        errors[k] = math.sqrt(max(float(weights @ covariance[k] @ weights), 0.0)) / slope
+    return errors
+
+
+def _one_and_zero(like: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.ones_like(like), torch.zeros_like(like)
+
+
+def shape_words(tree: SoftTree, leaf: int) -> str:
+    """The shape of a leaf's curve in the words of its family."""
+    family = tree.family
+    own = tree.leaves[0, leaf, tree.n_features + 1 :].detach().double().cpu()
+    centre, scale = (float(v) for v in tree.time_scale[0, :2])
+    known: dict[str, Any] = {
+        "exponential": lambda: "constant hazard",
+        "weibull": lambda: f"Weibull shape {math.exp(own[0]) / scale:.3g}",
+        "loglogistic": lambda: f"log-logistic shape {math.exp(own[0]) / scale:.3g}",
+        "lognormal": lambda: f"log-normal sigma {scale / math.exp(own[0]):.3g}",
+        "gompertz": lambda: f"hazard grows by {math.expm1(own[0] / math.exp(centre)):.3g} a unit of time",
+        "spline_ph": lambda: f"spline of log hazard, {len(own) - 1} inner knots",
+        "spline_po": lambda: f"spline of log odds, {len(own) - 1} inner knots",
+    }
+    return str(known[family.name]()) if family.name in known else f"{family.name} shape {_numbers(own)}"
+
+
+def _numbers(values: Tensor) -> str:
+    return ", ".join(f"{float(v):.3g}" for v in values)
+
+
+def typical_row(
+    columns: Sequence[OutputColumn], sources: Sequence[Source], centre: FloatArray | None
+) -> FloatArray:  # (P,) encoded
+    """Training means and most frequent levels; the middle of the range where training kept no mean."""
+    fills = {source.name: source.fill for source in sources}
+    found = np.zeros(len(columns))
+    for k, column in enumerate(columns):
+        fill = fills.get(column.source)
+        if column.kind != "number":
+            found[k] = float(fill is not None and column.level == fill)
+        elif fill is not None:
+            found[k] = (float(fill) - column.offset) / column.scale
+        else:
+            found[k] = 0.5 if centre is None else centre[k]
+    return found
+
+
+def typical_words(columns: Sequence[OutputColumn], sources: Sequence[Source], typical: FloatArray) -> str:
+    """A typical row in the data's units, feature by feature."""
+    levels, words = {source.name: source.levels for source in sources}, {}
+    for column, value in zip(columns, typical, strict=True):
+        if column.kind == "number":
+            words[column.source] = f"{column.source} {column.to_units(float(value)):.4g}"
+        elif column.kind == "level" and (value or column.source not in words):
+            level = column.level if value else (levels.get(column.source) or ("other",))[0]
+            words[column.source] = f"{column.source} {level}"
+    return ", ".join(words.values()) or "no features"

@@ -1,0 +1,66 @@
+"""How much each split of a soft tree changes what is predicted, whatever the sharpness of its routing."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.trees.linear_rule import leaf_below, rows_at
+from softsurv.trees.routing import linear
+from softsurv.trees.soft_tree import SoftTree, with_intercept
+
+
+def split_effects(
+    tree: SoftTree,
+    x: Tensor,  # (N, P) training rows
+    times: FloatArray,  # (T,) > 0 at which predictions are compared
+    weight: FloatArray | None = None,  # (N,)
+) -> FloatArray:  # (B,)
+    """Size of each split: share of the rows it divides, times how far its sides' predictions differ.
+
+    Notes
+    -----
+    A row's difference is that of its predictor z in the leaf that it would reach on either side, averaged over the
+    times. A split's size is the share of the rows that reach it, times the root mean square of their differences,
+    times ``sqrt(p (1 - p))`` with p the share that goes left: the standard deviation of a step, as a slope counts by
+    that of its feature.
+    """
+    with torch.no_grad():
+        design = with_intercept(x.to(tree.leaves))
+        answers = (linear(tree.routing[:1], design[None])[0] >= 0).cpu().numpy()  # (B, N)
+        asks = (tree.routing[0, :, 1:] != 0).any(-1).cpu().numpy()
+        offsets, rise = _predictors(tree, times)
+    design = design.double().cpu()
+    counts = np.ones(len(x)) if weight is None else weight
+    sizes = np.zeros(len(answers))
+    for node in np.flatnonzero(asks):
+        at = np.flatnonzero(rows_at(answers, int(node)))
+        total = counts[at].sum()
+        if total == 0:
+            continue
+        left, right = (leaf_below(answers[:, at], 2 * int(node) + side) for side in (1, 2))
+        difference = _mean_square(offsets, rise, design[at], left, right)
+        p = counts[at[answers[node, at]]].sum() / total
+        sizes[node] = total / counts.sum() * np.sqrt(p * (1 - p) * np.average(difference, weights=counts[at]))
+    return sizes
+
+
+def _predictors(tree: SoftTree, times: FloatArray) -> tuple[Tensor, Tensor]:
+    """Coefficients (L, P + 1) of all leaves, and their baselines at the times (L, T)."""
+    q = tree.n_features + 1
+    log_time = torch.as_tensor(np.log(times)).to(tree.leaves)[None]
+    rise, _ = tree.family.baseline(tree.leaves[:1, :, q:], tree.family.time_features(log_time, tree.time_scale[:1]))
+    return tree.leaves[0, :, :q].detach().double().cpu(), rise[0].expand(tree.leaves.shape[1], -1).double().cpu()
+
+
+def _mean_square(offsets: Tensor, rise: Tensor, design: Tensor, left: IntArray, right: IntArray) -> FloatArray:
+    """Squared difference of each row's predictors in two leaves, averaged over the times, (n,)."""
+    found = np.zeros(len(design))
+    for pair in {(int(a), int(b)) for a, b in zip(left, right, strict=True)}:
+        rows = (left == pair[0]) & (right == pair[1])
+        by_offset = design[rows] @ (offsets[pair[0]] - offsets[pair[1]])
+        by_time = rise[pair[0]] - rise[pair[1]]
+        found[rows] = (by_offset[:, None] + by_time).square().mean(1).numpy()
+    return found
