@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import Grid, try_all
 from softsurv.sparse.fit import split_data
@@ -34,5 +37,5 @@ def rules_again(data: SurvivalData, columns: Sequence[OutputColumn], family: Lea
         shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
         n_folds=1,
     )
-    trials = try_all(data, split, (family,), grid, 0).trials
+    trials = try_all(data, split, (family,), grid, 0, Machine(torch.device("cpu"))).trials
     return max(trials, key=lambda trial: len(trial.rules)).rules
