@@ -25,8 +25,8 @@ import pandas as pd
 from _machine import as_markdown, machine_line
 from _results import cpu
 
-from softsurv.exact.auc import AucSearch
 from softsurv.exact.clock import Clock
+from softsurv.exact.whole_trees.auc import AucSearch
 
 
 def cases(what: str, depth: int) -> Iterator[_tasks.Case]:

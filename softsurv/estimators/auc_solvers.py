@@ -11,8 +11,8 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
 from softsurv.estimators.pareto_solvers import error_search
 from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
-from softsurv.exact.auc import AucSearch
-from softsurv.exact.pareto.clock import limited
+from softsurv.exact.clock import limited
+from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.results import FitReport
 
 
@@ -20,13 +20,13 @@ def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: 
     """The tree with the least area over its ROC convex hull, up to a false-positive rate, as a mean miss rate."""
     if label.max(initial=0) != 1:
         raise InvalidParameterError(f"AUC is for two classes, got {int(label.max(initial=0)) + 1}; take 'accuracy'")
-    search, splits = error_search(rows, label, limits)
+    search = error_search(rows, label, limits)
     with limited(limits.seconds) as clock:
-        result = AucSearch(search, share, limits.complexity, limits.leaves).solve(clock)
+        result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(clock)
     report = FitReport(
         result.status, result.loss, result.bound, clock.seconds, (result.loss,), {"expanded": result.expanded}
     )
-    return Solved(result.tree.code_tree(splits), np.array([leaf.label for leaf in result.tree.leaves]), report)
+    return Solved(result.tree.tree, result.tree.label, report)
 
 
 @register("auc")

@@ -15,13 +15,11 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import count_leaves
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import split_columns
+from softsurv.exact.clock import limited
 from softsurv.exact.tasks.policy import lost_rewards
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.vector_task import objectives
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
 
 FloatArray = NDArray[np.float64]
@@ -52,7 +50,7 @@ class OptimalCapacityPolicyTree(OptimalPolicyTree):
     Notes
     -----
     Leaves are whole: a leaf is given one treatment. The share of a treatment is a sum over leaves, so the limit is a
-    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto.dual` finds the best tree under it.
+    threshold on a sum (paper `streed`, appendix A.4). `softsurv.exact.whole_trees.constraint` finds the best tree.
 
     Examples
     --------
@@ -136,30 +134,28 @@ def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, floa
     rows = training.rows
     total, k = float(rows.weight.sum()), table.shape[1]
     lost = lost_rewards(table, rows.weight)
-    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # losses as parts of one: tolerances are relative to it
-    params = np.zeros((k, 1 + len(scarce), k + 2))
-    params[np.arange(k), 0, np.arange(k)] = 1.0
-    params[:, 0, -1] = limits.complexity * total / scale
+    weights = np.zeros((k, 1 + len(scarce), k + 1))
+    weights[np.arange(k), 0, np.arange(k)] = 1.0
     for d, treatment in enumerate(scarce):
-        params[treatment, 1 + d, k] = 1.0
-    constraint = np.eye(1 + len(scarce))[1:]
-    limit = np.array([share * (1 + ROUNDING) for share in scarce.values()])
-    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
+        weights[treatment, 1 + d, k] = 1.0
+    goals = objectives(
+        weights,
+        constant=[limits.complexity * total, *np.zeros(len(scarce))],
+        constraint=np.eye(1 + len(scarce))[1:],
+        limit=[share * (1 + ROUNDING) for share in scarce.values()],
+    )
     if limits.leaves is not None and limits.leaves < 1 << limits.depth:
-        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.leaves)
-    columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+        goals = goals.with_most_leaves(limits.leaves)
     least, size = least_leaf(rows, limits)
-    search = ParetoSearch(
-        linear_task(k, params.shape[1], k + 1, kept), columns,
-        np.column_stack([lost / scale, rows.weight / total]), params, limits.depth,
-        constraint=constraint, limit=limit, min_leaf=least, size=size, memory_limit=limits.memory_limit,
+    search = VectorSearch(
+        goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
+        min_leaf=least, size=size, memory_limit=limits.memory_limit,
     )  # fmt: skip
     with limited(limits.seconds) as clock:
         state = constrained_optimum(search, clock)
     shift = -float(rows.weight @ table.max(axis=1)) / total
     report = FitReport(
-        state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,
-        tuple(value * scale / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
+        state.status, state.value / total + shift, state.bound / total + shift, clock.seconds,
+        tuple(value / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
     )  # fmt: skip
-    label = np.array([leaf.label for leaf in state.tree.leaves])
-    return Solved(state.tree.code_tree(splits), label, report)
+    return Solved(state.tree.tree, state.tree.label, report)

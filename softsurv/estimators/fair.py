@@ -14,10 +14,9 @@ from softsurv.estimators.classification import OptimalClassificationTree, checke
 from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto.tree import split_columns
+from softsurv.exact.clock import limited
+from softsurv.exact.tasks.fairness import KINDS, difference, fair_search
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
 
 
@@ -46,7 +45,7 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
     Notes
     -----
     The constraint is on the whole tree, not on every subtree. The group need not be among the features: leave it out
-    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.pareto.dual`.
+    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.whole_trees.constraint`.
 
     References
     ----------
@@ -148,26 +147,24 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
     def _solve(self, training: Training, codes: NDArray[np.int64], group: NDArray[np.int64], limits: Limits) -> Solved:
         rows = training.rows
         total = float(rows.weight.sum())
-        columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
         least, size = least_leaf(rows, limits)
         kind = self.constraint
         search = fair_search(
-            columns, codes, group, kind, float(self.tolerance), limits.depth,  # type: ignore[arg-type]
+            rows.codes, rows.n_codes, rows.nominal, codes, group, kind, float(self.tolerance), limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
             min_leaf=least, size=size, memory_limit=limits.memory_limit,
         )  # fmt: skip
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
         with limited(limits.seconds) as clock:
             state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
-        label = np.array([leaf.label for leaf in state.tree.leaves])
-        gap = difference(state.tree.label_of(columns), codes, group, kind, rows.weight)  # type: ignore[arg-type]
+        gap = difference(state.tree.label_of(rows.codes, rows.nominal), codes, group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(
             state.status, state.value / total, state.bound / total, clock.seconds,
             tuple(value / total for value in state.trace), details,
         )  # fmt: skip
         attributes = {"difference_": gap}
-        return Solved(state.tree.code_tree(splits), label, report, attributes=attributes)
+        return Solved(state.tree.tree, state.tree.label, report, attributes=attributes)
 
 
 def checked_group(group: Any, training: Training) -> NDArray[Any]:

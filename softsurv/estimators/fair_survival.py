@@ -19,12 +19,10 @@ from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
-from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
-from softsurv.exact.pareto.tree import SplitTree, split_columns
+from softsurv.exact.clock import Clock, limited
+from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
@@ -37,12 +35,12 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
     def __init__(self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float) -> None:
         super().__init__(rows, p, "nelson_aalen")
         self.group, self.hazard_at, self.tolerance = group, self.baseline(times), tolerance
-        self.columns, self.splits = split_columns(rows.codes, rows.binarizer.n_codes, rows.binarizer.nominal)
 
-    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> ParetoSearch:
+    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> VectorSearch:
         """The search over deviance and differences."""
         return fair_survival_search(
-            self.columns, self.statistics, self.group, self.rows.weight, self.hazard_at, self.tolerance, depth,
+            self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
+            self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
             memory_limit=self.p.memory_limit,
         )  # fmt: skip
@@ -58,11 +56,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             state.status, state.value + constant, state.bound + constant, clock.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
-        return Found(self.hard_tree(state.tree), report, ())
-
-    def hard_tree(self, tree: SplitTree) -> HardTree:
-        """The tree in the data's own units."""
-        return self.tree_of(tree.code_tree(self.splits))
+        return Found(self.tree_of(state.tree.tree), report, ())
 
 
 class OptimalFairSurvivalTree(OptimalSurvivalTree):
@@ -87,8 +81,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     Notes
     -----
-    The constraint is separable, so the tree is optimal under it; `softsurv.exact.pareto.survival` has the proof and
-    says which constraints are not.
+    The constraint is separable, so the tree is optimal under it. `softsurv.exact.tasks.survival_fairness` has
+    the proof and says which constraints are not.
 
     Examples
     --------
@@ -284,4 +278,4 @@ def survival_fairness_front(
             "difference": [p.difference for p in points],
         }
     )
-    return SurvivalFairnessFront(table, tuple(search.hard_tree(p.state.tree) for p in points), status)
+    return SurvivalFairnessFront(table, tuple(search.tree_of(p.state.tree.tree) for p in points), status)

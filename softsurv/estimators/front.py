@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.pareto_solvers import error_search
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.measures import Candidate, f1, matthews, pareto_front
-from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact.clock import limited
+from softsurv.exact.whole_trees.measures import f1, matthews, pareto_front
 from softsurv.results import Status
 from softsurv.trees.hard_tree import HardTree
 
@@ -75,18 +74,11 @@ def misclassification_front(
         raise InvalidParameterError(f"y must have two classes for a front of two errors, got {len(model.classes_)}")
     model._codes = codes
     limits = model._limits()
-    search, splits = error_search(training.rows, codes, limits)
-    negatives, positives = np.bincount(codes, training.rows.weight, 2)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
+    search = error_search(training.rows, codes, limits)
+    negatives, positives = search.totals
     with limited(limits.seconds) as clock:
-        front = pareto_front(search, ends, clock)
-    read = [
-        model._readable(training, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves]))
-        for one in front.trees
-    ]
+        front = pareto_front(search, clock)
+    read = [model._readable(training, one.tree.tree, one.tree.label) for one in front.trees]
     table = pd.DataFrame(
         {
             "false_negatives": [one.v[0] for one in front.trees],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,34 +9,23 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
-from softsurv.exact.clock import Clock
-from softsurv.exact.compile import ready
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.measures import MEASURES, Best, Candidate, SearchOracle, maximise
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import SplitTree, split_columns
-from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tree import CodeTree
+from softsurv.exact.clock import limited
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.vector_task import ERRORS
+from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
 
 FloatArray = NDArray[np.float64]
 
-TASK = linear_task(2, 2, 2, (False, False))
-PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
-"""Statistics are the weights of negatives and positives; a leaf called negative has false negatives, and so on."""
 
-
-def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> tuple[ParetoSearch, list[Any]]:
-    """The search whose objectives are (false negatives, false positives), and the splits of its columns."""
-    columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> VectorSearch:
+    """The search whose objectives are (false negatives, false positives)."""
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
     least, size = least_leaf(rows, limits)
-    search = ParetoSearch(
-        TASK, columns, statistics, PARAMS, limits.depth, min_leaf=least, size=size, memory_limit=limits.memory_limit
-    )
-    return search, splits
+    return VectorSearch(
+        ERRORS, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
+        min_leaf=least, size=size, memory_limit=limits.memory_limit, n_jobs=limits.n_jobs,
+    )  # fmt: skip
 
 
 def least_leaf(rows: CodedRows, limits: Limits) -> tuple[float, FloatArray | None]:
@@ -47,100 +35,36 @@ def least_leaf(rows: CodedRows, limits: Limits) -> tuple[float, FloatArray | Non
     return limits.min_leaf, None
 
 
-class SizedOracle:
-    """Weighted misclassification with a limit on leaves, by the engine of additive tasks."""
-
-    def __init__(self, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> None:
-        self.rows, self.label, self.limits, self.clock = rows, label, limits, clock
-
-    def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
-        """As `measures.Oracle`."""
-        least, size = least_leaf(self.rows, self.limits)
-        costs = label_costs.from_matrix(self.label, np.array([[0.0, w[1]], [w[0], 0.0]]), self.rows.weight)
-        search = Search(
-            label_costs.TASK, self.rows.codes, self.rows.n_codes, self.rows.nominal, costs,
-            min_leaf=least, size=size, memory_limit=self.limits.memory_limit,
-        )  # fmt: skip
-        solution = search.solve(self.limits.depth, self.limits.leaves, clock=self.clock, n_jobs=self.limits.n_jobs)
-        report = solution.report
-        if report.status != Status.OPTIMAL or report.objective >= upper - 1e-9 * (1 + abs(upper)):
-            return report.lower_bound, [], report.status
-        sums = solution.tree.sums[solution.tree.leaves]
-        label = label_costs.best_label(sums)
-        errors = np.array([sums[label == k, k].sum() for k in range(2)]) / w
-        return report.objective, [Candidate(errors, (solution.tree, label))], report.status
-
-
 def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> Solved:
-    """The best tree by a measure of the two error counts; see `softsurv.exact.pareto.measures`."""
+    """The best tree by a measure of the two error counts; see `softsurv.exact.whole_trees.measures`."""
     if label.max(initial=0) > 1:
         raise InvalidParameterError(
             f"objective {name!r} is for two classes, got {int(label.max()) + 1}; take 'accuracy' or 'balanced_accuracy'"
         )
-    if not (limits.path or limits.complexity > 0 or _limits_leaves(limits)):
-        search, splits = error_search(rows, label, limits)
-        with limited(limits.seconds) as clock:
-            best = _best(name, SearchOracle(search, clock), rows, label)
-        tree, labels = _read(best.candidate, splits)
-        return Solved(tree, labels, _report(best, 0.0, 1, clock))
-    ready(label_costs.TASK)  # compilation is not counted
-    with limited(limits.seconds) as clock:
-        return _by_size(name, rows, label, limits, clock)
-
-
-def _by_size(name: str, rows: CodedRows, label: NDArray[np.int64], limits: Limits, clock: Clock) -> Solved:
-    """The best tree for every number of leaves, and of those the one that is worth its leaves."""
+    search = error_search(rows, label, limits)
     most = min(limits.leaves or 1 << limits.depth, 1 << limits.depth)
+    every = limits.path or limits.complexity > 0
     sizes: list[SizedCodeTree] = []
-    bound, status, value = np.inf, Status.OPTIMAL, -np.inf
-    for leaves in range(1, most + 1):
-        if leaves < most and limits.complexity == 0 and not limits.path:
-            continue
-        best = _best(name, SizedOracle(rows, label, replace(limits, leaves=leaves), clock), rows, label)
-        tree, labels = _read(best.candidate, [])
-        bound = min(bound, 1 - best.bound + limits.complexity * leaves)
-        if best.value > value or not sizes:
-            value = best.value
-            sizes.append(SizedCodeTree(leaves, 1 - value + limits.complexity * tree.n_leaves, tree, labels))
-        status = best.status
-        if status != Status.OPTIMAL:
-            bound = min(bound, 0.0 + limits.complexity * leaves)
-            break
-        if value >= 1.0:
-            break
+    bound, value = np.inf, -np.inf
+    with limited(limits.seconds) as clock:
+        for leaves in range(1 if every else most, most + 1):
+            best = maximise(name, search, clock, leaves)
+            tree, status = best.candidate.tree, best.status
+            bound = min(bound, 1 - best.bound + limits.complexity * leaves)
+            if best.value > value or not sizes:
+                value = best.value
+                objective = 1 - value + limits.complexity * tree.tree.n_leaves
+                sizes.append(SizedCodeTree(leaves, objective, tree.tree, tree.label))
+            if status != Status.OPTIMAL:
+                bound = min(bound, limits.complexity * leaves) if leaves < most else bound
+                break
+            if value >= 1.0:
+                break
     chosen = min(sizes, key=lambda size: size.objective)
     bound = chosen.objective if status == Status.OPTIMAL else min(bound, chosen.objective)
-    report = FitReport(status, chosen.objective, bound, clock.seconds, (chosen.objective,))
-    return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())
-
-
-def _limits_leaves(limits: Limits) -> bool:
-    return limits.leaves is not None and limits.leaves < 1 << limits.depth
-
-
-def _best(name: str, oracle: Any, rows: CodedRows, label: NDArray[np.int64]) -> Best:
-    """The best tree by a measure, starting from the two constant ones."""
-    negatives, positives = np.bincount(label, rows.weight, 2)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
-    return maximise(name, oracle, positives, negatives, ends)
-
-
-def _read(candidate: Candidate, splits: list[Any]) -> tuple[CodeTree, NDArray[np.int64]]:
-    """The tree on codes with the label of each leaf, whichever engine found it."""
-    if isinstance(candidate.tree, SplitTree):
-        return candidate.tree.code_tree(splits), np.array([leaf.label for leaf in candidate.tree.leaves])
-    tree, label = candidate.tree
-    return tree, label
-
-
-def _report(best: Best, complexity: float, leaves: int, clock: Clock) -> FitReport:
-    """One minus the measure, with its bound."""
-    objective = 1 - best.value + complexity * leaves
     details = {"corners": [one.v.tolist() for one in best.corners]}
-    return FitReport(best.status, objective, min(1 - best.bound, objective), clock.seconds, (objective,), details)
+    report = FitReport(status, chosen.objective, bound, clock.seconds, (chosen.objective,), details)
+    return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())
 
 
 def _register(name: str) -> None:

@@ -66,6 +66,13 @@ def with_heads(cache: Cache, expected: float) -> Cache:
     return grown
 
 
+def forget(cache: Cache) -> None:
+    """Empty the cache; only while no thread uses it."""
+    if cache.used[0]:
+        cache.heads[:] = 0
+        cache.used[0] = 0
+
+
 def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     view = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)

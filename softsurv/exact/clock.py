@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,6 +22,14 @@ SHORTEST_WAIT = 0.001
 """What the work is given to notice its flag before it is looked after again."""
 
 Answer = TypeVar("Answer")
+
+
+class Stopped(Exception):  # noqa: N818  control flow, not an error
+    """Raised inside a search when a limit is reached."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
 
 
 @dataclass
@@ -120,3 +129,11 @@ def run_watched(work: Callable[[], Answer], clock: Clock, flag: NDArray[np.int64
     watch = Watch(clock, flag)
     watch.stage(grace)
     return watch.run(work)
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[Clock]:
+    """A clock that starts now; while it is open the first Ctrl-C ends the search, a second one ends at once."""
+    clock = Clock(seconds)
+    with Budget() as clock.budget:
+        yield clock

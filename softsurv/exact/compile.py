@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import logging
 import sys
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
 
 from softsurv.exact.jit import is_on_disk, source_digest
-from softsurv.exact.tasks.base import Task
+from softsurv.exact.tasks.base import Task, content_of
+from softsurv.exact.warm_up import list_once, run_once
 
 logger = logging.getLogger("softsurv")
 
@@ -33,6 +36,9 @@ ENGINE = (
 )
 """Files whose code ends up inside the compiled kernels."""
 
+LISTING = ("listing.py", "lists.py", "side_sums.py")
+"""The same for the listing of trees."""
+
 LANE_BASES = ("softsurv.exact.depth_two",)
 """Base cases of which eight run at once below a node of depth three (`depth_three.py`)."""
 
@@ -46,7 +52,7 @@ def specialise(task: Task) -> ModuleType:
     one of the engine's source.
     """
     suffix = f"{task.name}_{task.digest()}_{source_digest(ENGINE)}"
-    flags = {"linear": task.linear, "branching": task.branching}
+    flags = {"linear": task.linear, "branching": task.branching, "parametric": task.parametric}
     pricing = execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
     names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
     two = execute(task.base_case, suffix, names | flags)
@@ -62,13 +68,24 @@ def specialise(task: Task) -> ModuleType:
 
 
 @cache
+def listing_of(task: Task, leaf_points: Callable[..., None]) -> ModuleType:
+    """The listing of near-optimal trees compiled for a task, and for the objectives of its leaves."""
+    names = {name: vars(specialise(task))[name] for name in ("solve", "solve_two")}
+    points = hashlib.sha256(repr(content_of(leaf_points)).encode()).hexdigest()[:10]
+    suffix = f"{task.name}_{task.digest()}_{points}_{source_digest((*ENGINE, *LISTING))}"
+    module = execute("softsurv.exact.listing", suffix, names | {"leaf_points": leaf_points})
+    if not is_on_disk(module.front):
+        logger.warning("compiling the listing of trees for %r, once on this machine: about 10 seconds", task.name)
+    list_once(task, module)
+    return module
+
+
+@cache
 def ready(task: Task) -> ModuleType:
     """The recursion of a task, compiled or read from disk: the first search of a process waits here, not in its clock.
 
     Says once, on the logger ``softsurv``, that it compiles.
     """
-    from softsurv.exact.warm_up import run_once
-
     module = specialise(task)
     if not is_on_disk(module.solve):
         logger.warning("compiling the exact search for %r, once on this machine: about 20 seconds", task.name)

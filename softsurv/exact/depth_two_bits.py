@@ -12,21 +12,11 @@ import numpy as np
 
 from softsurv.exact.jit import entry, inlined, kernel
 from softsurv.exact.kernels import STOP
-from softsurv.exact.packed import pack
-from softsurv.exact.simd import LANES, as_numbers, count_both, least, load, no_counts, smaller, spread, store
+from softsurv.exact.packed import hits, pack
+from softsurv.exact.simd import LANES, least, load, smaller, spread, store
 
 if TYPE_CHECKING:
     from softsurv.exact.injected import best_roots, branching, linear, price, price_sides
-
-
-@inlined
-def _hits(local, c, s, t, stride):
-    """Units of kind c that pass split s and each of eight splits from ``t`` on."""
-    columns, kind_start = local.packed.columns, local.packed.kind_start
-    hits = no_counts()
-    for word in range(kind_start[c], kind_start[c + 1]):
-        hits = count_both(hits, columns[word * stride + s], columns, word * stride + t)
-    return as_numbers(hits)
 
 
 @inlined
@@ -42,7 +32,7 @@ def _count_cells(problem, local, s, begin, stride):
             value = spread(0.0)
             for c in range(n_kinds):
                 if kind_stats[c, k] != 0.0:
-                    value = value + spread(kind_stats[c, k]) * _hits(local, c, s, begin + t, stride)
+                    value = value + spread(kind_stats[c, k]) * hits(local.packed, c, s, begin + t, stride)
             other = load(side, begin + t) - value
             store(both, t, value)
             store(both, w + t, here - value)
@@ -68,7 +58,7 @@ def _price_linear(problem, local, s, begin, stride):
         out_0, out_1 = spread(total[0] - side[0, s]), spread(total[1] - side[1, s])
         side_0, side_1 = side[0], side[1]
         for t in range(begin, stride, LANES):
-            first, second = _hits(local, 0, s, t, stride), _hits(local, 1, s, t, stride)
+            first, second = hits(local.packed, 0, s, t, stride), hits(local.packed, 1, s, t, stride)
             value_0, value_1 = first * first_0 + second * second_0, first * first_1 + second * second_1
             other_0, other_1 = load(side_0, t) - value_0, load(side_1, t) - value_1
             both = smaller(value_0, value_1) + leaf
@@ -85,7 +75,7 @@ def _price_linear(problem, local, s, begin, stride):
                 value = spread(0.0)
                 for c in range(n_kinds):
                     if kind_stats[c, k] != 0.0:
-                        value = value + spread(kind_stats[c, k]) * _hits(local, c, s, t, stride)
+                        value = value + spread(kind_stats[c, k]) * hits(local.packed, c, s, t, stride)
                 other = load(side[k], t) - value
                 both, here = smaller(value, both), smaller(spread(side[k, s]) - value, here)
                 there, neither = smaller(other, there), smaller(spread(total[k] - side[k, s]) - other, neither)
@@ -137,7 +127,7 @@ def _share(problem, local, s, begin, stride):
     for t in range(begin, stride, LANES):
         value = spread(0.0)
         for c in range(worst.shape[0]):
-            value = value + spread(worst[c]) * _hits(local, c, s, t, stride)
+            value = value + spread(worst[c]) * hits(local.packed, c, s, t, stride)
         store(shared, t, value)
 
 

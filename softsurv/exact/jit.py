@@ -62,6 +62,11 @@ def shared_kernel(function: Callable[..., Any]) -> Any:
     return njit(**(INNER | {"cache": False}))(function)
 
 
+def shared_inlined(function: Callable[..., Any]) -> Any:
+    """As `shared_kernel`, put into its caller."""
+    return njit(**(INLINED | {"cache": False}))(function)
+
+
 def is_on_disk(function: Any) -> bool:
     """Whether a compiled function that is called from Python was kept by an earlier process."""
     folder = function.stats.cache_path

@@ -69,6 +69,17 @@ def sift(score, order, at, n):
 
 
 @shared_kernel
+def sort_up(score, order, n):
+    """Sort n pairs by score, then by order: a heap sort, as one of numpy would be compiled for seconds."""
+    for begin in range(n // 2 - 1, -1, -1):
+        sift(score, order, begin, n)
+    for end in range(n - 1, 0, -1):
+        score[0], score[end] = score[end], score[0]
+        order[0], order[end] = order[end], order[0]
+        sift(score, order, 0, end)
+
+
+@shared_kernel
 def rank_splits(problem, level, nodes, local, weight):
     """Splits that divide the subset, the most promising first: by the best tree of depth two under each.
 
@@ -83,13 +94,7 @@ def rank_splits(problem, level, nodes, local, weight):
         score[s], order[s] = mine, local.split_code[s]
         harder = np.int64(local.stump[1, s] > local.stump[0, s])
         nodes.harder[level, local.split_code[s]] = harder ^ np.int64(local.flipped[s])
-    # heap sort, equal scores in the order of the splits: a sort of numpy would be compiled for seconds
-    for begin in range(n_splits // 2 - 1, -1, -1):
-        sift(score, order, begin, n_splits)
-    for end in range(n_splits - 1, 0, -1):
-        score[0], score[end] = score[end], score[0]
-        order[0], order[end] = order[end], order[0]
-        sift(score, order, 0, end)
+    sort_up(score, order, n_splits)
 
 
 @shared_kernel

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from softsurv.exact.bits import popcount
-from softsurv.exact.jit import shared_kernel
-from softsurv.exact.simd import LANES, transpose
+from softsurv.exact.jit import shared_inlined, shared_kernel
+from softsurv.exact.simd import LANES, as_numbers, count_both, no_counts, transpose
 
 
 class Units(NamedTuple):
@@ -44,6 +44,15 @@ class Packed(NamedTuple):
     then: np.ndarray  # (D + 8,) price of each second split after the first one at hand (`tolls.py`)
     before: np.ndarray  # (D + 8,) price of the first one after each of them
     total_worst: np.ndarray  # (1,) most that all rows of the subset can cost
+
+
+@shared_inlined
+def hits(packed, c, s, t, stride):
+    """Units of kind c that pass split s and each of eight splits from ``t`` on, as a vector of numbers."""
+    found = no_counts()
+    for word in range(packed.kind_start[c], packed.kind_start[c + 1]):
+        found = count_both(found, packed.columns[word * stride + s], packed.columns, word * stride + t)
+    return as_numbers(found)
 
 
 @shared_kernel

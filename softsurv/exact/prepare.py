@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
 from softsurv.exact.packed import Units
@@ -25,10 +27,21 @@ RELATIVE_TOLERANCE = 1e-10
 SIZE_TOLERANCE = 1e-12
 """Share of the least size of a leaf that rounding may take off a leaf's weight."""
 
-SIMILAR_SPLITS = 512
+SHARED_SPLITS = 512
 """With more splits than this, what pairs of them share takes too much memory to keep for every level."""
 
 FloatArray = NDArray[np.float64]
+
+
+def as_size(min_leaf: float, size: FloatArray | None, n: int) -> tuple[float, FloatArray | None]:
+    """The least size of a leaf and what adds up to it, for n rows; no size where there is nothing to limit."""
+    if size is None and min_leaf > 1:
+        min_leaf, size = math.ceil(min_leaf), np.ones(n)
+    if size is not None and min_leaf > math.fsum(size):
+        raise InvalidParameterError(
+            f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
+        )
+    return min_leaf, size
 
 
 @dataclass(frozen=True)
@@ -50,6 +63,8 @@ class Prepared:
         What every tree costs beyond the search's own objective, offsets apart.
     features : (P',) int
         Which of the given features each feature of the problem is.
+    costs : callable
+        Cost of each leaf (L,) from its ``sums`` (L, K).
     """
 
     task: Task
@@ -59,6 +74,7 @@ class Prepared:
     offset: float
     cancelled: float
     features: NDArray[np.int64]
+    costs: Callable[[FloatArray], FloatArray]
 
 
 def prepare(
@@ -105,6 +121,7 @@ def prepare(
         tolls=no_tolls(len(features)) if split_costs is None else split_costs.tolls(features, width),
         floor=_floor(task, bounds, stats[:, :width], offset, group),
         keys=_keys(live),
+        parameters=np.zeros(0),
         complexity=float(complexity),
         min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
         n_statistics=width,
@@ -115,7 +132,7 @@ def prepare(
             bounds.similar
             and cancels  # its proof needs rows that cost 0 under one label
             and units is not None
-            and len(units.split_code) <= SIMILAR_SPLITS
+            and len(units.split_code) <= SHARED_SPLITS
         ),
         use_look_ahead=bounds.look_ahead,
         use_cache=bounds.cache,
@@ -129,6 +146,7 @@ def prepare(
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         features,
+        lambda sums: task.costs(sums[:, :width]),
     )
 
 

@@ -12,19 +12,24 @@ import numpy as np
 from softsurv.exact.jit import inlined, kernel
 
 if TYPE_CHECKING:
-    from softsurv.exact.injected import branching, leaf_costs
+    from softsurv.exact.injected import branching, leaf_costs, parametric
 
 
 @inlined
 def price(problem, batch, n, cost):
     """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on the size of a leaf."""
-    price_batch(batch, n, cost, problem.n_statistics, problem.use_size, problem.complexity, problem.min_leaf)
+    price_batch(
+        batch, n, cost, problem.n_statistics, problem.use_size, problem.complexity, problem.min_leaf, problem.parameters
+    )
 
 
 @kernel
-def price_batch(batch, n, cost, width, use_size, complexity, min_leaf):
+def price_batch(batch, n, cost, width, use_size, complexity, min_leaf, parameters):
     """As `price`; a call of its own, as a copy of it in every place that prices would be compiled each time."""
-    leaf_costs(batch[:width], n, cost)
+    if parametric:
+        leaf_costs(batch[:width], n, cost, parameters)
+    else:
+        leaf_costs(batch[:width], n, cost)
     if use_size:
         finish(batch[batch.shape[0] - 1], n, cost, complexity, min_leaf)
     elif complexity > 0.0:

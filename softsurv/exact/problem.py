@@ -33,6 +33,7 @@ class Problem(NamedTuple):
     tolls: Tolls  # what splits cost
     floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
+    parameters: np.ndarray  # (M,) run-time numbers of the leaf cost
     complexity: float  # cost per leaf
     min_leaf: float  # least size of a leaf
     use_size: bool  # whether it limits anything
@@ -83,14 +84,14 @@ class Shared(NamedTuple):
     lock: np.ndarray  # (1,) int64 spin lock of the incumbent
 
 
-def round_to_grid(stats: np.ndarray) -> np.ndarray:
-    """Round every column to a power-of-two grid on which all sums over rows are exact.
+def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+    """Round every column to a power-of-two grid on which all sums over rows are exact; ``counts`` of them, or one each.
 
     Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
     column's total.
     """
-    total = np.abs(stats).sum(axis=0)
+    total = np.abs(stats).sum(axis=0) if counts is None else counts @ np.abs(stats)
     exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
     grid = 2.0 ** (exponent - MANTISSA_BITS)
     return np.round(stats / grid) * grid

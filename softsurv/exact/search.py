@@ -23,12 +23,12 @@ from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.cache import MAX_LEAVES, new_cache, with_heads
+from softsurv.exact.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
 from softsurv.exact.nodes import LEAF
-from softsurv.exact.prepare import prepare
+from softsurv.exact.prepare import Prepared, as_size, prepare
 from softsurv.exact.reading import TreeReader
 from softsurv.exact.running import DepthRun, new_shared, root_bounds
 from softsurv.exact.tasks.base import Task
@@ -120,13 +120,7 @@ class Search:
         bounds: Bounds | None = None,
         memory_limit: float = 1e9,
     ) -> None:
-        if size is None and min_leaf > 1:
-            size = np.ones(len(codes))
-            min_leaf = math.ceil(min_leaf)
-        if size is not None and min_leaf > math.fsum(size):
-            raise InvalidParameterError(
-                f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
-            )
+        min_leaf, size = as_size(min_leaf, size, len(codes))
         if codes.size and (codes.min() < 0 or (codes.max(axis=0) >= n_codes).any()):
             raise InvalidParameterError(
                 f"codes must lie in 0 .. n_codes - 1, got {codes.min()} to {codes.max()}; code the features first"
@@ -140,30 +134,37 @@ class Search:
                 f"split_costs must be given for a task with branching costs and for no other, got "
                 f"{'some' if split_costs is not None else 'none'} for {task.name!r}"
             )
-        self.complexity, self.split_costs = complexity, split_costs
         ready_made = prepare(
-            task,
-            codes,
-            n_codes,
-            nominal,
-            statistics,
-            offset,
-            size,
-            min_leaf,
-            complexity,
-            bounds or Bounds(),
+            task, codes, n_codes, nominal, statistics, offset, size, min_leaf, complexity, bounds or Bounds(),
             split_costs,
-        )
-        self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
-        self.exact_sums, self.features, self.cancelled = ready_made.sums, ready_made.features, ready_made.cancelled
-        self.constant = ready_made.offset + self.cancelled
+        )  # fmt: skip
+        self._start(ready_made, memory_limit, split_costs)
+
+    @classmethod
+    def over(cls, prepared: Prepared, memory_limit: float = 1e9) -> Search:
+        """The search over rows that are prepared already."""
+        search = cls.__new__(cls)
+        search._start(prepared, memory_limit, None)
+        return search
+
+    def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
+        self.split_costs = split_costs
         self.cache = new_cache(memory_limit, expected=0.0)
+        self.take(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [self._new_scratch()]
+        self.run: DepthRun | None = None  # the latest, for the progress bar
+
+    def take(self, prepared: Prepared) -> None:
+        """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
+        self.task, self.problem, self.rows = prepared.task, prepared.problem, prepared.rows
+        self.exact_sums, self.features, self.cancelled = prepared.sums, prepared.features, prepared.cancelled
+        self.costs = prepared.costs
+        self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
-        self.run: DepthRun | None = None  # the latest, for the progress bar
+        forget(self.cache)
 
     def _new_scratch(self) -> tuple[Any, Any, Any]:
         return (
@@ -182,6 +183,8 @@ class Search:
         n_jobs: int = 1,
         progress: Progress | None = None,
         clock: Clock | None = None,
+        upper: float = math.inf,
+        watch: Watch | None = None,
     ) -> Solution:
         """Best tree with at most this depth and that many leaves.
 
@@ -201,13 +204,19 @@ class Search:
         progress : callable, optional
         clock : Clock, optional
             Shared by several calls; overrides ``time_limit``.
+        upper : float
+            Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
+        watch : Watch, optional
+            Looks after the clock already, with the flag of this search.
         """
         module = ready(self.task)
-        clock = clock or Clock(time_limit)
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        watch = Watch(clock, self.control[STOP:])
         self.run = None
+        if watch is not None:
+            return self._solve(module, depth, leaves, n_jobs, watch, upper)
+        clock = clock or Clock(time_limit)
+        watch = Watch(clock, self.control[STOP:])
 
         def tell() -> None:
             run = self.run
@@ -215,7 +224,7 @@ class Search:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
         with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            work = partial(self._solve, module, depth, leaves, n_jobs, watch)
+            work = partial(self._solve, module, depth, leaves, n_jobs, watch, upper)
             solution = work() if self._is_short(depth) else watch.run(work, tell)
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
@@ -226,7 +235,9 @@ class Search:
         """Whether the base case is all, and over before anybody would look at the clock: then no thread is started."""
         return depth <= 2 and len(self.problem.feature_of) ** 2 * len(self.rows) < SHORT_WORK
 
-    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
+    def _solve(
+        self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch, upper: float = math.inf
+    ) -> Solution:
         begin = watch.clock.seconds
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
@@ -236,11 +247,11 @@ class Search:
         )
         watch.stage(GRACE_SECONDS)
         if depth <= 2:
-            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.complexity
+            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
             found = [self._shallow(module)]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0][1])
-            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, watch)
+            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, watch, upper - self.constant)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
@@ -254,7 +265,7 @@ class Search:
         report = FitReport(
             watch.clock.status if stopped else Status.OPTIMAL,
             objective,
-            min(bound + self.constant, objective) if stopped else objective,
+            min(bound + self.constant, objective) if stopped else min(objective, upper),
             watch.clock.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
             self._details(),
@@ -286,6 +297,7 @@ class Search:
         leaves: int,
         n_jobs: int,
         watch: Watch,
+        upper: float,
     ) -> float:
         """Run the recursion depth by depth, adding to what is ``found``; a lower bound.
 
@@ -295,7 +307,7 @@ class Search:
             self.scratch.append(self._new_scratch())
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
-            shared = new_shared(self.control, self.order, most, found[-1].value, sides)
+            shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
             # what is proven for shallower trees says nothing of deeper ones
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
             self.run = run = DepthRun(shared, limit, most, floor)
@@ -332,6 +344,6 @@ class Search:
 
     def objective(self, tree: CodeTree) -> float:
         """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
-        costs = math.fsum(self.task.costs(tree.sums[tree.leaves, : self.problem.n_statistics])) - self.cancelled
+        costs = math.fsum(self.costs(tree.sums[tree.leaves])) - self.cancelled
         tolls = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
-        return costs + tolls + self.complexity * tree.n_leaves + self.constant
+        return costs + tolls + self.problem.complexity * tree.n_leaves + self.constant

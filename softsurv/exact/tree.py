@@ -61,6 +61,22 @@ class CodeTree:
         return node
 
 
+@dataclass(frozen=True)
+class LabelledTree:
+    """A tree over codes with the label of each leaf (L,), leaves from left to right."""
+
+    tree: CodeTree
+    label: NDArray[np.int64]
+
+    def leaf_of(self, codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Leaf of each row of codes (N, P), numbered from the left, (N,)."""
+        return np.searchsorted(self.tree.leaves, self.tree.node_of(codes, nominal))
+
+    def label_of(self, codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Label of each row of codes (N, P), as an array (N,)."""
+        return self.label[self.leaf_of(codes, nominal)]
+
+
 class TreeBuilder:
     """Collects the nodes of a tree in preorder."""
 

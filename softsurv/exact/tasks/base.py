@@ -78,6 +78,11 @@ class Task:
         Whether the leaf cost is the least of its sums, so that a number added to all sums is added to the cost.
     branching : bool
         Whether splits cost something that depends on the path (`tolls.SplitCosts`, given to the search).
+    parametric : bool
+        Whether ``leaf_costs`` takes numbers that are known at run time as a fourth argument, (M,): one compilation
+        serves all of them.
+    floor : function (statistics (U, K), parameters (M,)) -> (U,), optional
+        Least that each row adds to the cost of any leaf, where it is not its cost alone (``superadditive``).
     base_case : str
         Template module of the base case, ``softsurv.exact.depth_two`` unless the leaf cost is no function of sums.
     """
@@ -88,18 +93,21 @@ class Task:
     superadditive: bool = True
     linear: bool = False
     branching: bool = False
+    parametric: bool = False
+    floor: Callable[..., np.ndarray] | None = None
     base_case: str = "softsurv.exact.depth_two"
 
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
-        flags = (self.superadditive, self.linear, self.branching)
+        flags = (self.superadditive, self.linear, self.branching, self.parametric)
         parts = (content_of(self.leaf_costs), self.n_statistics, flags, self.base_case)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
 
-    def costs(self, sums: np.ndarray) -> np.ndarray:
+    def costs(self, sums: np.ndarray, parameters: np.ndarray | None = None) -> np.ndarray:
         """Cost of leaves whose statistics sum to the rows of ``sums`` (L, K), as an array (L,)."""
         out = np.empty(len(sums))
-        self.leaf_costs(np.ascontiguousarray(sums.T, dtype=float), len(sums), out)
+        more = (parameters,) if self.parametric else ()
+        self.leaf_costs(np.ascontiguousarray(sums.T, dtype=float), len(sums), out, *more)
         return out
 
     def worst(self, statistics: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Group fairness as a Pareto task: errors against the difference between groups in the share called positive.
+"""Group fairness as objectives of a tree: errors against the difference between groups in the share called positive.
 
 Demographic parity asks |P(yhat = 1 | g) - P(yhat = 1 | h)| <= tolerance for any two groups, equality of opportunity the
 same among the positives, P(yhat = 1 | y = 1, g) (paper `streed`, section 4.4, eq. 11, 70). A leaf called positive adds
@@ -8,14 +8,14 @@ groups the objectives are (errors, N_h n_g - N_g n_h): whole numbers, so that eq
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.vector_task import objectives
 
 FloatArray = NDArray[np.float64]
 Fairness = Literal["demographic_parity", "equality_of_opportunity"]
@@ -26,7 +26,9 @@ ROUNDING = 1e-9
 
 
 def fair_search(
-    columns: NDArray[np.bool_],
+    codes: NDArray[np.integer],
+    n_codes: NDArray[np.integer],
+    nominal: NDArray[np.bool_],
     label: NDArray[np.integer],
     group: NDArray[np.integer],
     kind: Fairness,
@@ -36,15 +38,14 @@ def fair_search(
     weight: FloatArray | None = None,
     complexity: float = 0.0,
     leaves: int | None = None,
-    min_leaf: float = 1,
-    size: FloatArray | None = None,
-    memory_limit: float = 1e9,
-) -> ParetoSearch:
+    **how: Any,
+) -> VectorSearch:
     """The search for the most accurate two-class tree under a fairness constraint.
 
     Parameters
     ----------
-    columns : (N, B) bool
+    codes, n_codes, nominal
+        As in `Search`.
     label : (N,) 0 or 1
     group : (N,) int
         0 .. G - 1.
@@ -57,14 +58,12 @@ def fair_search(
         Errors that a leaf must save.
     leaves : int, optional
         Most leaves; they become a further objective, limited like the difference.
-    min_leaf, size, memory_limit
-        As in `ParetoSearch`.
+    **how
+        As in `VectorSearch`.
     """
     label, group = np.asarray(label), np.asarray(group)
     n_groups = int(group.max()) + 1
     w = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=float)
-    unit = min(1.0, float(w.mean()))  # rows are counted in it, so that the search's own tolerance is small beside them
-    w = w / unit
     counts = label == 1 if kind == "equality_of_opportunity" else np.ones(len(label), bool)
     of_group: FloatArray = np.asarray(np.bincount(group[counts], w[counts], n_groups), dtype=float)
     if (of_group == 0).any():
@@ -76,31 +75,17 @@ def fair_search(
     statistics = np.zeros((len(label), 2 * n_groups))
     statistics[np.arange(len(label)), kind_of_row] = w
     share = share_weights(n_groups, kind, of_group)
-    params = np.zeros((2, 1 + len(share), 2 * n_groups + 1))
-    params[0, 0, n_groups : 2 * n_groups] = params[1, 0, :n_groups] = unit
-    params[:, 0, -1] = complexity
-    params[1, 1:, :-1] = share
+    weights = np.zeros((2, 1 + len(share), 2 * n_groups))
+    weights[0, 0, n_groups:] = weights[1, 0, :n_groups] = 1.0
+    weights[1, 1:] = share
     constraint, limit = difference_constraint(n_groups, of_group, tolerance)
-    kept = (False, *[True] * len(share))
-    if leaves is not None and leaves < 1 << depth:
-        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)
-    task = linear_task(2, params.shape[1], 2 * n_groups, kept)
-    return ParetoSearch(
-        task, columns, statistics, params, depth,
-        constraint=constraint, limit=limit, min_leaf=min_leaf, size=size, memory_limit=memory_limit,
+    goals = objectives(
+        weights, [False, *[True] * len(share)], constant=[complexity, *np.zeros(len(share))],
+        constraint=constraint, limit=limit,
     )  # fmt: skip
-
-
-def count_leaves(
-    params: FloatArray, constraint: FloatArray, limit: FloatArray, kept: tuple[bool, ...], leaves: int
-) -> tuple[FloatArray, FloatArray, FloatArray, tuple[bool, ...]]:
-    """Add the number of leaves to a task as its last objective, with a limit."""
-    labels, _, k = params.shape
-    one = np.zeros((labels, 1, k))
-    one[:, 0, -1] = 1.0
-    wider = np.pad(constraint, ((0, 1), (0, 1)))
-    wider[-1, -1] = 1.0
-    return np.concatenate([params, one], axis=1), wider, np.append(limit, float(leaves)), (*kept, False)
+    if leaves is not None and leaves < 1 << depth:
+        goals = goals.with_most_leaves(leaves)
+    return VectorSearch(goals, codes, n_codes, nominal, statistics, depth, **how)
 
 
 def share_weights(n_groups: int, kind: Fairness, size: FloatArray) -> FloatArray:

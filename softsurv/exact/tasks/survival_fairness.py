@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -39,54 +40,84 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.clock import Clock
-from softsurv.exact.jit import INNER
-from softsurv.exact.pareto.dual import SLACK, Constrained, constrained_optimum
-from softsurv.exact.pareto.fairness import count_leaves
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import ParetoTask
+from softsurv.exact.jit import FAST, INNER
 from softsurv.exact.tasks import relative_risk
+from softsurv.exact.tasks.base import Task
+from softsurv.exact.vector_search import SLACK, VectorSearch
+from softsurv.exact.vector_task import LeafRule, objectives
+from softsurv.exact.whole_trees.constraint import Constrained, constrained_optimum
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]
 
 
 @njit(**(INNER | {"cache": False}))
-def leaf_points(sums, params, out):
-    """(deviance, differences at the first time, at the second, ..., leaves) of a leaf.
+def leaf_points(sums, weights, out):
+    """(deviance, differences at the first time, at the second, ..., perhaps one that is 0) of a leaf.
 
-    ``sums``: ES, HS, and the leaf's share of each group. ``params[0, 0]``: number of groups, number of times, whether
-    leaves are counted, cost per leaf, half of what one subject weighs; ``params[0, d, 0]``: Lambda at the time of
-    difference d.
+    ``sums``: ES, HS, and the leaf's share of each group. ``weights[0, 0]``: number of groups, number of times, half of
+    what one subject weighs; ``weights[0, d, 0]``: Lambda at the time of difference d.
     """
-    groups, times = int(params[0, 0, 0]), int(params[0, 0, 1])
+    groups, times = int(weights[0, 0, 0]), int(weights[0, 0, 1])
     events, hazard = sums[0], sums[1]
-    out[0, 0] = params[0, 0, 3] if hazard > 0.0 else 0.0
+    out[0, :] = 0.0
     if events > 0.0:
-        out[0, 0] -= events * np.log(events / hazard)
-    theta = (events if events > 0.0 else params[0, 0, 4]) / hazard if hazard > 0.0 else 0.0
+        out[0, 0] = -events * np.log(events / hazard)
+    theta = (events if events > 0.0 else weights[0, 0, 2]) / hazard if hazard > 0.0 else 0.0
     d = 1
     for _ in range(times):
-        survival = np.exp(-theta * params[0, d, 0])
+        survival = np.exp(-theta * weights[0, d, 0])
         for g in range(1, groups):
             out[0, d] = (sums[2 + g] - sums[2]) * survival
             d += 1
-    if params[0, 0, 2] > 0.0:
-        out[0, d] = 1.0 if hazard > 0.0 else 0.0
 
 
-def floor(sums: FloatArray, w: FloatArray, params: FloatArray) -> FloatArray:
-    """What groups of equal rows (G, K) add at least to w . objectives: their own deviance, and survival of 1 or 0."""
-    groups, times = int(params[0, 0, 0]), int(params[0, 0, 1])
-    least = relative_risk.TASK.costs(sums[:, :2])
-    for h in range(times):
-        d = 1 + h * (groups - 1)
-        slopes = (sums[:, 3 : 2 + groups] - sums[:, 2:3]) @ w[d : d + groups - 1]
-        least = least + np.minimum(slopes, 0.0)
+@njit(**FAST)
+def leaf_costs(sums, n, out, parameters):
+    """The weighted sum of these objectives; ``parameters`` as `parameters` makes them."""
+    groups, times = int(parameters[0]), int(parameters[1])
+    for i in range(n):
+        events, hazard = sums[0, i], sums[1, i]
+        theta, cost = 0.0, 0.0
+        if hazard > 0.0:
+            theta = (events if events > 0.0 else parameters[2]) / hazard
+            if events > 0.0:
+                cost = -parameters[3] * events * np.log(theta)
+        at = 4
+        for _ in range(times):
+            slope = 0.0
+            for g in range(1, groups):
+                slope += parameters[at + g] * (sums[2 + g, i] - sums[2, i])
+            cost += slope * np.exp(-theta * parameters[at])
+            at += groups
+        out[i] = cost
+
+
+def parameters(w: FloatArray, weights: FloatArray) -> FloatArray:
+    """Groups, times, half a subject, weight of the deviance; for each time Lambda and the weights of differences."""
+    groups, times = int(weights[0, 0, 0]), int(weights[0, 0, 1])
+    hazard_at = weights[0, 1 : 1 + times * (groups - 1) : groups - 1, 0]
+    slopes = w[1 : 1 + times * (groups - 1)].reshape(times, groups - 1)
+    return np.concatenate([[groups, times, weights[0, 0, 2], w[0]], np.column_stack([hazard_at, slopes]).ravel()])
+
+
+def floor(sums: FloatArray, numbers: FloatArray) -> FloatArray:
+    """What equal rows (G, K) add at least to the cost of a tree: their own deviance, and survival of 1 or 0."""
+    groups, times = int(numbers[0]), int(numbers[1])
+    least = numbers[3] * relative_risk.TASK.costs(sums[:, :2])
+    for slopes in numbers[4:].reshape(times, groups)[:, 1:]:
+        least = least + np.minimum((sums[:, 3 : 2 + groups] - sums[:, 2:3]) @ slopes, 0.0)
     return least
 
 
+TASK = Task("survival_fairness", None, leaf_costs, superadditive=False, parametric=True, floor=floor)
+RULE = LeafRule(TASK, leaf_points, parameters)
+
+
 def fair_survival_search(
-    columns: NDArray[np.bool_],
+    codes: NDArray[np.integer],
+    n_codes: NDArray[np.integer],
+    nominal: NDArray[np.bool_],
     statistics: FloatArray,
     group: NDArray[np.integer],
     weight: FloatArray,
@@ -97,14 +128,14 @@ def fair_survival_search(
     leaves: int | None = None,
     count: bool = False,
     complexity: float = 0.0,
-    min_leaf: float = 1,
-    memory_limit: float = 1e9,
-) -> ParetoSearch:
+    **how: Any,
+) -> VectorSearch:
     """The search for the tree of least deviance under a limit on differences of mean predicted survival.
 
     Parameters
     ----------
-    columns : (N, B) bool
+    codes, n_codes, nominal
+        As in `Search`.
     statistics : (N, 2)
         ES and HS of each row, `relative_risk.statistics`.
     group : (N,) int
@@ -120,28 +151,26 @@ def fair_survival_search(
         Whether leaves are counted as the last objective in any case.
     complexity : float
         Deviance that a leaf must save.
+    **how
+        As in `VectorSearch`.
     """
     n_groups, n_times = int(group.max()) + 1, len(hazard_at)
-    size = np.bincount(group, weight, n_groups)
-    if n_groups < 2 or (size == 0).any():
+    of_group = np.bincount(group, weight, n_groups)
+    if n_groups < 2 or (of_group == 0).any():
         raise InvalidParameterError("group must have at least two values with rows in each, got one")
-    share = np.where(np.arange(n_groups) == group[:, None], (weight / size[group])[:, None], 0.0)
-    k, kept = 2 + n_groups, (n_groups - 1) * n_times
-    params = np.zeros((1, 1 + kept, k + 1))
-    params[0, 0, [0, 1, 3, 4]] = n_groups, n_times, complexity, 0.5 * relative_risk.one_subject(weight)
-    params[0, 1:, 0] = np.repeat(hazard_at, n_groups - 1)
+    share = np.where(np.arange(n_groups) == group[:, None], (weight / of_group[group])[:, None], 0.0)
+    kept = (n_groups - 1) * n_times
+    weights = np.zeros((1, 1 + kept, 2 + n_groups))
+    weights[0, 0, :3] = n_groups, n_times, 0.5 * relative_risk.one_subject(weight)
+    weights[0, 1:, 0] = np.repeat(hazard_at, n_groups - 1)
     constraint, limit = _differences(n_groups, n_times, tolerance)
-    directions: tuple[bool, ...] = (False, *[True] * kept)
-    if count or leaves is not None:
-        most = min(leaves or 1 << depth, 1 << depth)
-        params, constraint, limit, directions = count_leaves(params, constraint, limit, directions, most)
-        params[:, -1, -1] = 0.0
-        params[0, 0, 2] = 1.0
-    task = ParetoTask("survival_fairness", k, 1, params.shape[1], directions, leaf_points, floor)
-    return ParetoSearch(
-        task, columns, np.column_stack([statistics, share]), params, depth,
-        constraint=constraint, limit=limit, min_leaf=min_leaf, memory_limit=memory_limit,
+    goals = objectives(
+        weights, [False, *[True] * kept], constant=[complexity, *np.zeros(kept)], constraint=constraint, limit=limit,
+        rule=RULE, size=np.array([max(float(statistics[:, 0].sum()), complexity), *np.ones(kept)]),
     )  # fmt: skip
+    if count or leaves is not None:
+        goals = goals.with_most_leaves(min(leaves or 1 << depth, 1 << depth))
+    return VectorSearch(goals, codes, n_codes, nominal, np.column_stack([statistics, share]), depth, **how)
 
 
 def _differences(n_groups: int, n_times: int, tolerance: float) -> tuple[FloatArray, FloatArray]:
@@ -164,7 +193,7 @@ class FrontPoint:
 
 
 def fairness_front(
-    search: ParetoSearch, clock: Clock, *, leaves: int, resolution: float, most: int = 50
+    search: VectorSearch, clock: Clock, *, leaves: int, resolution: float, most: int = 50
 ) -> tuple[list[FrontPoint], Status]:
     """Nondominated trees by deviance, number of leaves and largest difference.
 
@@ -174,7 +203,7 @@ def fairness_front(
 
     Parameters
     ----------
-    search : ParetoSearch
+    search : VectorSearch
         Of `fair_survival_search` with ``count``.
     clock : Clock
     leaves : int
@@ -188,15 +217,15 @@ def fairness_front(
     for size in range(1, leaves + 1):
         tolerance = math.inf
         for _ in range(most):
-            limit = np.full(len(search.limit), min(tolerance, 2.0))  # survival differs by less than 2
+            limit = np.full(len(search.objectives.limit), min(tolerance, 2.0))  # survival differs by less than 2
             limit[-1] = size
             search.limit_to(limit)
             state = constrained_optimum(search, clock)
             status = state.status
             if status != Status.OPTIMAL:
                 return nondominated_points(found), status
-            gap = float(np.abs(search.constraint[:-1] @ state.v).max())
-            found.append(FrontPoint(state.value, len(state.tree.leaves), gap, state))
+            gap = float(np.abs(search.objectives.constraint[:-1] @ state.v).max())
+            found.append(FrontPoint(state.value, len(state.tree.label), gap, state))
             tolerance = min(gap, tolerance) - resolution
             if tolerance < 0 or gap <= SLACK:
                 break

@@ -25,12 +25,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.clock import Clock
+from softsurv.exact.tree import LabelledTree
+from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]
@@ -62,14 +64,30 @@ class Candidate:
     """A tree with its (FN, FP)."""
 
     v: FloatArray
-    tree: Any
+    tree: LabelledTree
 
 
-class Oracle(Protocol):
-    """What minimises weighted misclassification."""
+class Oracle:
+    """Weighted misclassification, by a search whose objectives are (FN, FP).
 
-    def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
-        """Least w . v with trees that attain it; (a bound >= ``upper``, nothing) where none is below ``upper``."""
+    Parameters
+    ----------
+    search : VectorSearch
+    clock : Clock
+    leaves : int, optional
+        Most leaves.
+    """
+
+    def __init__(self, search: VectorSearch, clock: Clock, leaves: int | None = None) -> None:
+        self.search, self.clock, self.leaves = search, clock, leaves
+
+    def minimise(self, w: FloatArray, upper: float) -> tuple[float, Candidate | None, Status]:
+        """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
+        upper -= SLACK * float(w @ self.search.size)
+        self.search.use(w)
+        best = self.search.best(self.clock, upper, self.leaves)
+        found = Candidate(best.v, best.tree) if best.value < upper else None
+        return best.bound, found, best.status
 
 
 @dataclass(frozen=True)
@@ -86,24 +104,20 @@ class Best:
 def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Candidate) -> Best:
     """The best F1 by Dinkelbach's steps, from a tree to start with."""
     best, value = start, f1(start.v, positives, negatives)
-    bound, status = 1.0, Status.OPTIMAL
-    corners = [start]
+    bound, corners, upper = 1.0, [start], np.inf
     w = np.ones(2)  # the most accurate tree is a good first step
-    upper = np.inf
     while True:
         least, found, status = oracle.minimise(w, upper)
+        bound = min(bound, _bound_f1(w, least, positives))
+        if found is not None:
+            corners.append(found)
+        if found is not None and f1(found.v, positives, negatives) > value + EPSILON:
+            best, value = found, f1(found.v, positives, negatives)
+        elif status == Status.OPTIMAL and upper < np.inf:
+            bound = value
+            break
         if status != Status.OPTIMAL:
             break
-        bound = min(bound, _bound_f1(w, least, positives))
-        better = max(found, key=lambda one: f1(one.v, positives, negatives), default=None)
-        if better is not None:
-            corners.append(better)
-        if better is None or f1(better.v, positives, negatives) <= value + EPSILON:
-            if upper < np.inf:
-                bound = value
-                break
-        else:
-            best, value = better, f1(better.v, positives, negatives)
         w, upper = np.array([2 - value, value]), 2 * positives * (1 - value)
     return Best(best, value, max(bound, value), status, tuple(corners))
 
@@ -141,7 +155,6 @@ class Hull:
     def __init__(self, oracle: Oracle, ends: tuple[Candidate, Candidate]) -> None:
         self.oracle = oracle
         self.corners = list(ends)
-        self.edges: list[tuple[Candidate, Candidate]] = []
         self.status = Status.OPTIMAL
 
     def explore(self, score: Callable[[FloatArray], float]) -> tuple[Candidate, float, float]:
@@ -161,14 +174,12 @@ class Hull:
             here = heapq.heappop(heap)
             w = _direction(here.a, here.b)
             level = float(w @ here.a.v)
-            least, found, status = self.oracle.minimise(w, level)
+            least, new, status = self.oracle.minimise(w, level)
             if status != Status.OPTIMAL:
                 self.status = status
                 return best, value, max(value, -here.priority)
-            if not found:
-                self.edges.append((here.a, here.b))
+            if new is None:
                 continue
-            new = found[0]
             self.corners.append(new)
             if score(new.v) > value:
                 best, value = new, score(new.v)
@@ -186,14 +197,14 @@ class Front:
     status: Status
 
 
-def pareto_front(search: Any, ends: tuple[Candidate, Candidate], clock: Clock) -> Front:
+def pareto_front(search: VectorSearch, clock: Clock) -> Front:
     """Every nondominated (FN, FP) with a tree that has it, by the two-phase method.
 
     First all corners of the hull. Then, for the edge between corners a and b, a nondominated point between them has
     fewer false negatives than b and fewer false positives than a, so it costs less than (FN of b, FP of a) in the
     direction of the edge: all trees below that are listed.
     """
-    oracle = SearchOracle(search, clock)
+    oracle, ends = Oracle(search, clock), ends_of(search)
     waiting, edges, found = [ends], [], list(ends)
     status = Status.OPTIMAL
     while waiting:
@@ -201,20 +212,20 @@ def pareto_front(search: Any, ends: tuple[Candidate, Candidate], clock: Clock) -
         w = _direction(a, b)
         _, better, status = oracle.minimise(w, float(w @ a.v))
         if status != Status.OPTIMAL:
-            return Front(_nondominated(found), status)
-        if better:
-            found.append(better[0])
-            waiting += [(a, better[0]), (better[0], b)]
-        else:
+            return Front(_nondominated(found, search), status)
+        if better is None:
             edges.append((a, b))
+        else:
+            found.append(better)
+            waiting += [(a, better), (better, b)]
     for a, b in edges:
         w = _direction(a, b)
         search.use(w)
         listed = search.points(clock, float(w @ [b.v[0], a.v[1]]))
         found += [Candidate(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
         if listed.status != Status.OPTIMAL:
-            return Front(_nondominated(found), listed.status)
-    return Front(_nondominated(found), status)
+            return Front(_nondominated(found, search), listed.status)
+    return Front(_nondominated(found, search), status)
 
 
 def _direction(a: Candidate, b: Candidate) -> FloatArray:
@@ -223,11 +234,11 @@ def _direction(a: Candidate, b: Candidate) -> FloatArray:
     return w / w.sum()
 
 
-def _nondominated(found: list[Candidate]) -> tuple[Candidate, ...]:
+def _nondominated(found: list[Candidate], search: VectorSearch) -> tuple[Candidate, ...]:
     """Trees of which no other has as few errors of both kinds, one for each point."""
     kept: list[Candidate] = []
     for one in sorted(found, key=lambda one: (one.v[0], one.v[1])):
-        if not kept or one.v[1] < kept[-1].v[1] - 1e-9 * (1 + abs(one.v[1])):
+        if not kept or one.v[1] < kept[-1].v[1] - SLACK * search.size[1]:
             kept.append(one)
     return tuple(kept)
 
@@ -237,8 +248,10 @@ def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> Float
     return np.linalg.solve(np.stack([one[0], two[0]]), np.array([one[1], two[1]]))
 
 
-def maximise(name: str, oracle: Oracle, positives: float, negatives: float, ends: tuple[Candidate, Candidate]) -> Best:
-    """The best tree by "f1" or "mcc"."""
+def maximise(name: str, search: VectorSearch, clock: Clock, leaves: int | None = None) -> Best:
+    """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves."""
+    oracle, ends = Oracle(search, clock, leaves), ends_of(search)
+    negatives, positives = search.totals
     if name == "f1":
         return maximise_f1(oracle, positives, negatives, max(ends, key=lambda one: f1(one.v, positives, negatives)))
     hull = Hull(oracle, ends)
@@ -246,26 +259,7 @@ def maximise(name: str, oracle: Oracle, positives: float, negatives: float, ends
     return Best(best, value, bound, hull.status, tuple(hull.corners))
 
 
-class SearchOracle:
-    """Weighted misclassification by the Pareto search; the limits are its own.
-
-    Parameters
-    ----------
-    search : ParetoSearch
-        A task whose objectives are (FN, FP).
-    clock : Clock
-    """
-
-    def __init__(self, search: Any, clock: Clock) -> None:
-        self.search, self.clock = search, clock
-
-    def minimise(self, w: FloatArray, upper: float) -> tuple[float, list[Candidate], Status]:
-        """Least weighted errors below ``upper``, and every pair of counts that attains them."""
-        slack = 1e-9 * max(1.0, float(w @ self.search.statistics.sum(axis=0)[::-1]))
-        self.search.use(w)
-        least, status = self.search.optimum(self.clock, upper - slack)
-        if status != Status.OPTIMAL or least >= upper - slack:
-            return max(least, upper - slack), [], status
-        listed = self.search.points(self.clock, least + slack)
-        found = [Candidate(v, self.search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
-        return least, found, listed.status
+def ends_of(search: VectorSearch) -> tuple[Candidate, Candidate]:
+    """The trees that call all rows positive and all rows negative."""
+    negatives, positives = search.totals
+    return Candidate(np.array([0.0, negatives]), search.leaf(1)), Candidate(np.array([positives, 0.0]), search.leaf(0))

@@ -26,15 +26,17 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.auc_kernels import best_last_split, curve_area, directional, least_area
-from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact import problem as arrays
+from softsurv.exact.clock import Clock, Stopped
+from softsurv.exact.kernels import STOP
+from softsurv.exact.simd import LANES
+from softsurv.exact.tree import LabelledTree, TreeBuilder
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]
@@ -45,6 +47,12 @@ N_DIRECTIONS = 24
 EPSILON = 1e-12
 """Areas closer than this are the same."""
 
+START_SECONDS = 0.25
+"""What the first whole tree may take after the end of the clock."""
+
+NODE_BYTES = 500
+"""Memory of a node but for its arrays."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -52,19 +60,19 @@ class Node:
 
     Attributes
     ----------
-    mask : (W,) uint64
-        Its rows.
+    rows : (R,) int32
+        Its distinct rows.
     depth : int
         Depth left; 0 where it is closed.
     cost : (G,)
         Least cost of what it may become, per direction.
-    sums : (2,)
-        Its negatives and positives.
+    sums : (K,)
+        Its negatives, positives and perhaps size.
     split, left, right
         Where it is split.
     """
 
-    mask: NDArray[np.uint64]
+    rows: NDArray[np.int32]
     depth: int
     cost: FloatArray
     sums: FloatArray
@@ -95,7 +103,7 @@ class Node:
 class AucResult:
     """The best tree found, its loss with the cost of its leaves, and what no tree falls below."""
 
-    tree: SplitTree
+    tree: LabelledTree
     loss: float
     bound: float
     status: Status
@@ -107,54 +115,90 @@ class AucSearch:
 
     Parameters
     ----------
-    search : ParetoSearch
-        Whose statistics are the weights of negatives and positives.
+    search : VectorSearch
+        Whose statistics are the weights of negatives and positives, with the objectives `ERRORS`.
     share : float
         Largest false-positive rate of interest; 1 for the whole curve.
     complexity : float
         Cost per leaf, in the unit of the loss.
     leaves : int, optional
         Most leaves.
+    memory_limit : float
+        Bytes for open nodes and partly grown trees.
     """
 
     def __init__(
-        self, search: ParetoSearch, share: float = 1.0, complexity: float = 0.0, leaves: int | None = None
+        self,
+        search: VectorSearch,
+        share: float = 1.0,
+        complexity: float = 0.0,
+        leaves: int | None = None,
+        memory_limit: float = 1e9,
     ) -> None:
         self.search, self.share, self.complexity = search, share, complexity
         self.most = min(leaves or 1 << search.depth, 1 << search.depth)
-        self.negatives, self.positives = search.statistics.sum(axis=0)
+        self.problem = search.rows.problem
+        self.negatives, self.positives = search.totals
         angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
         self.directions = np.column_stack([np.cos(angle) / self.positives, np.sin(angle) / self.negatives])
-        self.memory: dict[tuple[bytes, int], Any] = {}
-        self.best, self.loss, self.expanded = self._close(search.problem.everything), np.inf, 0
+        self.local = arrays.new_local(self.problem, search.search.control)
+        width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
+        self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
+        self.by_code = np.empty((g, width))
+        self.memory: dict[tuple[tuple[int, int], int], tuple[Node, NDArray[np.int32]]] = {}
+        self.memory_left = memory_limit
+        self.expanded = 0
 
     def solve(self, clock: Clock) -> AucResult:
         """The best tree, or the best so far with its bound."""
-        root = self._open(self.search.problem.everything, self.search.depth)
-        self._offer(self._close(root.mask))
-        self._dive(root, clock)
+        return self.search.looked_after(lambda: self._solve(clock), clock)
+
+    def _solve(self, clock: Clock) -> AucResult:
+        self.clock, self.proven = clock, self.complexity
+        self.search.stage(START_SECONDS)
+        everything = self.search.rows.rows
+        self.best, self.loss = self._close(everything), np.inf
+        self._offer(self.best)
+        try:
+            self._offer_accurate(clock)
+            self.search.stage()
+            self._grow_best_first(self._open(everything, self.search.depth))
+        except Stopped as stopped:
+            return self._result(min(self.proven, self.loss), stopped.status)
+        return self._result(self.loss, Status.OPTIMAL)
+
+    def _grow_best_first(self, root: Node) -> None:
+        """Grow the tree with the least bound, until none is below the incumbent."""
+        self.proven = self._bound(root)
+        self._dive(root)
         queue: list[tuple[float, int, Node]] = [(self._bound(root), 0, root)] if root.open else []
         number = 0
         while queue and queue[0][0] < self.loss - EPSILON:
-            if clock.status != Status.OPTIMAL:
-                return self._result(min(queue[0][0], self.loss), clock.status)
+            self.proven = queue[0][0]
             _, _, tree = heapq.heappop(queue)
             for child in self._grow(tree):
                 self._offer(child)
                 bound = self._bound(child)
                 if child.open and bound < self.loss - EPSILON:
                     number += 1
+                    self.memory_left -= NODE_BYTES * (self.search.depth + 2)
                     heapq.heappush(queue, (bound, -number, child))
-        return self._result(self.loss, Status.OPTIMAL)
+
+    def _check(self) -> None:
+        """End the search where time or memory has run out."""
+        if self.memory_left < 0:
+            raise Stopped(Status.MEMORY_LIMIT)
+        if self.local.control[STOP] or self.clock.status != Status.OPTIMAL:
+            raise Stopped(self.clock.status)
 
     # -- growing -------------------------------------------------------------------------------------------------
     def _grow(self, tree: Node) -> list[Node]:
         """Partly grown trees with the next open node closed or split in every way; whole ones are offered instead."""
         self.expanded += 1
         ends = tree.leaves()
-        node = max((end for end in ends if end.depth > 0), key=lambda end: (end.depth, end.sums.sum()))
+        node = max((end for end in ends if end.depth > 0), key=lambda end: (end.depth, end.sums[:2].sum()))
         last = sum(end.depth > 0 for end in ends) == 1
-        closed = tree.with_leaf(node, self._close(node.mask))
+        closed = tree.with_leaf(node, self._close(node.rows))
         grown = []
         if last:
             self._offer(closed)
@@ -166,32 +210,48 @@ class AucSearch:
             self._split_last(tree, node, ends)
             return grown
         for split in self._splits(node):
-            left = self.search.problem.bits[split] & node.mask
-            right = node.mask & ~self.search.problem.bits[split]
-            make = self._close if node.depth == 1 else lambda mask: self._open(mask, node.depth - 1)
-            grown.append(tree.with_leaf(node, replace(node, depth=0, split=split, left=make(left), right=make(right))))
+            sides = self._sides(node.rows, split)
+            left, right = (self._close(s) if node.depth == 1 else self._open(s, node.depth - 1) for s in sides)
+            grown.append(tree.with_leaf(node, replace(node, depth=0, split=int(split), left=left, right=right)))
         return grown
 
-    def _dive(self, root: Node, clock: Clock) -> None:
+    def _dive(self, root: Node) -> None:
         """A first whole tree: the child with the least bound, again and again."""
         tree = root
-        while clock.status == Status.OPTIMAL and tree.open:
+        while tree.open:
             children = self._grow(tree)
             if not children:
                 return
             tree = min(children, key=self._bound)
         self._offer(tree)
 
+    def _offer_accurate(self, clock: Clock) -> None:
+        """Offer the tree of least balanced error of depth two: a good incumbent after a moment."""
+        search = self.search
+        search.use(np.array([1.0 / self.positives, 1.0 / self.negatives]))
+        tree = search.best(clock, leaves=min(self.most, 4)).tree.tree
+        feature_of = {int(f): k for k, f in enumerate(search.search.features)}
+
+        def grow(node: int, rows: NDArray[np.int32]) -> Node:
+            here = self._close(rows)
+            if tree.feature[node] < 0:
+                return here
+            split = int(self.problem.code_start[feature_of[int(tree.feature[node])]] + tree.code[node])
+            left, right = self._sides(rows, split)
+            return replace(here, split=split, left=grow(tree.left[node], left), right=grow(tree.right[node], right))
+
+        self._offer(grow(0, search.rows.rows))
+
     def _split_last(self, tree: Node, node: Node, ends: list[Node]) -> None:
         """Offer the tree with the best split of its only open node."""
-        self._load(node.mask, 1)
-        closed = np.array([end.sums for end in ends if end is not node]).reshape(-1, 2)
+        self._load(node.rows, 1)
+        closed = np.array([end.sums[:2] for end in ends if end is not node]).reshape(-1, 2)
         _, chosen = best_last_split(
-            self.search.scratch, closed, len(closed), self.share, self.positives, self.negatives, self._allowed()
+            self.single, self.local.total, closed, self.share, self.positives, self.negatives, self._allowed()
         )
         if chosen >= 0:
-            split = int(self.search.scratch.active[chosen])
-            left, right = (self._close(m) for m in self._sides(node.mask, split))
+            split = int(self.local.split_code[chosen])
+            left, right = (self._close(side) for side in self._sides(node.rows, split))
             self._offer(tree.with_leaf(node, replace(node, depth=0, split=split, left=left, right=right)))
 
     def _offer(self, tree: Node) -> None:
@@ -212,64 +272,78 @@ class AucSearch:
         area = least_area(self.directions, cost, self.share, self.positives, self.negatives)
         return float(area / self.share + self.complexity * len(leaves)) - EPSILON
 
-    def _load(self, mask: NDArray[np.uint64], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        self.search.scratch.mask[1] = mask
-        return directional(self.search.problem, self.search.scratch, 1, self.directions, depth > 1)
+    def _load(self, rows: NDArray[np.int32], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Costs of a subset, see `directional`; its splits and sums are in the scratch."""
+        return directional(
+            self.problem, rows, len(rows), self.local, self.directions, depth > 1, self.single, self.both, self.by_code
+        )
 
-    def _open(self, mask: NDArray[np.uint64], depth: int) -> Node:
+    def _open(self, rows: NDArray[np.int32], depth: int) -> Node:
         """A node with so much depth left, and the least cost of what it may become."""
         if depth == 0:
-            return self._close(mask)
-        key = (mask.tobytes(), depth)
+            return self._close(rows)
+        key = self._key(rows), depth
         if key not in self.memory:
-            leaf, stump, whole = self._load(mask, depth)
-            sums = self.search.scratch.total.copy()[:2]
-            splits, allowed = self.search.scratch.active[: leaf.shape[1]].copy(), self._allowed()
+            leaf, stump, whole = self._load(rows, depth)
+            self._check()
+            sums, allowed = self.local.total.copy(), self._allowed()
+            splits = self.local.split_code[: leaf.shape[1]][allowed]
             sides = (leaf if depth == 1 else stump).sum(axis=0)[allowed]
             cost = np.minimum(whole, sides.min(axis=0, initial=np.inf)) if len(sides) else whole
-            splits = splits[allowed]
             if depth > 2 and len(splits):
-                children = [[self._open(side, depth - 1).cost for side in self._sides(mask, s)] for s in splits]
+                children = [[self._open(side, depth - 1).cost for side in self._sides(rows, s)] for s in splits]
                 cost = np.minimum(whole, np.sum(children, axis=1).min(axis=0))
-            self.memory[key] = (Node(mask, depth if len(splits) else 0, cost, sums), splits)
-        node: Node = self.memory[key][0]
-        return node
+            self._remember(key, Node(rows, depth if len(splits) else 0, cost, sums), splits)
+        return self.memory[key][0]
 
-    def _splits(self, node: Node) -> NDArray[np.int64]:
+    def _splits(self, node: Node) -> NDArray[np.int32]:
         """Splits of an open node that leave enough rows on both sides."""
-        self._open(node.mask, node.depth)
-        return np.asarray(self.memory[node.mask.tobytes(), node.depth][1])
+        self._open(node.rows, node.depth)
+        return self.memory[self._key(node.rows), node.depth][1]
 
-    def _close(self, mask: NDArray[np.uint64]) -> Node:
+    def _close(self, rows: NDArray[np.int32]) -> Node:
         """A leaf."""
-        key = (mask.tobytes(), 0)
+        key = self._key(rows), 0
         if key not in self.memory:
-            _, _, whole = self._load(mask, 0)
-            self.memory[key] = Node(mask, 0, whole, self.search.scratch.total.copy()[:2])
-        node: Node = self.memory[key]
-        return node
+            sums = self.problem.stats[rows].sum(axis=0)
+            cost = (self.directions * sums[1::-1]).min(axis=1)
+            self._remember(key, Node(rows, 0, cost, sums), np.zeros(0, np.int32))
+        return self.memory[key][0]
 
-    def _sides(self, mask: NDArray[np.uint64], split: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        bits = self.search.problem.bits[split]
-        return mask & bits, mask & ~bits
+    def _remember(self, key: tuple[tuple[int, int], int], node: Node, splits: NDArray[np.int32]) -> None:
+        self.memory[key] = node, splits
+        self.memory_left -= NODE_BYTES + node.rows.nbytes + node.cost.nbytes + splits.nbytes
+
+    def _key(self, rows: NDArray[np.int32]) -> tuple[int, int]:
+        low, high = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
+        return int(low), int(high)
+
+    def _sides(self, rows: NDArray[np.int32], split: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        feature = self.problem.feature_of[split]
+        codes = self.problem.gcode[rows, feature]
+        left = codes == split if self.problem.nominal[feature] else codes <= split
+        return rows[left], rows[~left]
 
     def _allowed(self) -> NDArray[np.bool_]:
-        """Which active splits of the loaded subset leave enough rows on both sides."""
-        scratch, problem = self.search.scratch, self.search.problem
-        m = scratch.size[0]
-        if problem.min_rows <= 0:
+        """Which splits of the loaded subset leave enough rows on both sides."""
+        m = int(self.local.size[2])
+        if not self.problem.use_size:
             return np.ones(m, dtype=np.bool_)
-        rows = problem.row_count @ scratch.single[:, :m]
-        total = problem.row_count @ scratch.total
-        return np.asarray((rows >= problem.min_rows) & (total - rows >= problem.min_rows))
+        left = self.single[-1, :m]
+        return np.minimum(left, self.local.total[-1] - left) >= self.problem.min_leaf
 
     def _result(self, bound: float, status: Status) -> AucResult:
         """The best tree with labels: leaves with a larger share of positives than all rows are called positive."""
         prior = self.positives / (self.positives + self.negatives)
+        builder, label = TreeBuilder(), list[int]()
 
-        def read(node: Node) -> SplitTree:
+        def read(node: Node) -> int:
             if node.left is None or node.right is None:
-                return SplitTree(label=int(node.sums[1] > prior * node.sums.sum()))
-            return SplitTree(int(self.search.used[node.split]), 0, read(node.left), read(node.right))
+                label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
+                return builder.add(node.sums)
+            here = builder.add(node.sums, *self.search.split(node.split))
+            builder.connect(here, read(node.left), read(node.right))
+            return here
 
-        return AucResult(read(self.best), self.loss, bound, status, self.expanded)
+        read(self.best)
+        return AucResult(LabelledTree(builder.tree(), np.array(label)), self.loss, bound, status, self.expanded)

@@ -27,13 +27,11 @@ from scipy.optimize import linprog
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.search import ParetoSearch, SplitTree
+from softsurv.exact.tree import LabelledTree
+from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
 
 FloatArray = NDArray[np.float64]
-
-SLACK = 1e-9
-"""Relative margin around a bound, above the rounding of summed costs."""
 
 MOST_STEPS = 60
 """Steps of the dual ascent; it ends after a handful where the optimum is exact, and any multipliers are valid."""
@@ -46,10 +44,12 @@ GROWTH = 4.0
 class Constrained:
     """State of a constrained search: the incumbent, the bound, and the multipliers that prove it."""
 
-    tree: SplitTree
+    tree: LabelledTree
     v: FloatArray
     bound: float
     multipliers: FloatArray
+    margin: float
+    """Values of the first objective closer than this are the same."""
     status: Status = Status.OPTIMAL
     trace: list[float] = field(default_factory=list)
     seen: list[FloatArray] = field(default_factory=list)
@@ -60,19 +60,19 @@ class Constrained:
         """First objective of the incumbent."""
         return float(self.v[0])
 
-    def offer(self, v: FloatArray, tree: SplitTree) -> None:
+    def offer(self, v: FloatArray, tree: LabelledTree) -> None:
         """Take a tree that meets the constraint if it is better."""
         if v[0] < self.value:
             self.v, self.tree = v, tree
             self.trace.append(self.value)
 
 
-def constrained_optimum(search: ParetoSearch, clock: Clock, *, unit: float = 0.0) -> Constrained:
+def constrained_optimum(search: VectorSearch, clock: Clock, *, unit: float = 0.0) -> Constrained:
     """The best tree of a search that meets its constraint.
 
     Parameters
     ----------
-    search : ParetoSearch
+    search : VectorSearch
     clock : Clock
     unit : float
         All first objectives are multiples of this (1 for counts of errors), 0 for any number.
@@ -85,78 +85,82 @@ def constrained_optimum(search: ParetoSearch, clock: Clock, *, unit: float = 0.0
     return search.looked_after(lambda: _constrained_optimum(search, clock, unit), clock)
 
 
-def _constrained_optimum(search: ParetoSearch, clock: Clock, unit: float) -> Constrained:
+def _constrained_optimum(search: VectorSearch, clock: Clock, unit: float) -> Constrained:
     state = _start(search)
     maximise_dual(search, state, clock)
     _round_up(state, unit)
-    if state.status == Status.OPTIMAL and state.bound < state.value - _margin(state):
+    if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
         _close_gap(search, state, clock, unit)
     if state.status == Status.OPTIMAL:
         state.bound = state.value
     return state
 
 
-def _start(search: ParetoSearch) -> Constrained:
+def _start(search: VectorSearch) -> Constrained:
     """The best leaf that meets the constraint."""
-    leaves = [SplitTree(label=label) for label in range(search.task.n_labels)]
-    values = [search.value(leaf) for leaf in leaves]
-    meets = [bool((search.constraint @ v <= search.limit + SLACK * (1 + abs(search.limit))).all()) for v in values]
-    good = [k for k, yes in enumerate(meets) if yes]
+    leaves = [search.leaf(label) for label in range(search.objectives.n_labels)]
+    values = list(search.objectives.points(search.totals[None])[0])
+    good = [k for k, v in enumerate(values) if search.meets(v)]
     if not good:
         raise InvalidParameterError("the limit must leave at least one tree without splits; raise it")
     best = min(good, key=lambda k: values[k][0])
-    state = Constrained(leaves[best], values[best], -math.inf, np.zeros(len(search.limit)), seen=list(values))
+    none = np.zeros(search.objectives.n_limits)
+    state = Constrained(leaves[best], values[best], -math.inf, none, SLACK * float(search.size[0]), seen=list(values))
     state.trace.append(state.value)
     return state
 
 
-def maximise_dual(search: ParetoSearch, state: Constrained, clock: Clock) -> None:
+def maximise_dual(search: VectorSearch, state: Constrained, clock: Clock) -> None:
     """Raise the bound by cutting planes: each tree met is a line a + m . (A v - c) above L.
 
     The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
     """
-    multipliers = np.zeros(len(search.limit))
+    goals = search.objectives
+    multipliers = np.zeros(goals.n_limits)
     for _ in range(MOST_STEPS):
-        w = np.eye(search.task.n_objectives)[0] + multipliers @ search.constraint
-        shift = float(multipliers @ search.limit)
+        w = np.eye(goals.n)[0] + multipliers @ goals.constraint
+        shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        least, state.status = search.optimum(clock)
-        if state.status != Status.OPTIMAL:
-            return
+        best = search.best(clock)
+        state.status, least = best.status, best.bound
         if least - shift > state.bound:
             state.bound, state.multipliers = least - shift, multipliers
-        if state.bound >= state.value - _margin(state):
+        if search.meets(best.v):
+            state.offer(best.v, best.tree)
+        if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
-        listed = search.points(clock, least + SLACK * (1 + abs(least)))
+        listed = search.points(clock, least + SLACK * float(np.abs(w) @ search.size))
         state.status = listed.status
         if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
             return
         state.status = Status.OPTIMAL  # any of the equally good trees will do here
         for v, place in zip(listed.v, listed.place, strict=True):
             state.seen.append(v)
-            if (search.constraint @ v <= search.limit + search.problem.tolerance).all():
+            if search.meets(v):
                 state.offer(v, search.tree(place))
         multipliers, top = _best_multipliers(search, np.array(state.seen))
-        if top <= state.bound + _margin(state):
+        if top <= state.bound + state.margin:
             return
 
 
-def _best_multipliers(search: ParetoSearch, seen: FloatArray) -> tuple[FloatArray, float]:
+def _best_multipliers(search: VectorSearch, seen: FloatArray) -> tuple[FloatArray, float]:
     """Multipliers (C,) at which the least of the lines of the trees seen is highest, and that height."""
-    slope = seen @ search.constraint.T - search.limit  # (T, C)
-    slope[(slope > 0) & (slope <= SLACK * (1 + np.abs(search.limit)))] = 0.0  # such a tree meets the constraint
-    if _is_interval(search.constraint):
-        return _interval_multipliers(slope, seen[:, 0])
+    constraint, limit = search.objectives.constraint, search.objectives.limit
+    slope = seen @ constraint.T - limit  # (T, C)
+    slope[(slope > 0) & (slope <= search.slack)] = 0.0  # such a tree meets the constraint
+    if _is_interval(constraint):
+        return _interval_multipliers(slope, seen[:, 0], SLACK * float(search.size[0]))
     n = slope.shape[1]
-    scale = np.maximum(np.abs(slope).max(axis=0), 1e-300)  # multipliers in units that the solver can compare
+    # multipliers and heights in units that the solver can compare
+    scale, unit = np.maximum(np.abs(slope).max(axis=0), 1e-300), float(search.size[0]) or 1.0
     result = linprog(
         np.append(np.zeros(n), -1.0),
         np.column_stack([-slope / scale, np.ones(len(seen))]),
-        seen[:, 0],
+        seen[:, 0] / unit,
         bounds=[(0, None)] * n + [(None, None)],
         method="highs",
     )
-    return result.x[:n] / scale, float(result.x[n])
+    return result.x[:n] * unit / scale, float(result.x[n]) * unit
 
 
 def _is_interval(constraint: FloatArray) -> bool:
@@ -164,23 +168,23 @@ def _is_interval(constraint: FloatArray) -> bool:
     return len(constraint) == 2 and bool((constraint[0] == -constraint[1]).all())
 
 
-def _interval_multipliers(slope: FloatArray, height: FloatArray) -> tuple[FloatArray, float]:
+def _interval_multipliers(slope: FloatArray, height: FloatArray, margin: float) -> tuple[FloatArray, float]:
     """The same for two opposite constraints, of which at most one multiplier is not 0: a maximum on two half-lines."""
     best, top = np.zeros(2), -math.inf
     for side in range(2):
-        at, value = _highest(slope[:, side], height)
+        at, value = _highest(slope[:, side], height, margin)
         if value > top:
             best, top = np.eye(2)[side] * at, value
     return best, top
 
 
-def _highest(slope: FloatArray, height: FloatArray) -> tuple[float, float]:
+def _highest(slope: FloatArray, height: FloatArray, margin: float) -> tuple[float, float]:
     """Where on m >= 0 the least of the lines height + m slope is highest, and how high."""
     at = 0.0
     while True:
         lines = height + at * slope
         low = lines.min()
-        here = np.flatnonzero(lines <= low + SLACK * (1 + abs(low)))
+        here = np.flatnonzero(lines <= low + margin)
         lowest = here[slope[here].argmin()]
         if slope[lowest] <= 0:
             return at, float(low)
@@ -191,21 +195,22 @@ def _highest(slope: FloatArray, height: FloatArray) -> tuple[float, float]:
         at = max(at, float(meets.min()))
 
 
-def _close_gap(search: ParetoSearch, state: Constrained, clock: Clock, unit: float) -> None:
+def _close_gap(search: VectorSearch, state: Constrained, clock: Clock, unit: float) -> None:
     """List near-optimal trees up to a growing reduced cost, until the incumbent is proven best."""
-    w = np.eye(search.task.n_objectives)[0] + state.multipliers @ search.constraint
-    shift = float(state.multipliers @ search.limit)
+    goals = search.objectives
+    w = np.eye(goals.n)[0] + state.multipliers @ goals.constraint
+    shift = float(state.multipliers @ goals.limit)
     search.use(w, shift)
     step = max(unit / 2, (state.value - state.bound) / 16)
-    while state.bound < state.value - _margin(state):
-        upper = min(state.value - (unit / 2 if unit else _margin(state)), state.bound + step)
+    while state.bound < state.value - state.margin:
+        upper = min(state.value - (unit / 2 if unit else state.margin), state.bound + step)
         listed = search.points(clock, upper + shift, constrained=True)
         for v, place in zip(listed.v, listed.place, strict=True):
             state.offer(v, search.tree(place))
         state.status = listed.status
         if state.status != Status.OPTIMAL:
             return
-        if upper >= state.value - max(unit / 2, _margin(state)):
+        if upper >= state.value - max(unit / 2, state.margin):
             state.bound = state.value
             return
         state.bound = upper
@@ -217,7 +222,3 @@ def _round_up(state: Constrained, unit: float) -> None:
     """No tree lies between two multiples of the unit."""
     if unit > 0 and math.isfinite(state.bound):
         state.bound = min(math.ceil(state.bound / unit - 1e-6) * unit, state.value)
-
-
-def _margin(state: Constrained) -> float:
-    return SLACK * (1 + abs(state.value))

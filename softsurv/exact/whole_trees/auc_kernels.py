@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from softsurv.exact.compile import ENGINE
 from softsurv.exact.jit import source_digest
-from softsurv.exact.pareto.kernels import add_pairs, count_pairs, load
+from softsurv.exact.kernels import STOP, localise
+from softsurv.exact.packed import pack
+from softsurv.exact.side_sums import both_sums, left_sums
 
 OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-DIGEST = source_digest(("auc_kernels.py", "bits.py", "pareto/arrays.py", "pareto/kernels.py"))
+DIGEST = source_digest((*ENGINE, "side_sums.py", "whole_trees/auc_kernels.py"))
 """Part of the names on disk: changes with any file whose code or types end up inside these kernels."""
 
 
@@ -23,8 +26,10 @@ def _compiled(function: Callable[..., Any]) -> Any:
 
 
 @_compiled
-def directional(problem, scratch, level, directions, pairs):
-    """Least weighted misclassification of the subset of a level and of both sides of each split, per direction.
+def directional(problem, rows, n, local, directions, pairs, single, both, by_code):
+    """Least weighted misclassification of a subset and of both sides of each split, per direction.
+
+    Worth nothing once the stop flag is set.
 
     Parameters
     ----------
@@ -32,45 +37,54 @@ def directional(problem, scratch, level, directions, pairs):
         Cost of a false negative and of a false positive.
     pairs : bool
         Whether a further split of the sides is priced too.
+    single, both : (K, S)
+        Take the sums left of each split, and scratch.
+    by_code
+        Scratch.
 
     Returns
     -------
     leaf, stump : (2, m, G)
-        Cost of the left and the right side of each active split as a leaf, and with at most one more split.
+        Cost of the left and the right side of each split as a leaf, and with at most one more split.
     whole : (G,)
         Cost of the subset as a leaf.
     """
-    load(problem, scratch, level)
-    if problem.counted:
-        count_pairs(problem, scratch, level, pairs)
+    kinds = problem.units.kind_stats
+    if kinds.shape[0] > 0:
+        pack(problem, rows, n, local)
     else:
-        add_pairs(problem, scratch, level, pairs)
-    m, g = scratch.size[0], directions.shape[0]
+        localise(problem, rows, n, local)
+    left_sums(problem, problem.stats, kinds, rows, n, local, single, by_code)
+    m, g = local.size[2], directions.shape[0]
     leaf, stump, whole = np.empty((2, m, g)), np.empty((2, m, g)), np.empty(g)
     fn, fp = directions[:, 0].copy(), directions[:, 1].copy()
-    negatives, positives = scratch.total[0], scratch.total[1]
+    negatives, positives = local.total[0], local.total[1]
     for d in range(g):
         whole[d] = min(fn[d] * positives, fp[d] * negatives)
     for a in range(m):
-        n, p = scratch.single[0, a], scratch.single[1, a]
+        n0, p0 = single[0, a], single[1, a]
         for d in range(g):
-            leaf[0, a, d] = min(fn[d] * p, fp[d] * n)
-            leaf[1, a, d] = min(fn[d] * (positives - p), fp[d] * (negatives - n))
+            leaf[0, a, d] = min(fn[d] * p0, fp[d] * n0)
+            leaf[1, a, d] = min(fn[d] * (positives - p0), fp[d] * (negatives - n0))
             stump[0, a, d], stump[1, a, d] = leaf[0, a, d], leaf[1, a, d]
-    if pairs:
-        for a in range(m - 1):
-            for b in range(a + 1, m):
-                n, p = scratch.pair[0, a * m + b], scratch.pair[1, a * m + b]
-                na, pa = scratch.single[0, a] - n, scratch.single[1, a] - p
-                nb, pb = scratch.single[0, b] - n, scratch.single[1, b] - p
-                n0, p0 = negatives - n - na - nb, positives - p - pa - pb
-                for d in range(g):
-                    both, left = min(fn[d] * p, fp[d] * n), min(fn[d] * pa, fp[d] * na)
-                    right, none = min(fn[d] * pb, fp[d] * nb), min(fn[d] * p0, fp[d] * n0)
-                    stump[0, a, d] = min(stump[0, a, d], both + left)
-                    stump[1, a, d] = min(stump[1, a, d], right + none)
-                    stump[0, b, d] = min(stump[0, b, d], both + right)
-                    stump[1, b, d] = min(stump[1, b, d], left + none)
+    if not pairs:
+        return leaf, stump, whole
+    for a in range(m - 1):
+        if local.control[STOP] != 0:
+            break
+        both_sums(problem, problem.stats, kinds, rows, n, local, a, a + 1, both, by_code)
+        for b in range(a + 1, m):
+            nn, pp = both[0, b], both[1, b]
+            na, pa = single[0, a] - nn, single[1, a] - pp
+            nb, pb = single[0, b] - nn, single[1, b] - pp
+            n0, p0 = negatives - nn - na - nb, positives - pp - pa - pb
+            for d in range(g):
+                here, left = min(fn[d] * pp, fp[d] * nn), min(fn[d] * pa, fp[d] * na)
+                right, none = min(fn[d] * pb, fp[d] * nb), min(fn[d] * p0, fp[d] * n0)
+                stump[0, a, d] = min(stump[0, a, d], here + left)
+                stump[1, a, d] = min(stump[1, a, d], right + none)
+                stump[0, b, d] = min(stump[0, b, d], here + right)
+                stump[1, b, d] = min(stump[1, b, d], left + none)
     return leaf, stump, whole
 
 
@@ -143,17 +157,18 @@ def curve_area(leaf, share, positives, negatives):
 
 
 @_compiled
-def best_last_split(scratch, closed, n_closed, share, positives, negatives, allowed):
+def best_last_split(single, total, closed, share, positives, negatives, allowed):
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
+    n_closed = closed.shape[0]
     leaf = np.empty((n_closed + 2, 2))
-    leaf[:n_closed] = closed[:n_closed]
+    leaf[:n_closed] = closed
     best, chosen = np.inf, -1
-    for a in range(scratch.size[0]):
+    for a in range(allowed.shape[0]):
         if not allowed[a]:
             continue
         for k in range(2):
-            leaf[n_closed, k] = scratch.single[k, a]
-            leaf[n_closed + 1, k] = scratch.total[k] - scratch.single[k, a]
+            leaf[n_closed, k] = single[k, a]
+            leaf[n_closed + 1, k] = total[k] - single[k, a]
         area = curve_area(leaf, share, positives, negatives)
         if area < best - 1e-15:
             best, chosen = area, a
