@@ -21,11 +21,11 @@ from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs, squared_error
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tasks.fairness import Fairness, difference, fair_search
+from softsurv.exact.tasks.linear_objectives import ERRORS
 from softsurv.exact.tasks.policy import lost_rewards, treatment_scores
 from softsurv.exact.tolls import SplitCosts, paid
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.vector_task import ERRORS
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.exact.whole_trees.measures import Best, f1, maximise
 from softsurv.results import Status

@@ -19,15 +19,20 @@ from itertools import pairwise
 
 import numpy as np
 
-from softsurv import OptimalClassificationTree
+from softsurv import OptimalClassificationTree, OptimalSurvivalTree
+from softsurv.estimators.capacity_policy import OptimalCapacityPolicyTree
+from softsurv.estimators.fair import OptimalFairClassificationTree
+from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
+from softsurv.estimators.regression import OptimalRegressionTree
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.clock import Clock
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.fairness import KINDS, fair_search
+from softsurv.exact.tasks.linear_objectives import ERRORS, LINEAR
 from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.vector_task import ERRORS, objectives
+from softsurv.exact.vector_task import objectives
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
@@ -242,7 +247,7 @@ def capacity(rng: np.random.Generator) -> Pair:
     for d, treatment in enumerate(scarce):
         weights_of[treatment, 1 + d, k] = 1.0
     goals = objectives(
-        weights_of, constant=[float(rng.choice([0.0, 0.02])), *np.zeros(len(scarce))],
+        LINEAR, weights_of, constant=[float(rng.choice([0.0, 0.02])), *np.zeros(len(scarce))],
         constraint=np.eye(1 + len(scarce))[1:], limit=rng.choice([0.0, 0.1, 0.3, 0.7], len(scarce)) * (1 + 1e-9),
     )  # fmt: skip
     leaves = int(rng.integers(1, 5)) if rng.random() < 0.4 else 99
@@ -361,8 +366,8 @@ def deep_fair(rng: np.random.Generator) -> Pair:
     columns = rng.random((n, b)) < rng.uniform(0.2, 0.8, b)
     label, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
     label[:4], group[:4] = [0, 0, 1, 1], [0, 1, 0, 1]
-    search = fair_search(*coded(columns), label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.05, 0.2])), depth,
-                         memory_limit=3e8)  # fmt: skip
+    kind, tolerance = KINDS[rng.integers(2)], float(rng.choice([0.0, 0.05, 0.2]))
+    search = fair_search(*coded(columns), label, group, kind, tolerance, depth, memory_limit=3e8)
     found = checked(search, 1.0)
     search.use(np.array([1.0, 0.0]))
     listed = search.points(Clock(FOREVER))
@@ -371,9 +376,49 @@ def deep_fair(rng: np.random.Generator) -> Pair:
     return found, np.full(3, listed.v[meets(search, listed.v), 0].min())
 
 
+def units(rng: np.random.Generator) -> Pair:
+    """Weights in another unit give the same objective, and in one that is a power of two the same tree."""
+    columns, label = table(rng)
+    n = len(label) + 4
+    columns = np.vstack([columns, rng.random((4, columns.shape[1])) < 0.5])
+    label, group = np.append(label, [0, 0, 1, 1]), np.append(rng.integers(0, 2, n - 4), [0, 1, 0, 1])
+    weight = weights(rng, n)
+    depth, scale = int(rng.integers(1, 4)), float(rng.choice([1e-12, 1e-9, 1e12, 2.0**-43, 2.0**-30, 2.0**40]))
+    kind = str(rng.choice(["f1", "mcc", "auc", "accuracy", *KINDS, "capacity", "survival", "fair_survival", "squared"]))
+    X, complexity = columns.astype(float), float(rng.choice([0.0, 0.01]))
+    scores, time_ = rng.random((n, 2)), rng.integers(1, 30, n).astype(float)
+    y = (np.append(rng.random(n - 1) < 0.6, True), time_)
+    tolerance = float(rng.choice([0.0, 0.05, 0.2]))
+
+    def fitted(factor: float) -> tuple[float, np.ndarray]:
+        w, how = weight * factor, {"max_depth": depth}
+        in_weights = {"max_depth": depth, "complexity": complexity * factor}
+        if kind in KINDS:
+            tree = OptimalFairClassificationTree(kind, tolerance, **how, complexity=complexity)
+            return tree.fit(X, label, w, group=group).objective_, tree.apply(X)
+        if kind == "capacity":
+            tree = OptimalCapacityPolicyTree({1: 0.3}, **how, complexity=complexity)
+            return tree.fit(X, scores=scores, sample_weight=w).objective_, tree.apply(X)
+        if kind == "survival":
+            tree = OptimalSurvivalTree("relative_risk", **in_weights).fit(X, y, sample_weight=w)
+            return tree.objective_ / factor, tree.apply(X)
+        if kind == "fair_survival":
+            tree = OptimalFairSurvivalTree(9.0, tolerance, **in_weights).fit(X, y, group=group, sample_weight=w)
+            return tree.objective_ / factor, tree.apply(X)
+        if kind == "squared":
+            tree = OptimalRegressionTree(**how, complexity=complexity).fit(X, time_, sample_weight=w)
+            return tree.objective_, tree.apply(X)
+        tree = OptimalClassificationTree(kind, **how, complexity=complexity).fit(X, label, sample_weight=w)
+        return tree.objective_, tree.apply(X)
+
+    (found, leaf), (right, same) = fitted(scale), fitted(1.0)
+    exact = np.frexp(scale)[0] == 0.5  # no number is rounded
+    return np.array([found, float((leaf == same).all() or not exact)]), np.array([right, 1.0])
+
+
 TARGETS: dict[str, Callable[[np.random.Generator], Pair]] = {
     one.__name__: one
-    for one in (measure, front, fair, capacity, survival, survival_front, auc, estimator, deep, deep_fair)
+    for one in (measure, front, fair, capacity, survival, survival_front, auc, estimator, deep, deep_fair, units)
 }
 
 

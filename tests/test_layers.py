@@ -82,10 +82,7 @@ def test_imports_go_down(path):
     assert not faults, "; ".join(faults)
 
 
-ENGINE = [
-    *sorted((ROOT / "exact").glob("*.py")),
-    *(path for path in sorted((ROOT / "exact" / "pareto").glob("*.py")) if path.stem != "survival"),  # that is a task
-]
+ENGINE = sorted((ROOT / "exact").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", ENGINE, ids=lambda path: path.stem)

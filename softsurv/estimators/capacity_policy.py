@@ -16,6 +16,7 @@ from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
 from softsurv.exact.clock import limited
+from softsurv.exact.tasks.linear_objectives import LINEAR
 from softsurv.exact.tasks.policy import lost_rewards
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
@@ -139,6 +140,7 @@ def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, floa
     for d, treatment in enumerate(scarce):
         weights[treatment, 1 + d, k] = 1.0
     goals = objectives(
+        LINEAR,
         weights,
         constant=[limits.complexity * total, *np.zeros(len(scarce))],
         constraint=np.eye(1 + len(scarce))[1:],

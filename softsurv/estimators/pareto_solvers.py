@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
 from softsurv.exact.clock import limited
+from softsurv.exact.tasks.linear_objectives import ERRORS
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.vector_task import ERRORS
 from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
 

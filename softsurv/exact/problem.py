@@ -17,6 +17,9 @@ MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
 
 
+SMALLEST_EXPONENT = -1074
+"""Of a number above 0 in float64."""
+
 BATCH = 1024
 """Leaves priced together at most (unless one row of pairs of splits is longer): their sums stay in the first cache."""
 
@@ -93,7 +96,7 @@ def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.nda
     """
     total = np.abs(stats).sum(axis=0) if counts is None else counts @ np.abs(stats)
     exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
-    grid = 2.0 ** (exponent - MANTISSA_BITS)
+    grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid
 
 

@@ -26,7 +26,7 @@ from softsurv.exact.compile import listing_of, ready
 from softsurv.exact.kernels import CALLS, STOP
 from softsurv.exact.lists import FULL, Listing, new_listing
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, prepare
-from softsurv.exact.problem import round_to_grid
+from softsurv.exact.problem import round_to_grid, sum_by_group
 from softsurv.exact.running import new_shared
 from softsurv.exact.search import MAX_DEPTH, Search
 from softsurv.exact.tasks.base import Task
@@ -126,7 +126,7 @@ class VectorSearch:
         self.objectives, self.depth, self.n_jobs = objectives, depth, n_jobs
         self.codes, self.nominal = codes, np.asarray(nominal, dtype=bool)
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
-        self.totals = self.statistics.sum(axis=0)
+        self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
         self.bounds = bounds or Bounds()
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
@@ -340,7 +340,7 @@ class VectorSearch:
     def value(self, tree: LabelledTree) -> FloatArray:
         """Objectives (D,) of a tree, from the rows."""
         leaf = tree.leaf_of(self.codes, self.nominal)
-        sums = np.stack([np.bincount(leaf, column, len(tree.label)) for column in self.statistics.T], axis=1)
+        sums = sum_by_group(self.statistics, leaf, len(tree.label))
         return self.objectives.points(sums)[np.arange(len(tree.label)), tree.label].sum(axis=0)
 
     @property

@@ -7,8 +7,8 @@ order is preserved (Definition 4.4). What is best among the trees is decided aft
 counts (`whole_trees.measures`), or not at all, where the front itself is wanted.
 
 For any weights w, the least w . v is the optimum of an additive task, which the engine finds (`VectorSearch.best`).
-Where the objectives are weighted sums of the statistics (`LINEAR`), that task is the cheapest of L labels. Otherwise a
-`LeafRule` names a compiled function that writes the objectives, and a parametric `Task` for their weighted sum.
+A `LeafRule` names that task, and a compiled function that writes the objectives of a leaf. Where the objectives are
+weighted sums of the statistics (`tasks.linear_objectives`), the task is the cheapest of L labels.
 """
 
 from __future__ import annotations
@@ -19,11 +19,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from softsurv.exact.jit import INNER
-from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.base import Task
 
 FloatArray = NDArray[np.float64]
@@ -49,21 +46,6 @@ class LeafRule:
     parameters: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
 
-@njit(**(INNER | {"cache": False}))
-def _weighted_sums(sums, weights, out):
-    """weights[l, d] . sums for every label l and objective d."""
-    for label in range(weights.shape[0]):
-        for d in range(weights.shape[1]):
-            total = 0.0
-            for k in range(weights.shape[2]):
-                total += weights[label, d, k] * sums[k]
-            out[label, d] = total
-
-
-LINEAR = LeafRule(label_costs.TASK, _weighted_sums)
-"""Objectives that are weighted sums of the statistics."""
-
-
 @dataclass(frozen=True)
 class Objectives:
     """The objectives of a tree, and limits on them.
@@ -71,7 +53,7 @@ class Objectives:
     Attributes
     ----------
     weights : (L, D, K)
-        For `LINEAR` the weights of the K statistics, by label and objective; else what the rule makes of them.
+        For linear objectives the weights of the K statistics, by label and objective; else what the rule makes of them.
     constant : (D,)
         What every leaf adds, whatever its label.
     kept : (D,) bool
@@ -81,7 +63,7 @@ class Objectives:
         ``constraint @ v <= limit`` for the whole tree.
     rule : LeafRule
     size : (D,), optional
-        Size of each objective: 1e-10 of it is rounding. For `LINEAR` it follows from the statistics.
+        Size of each objective: 1e-10 of it is rounding. For linear objectives it follows from the statistics.
     """
 
     weights: FloatArray
@@ -89,7 +71,7 @@ class Objectives:
     kept: NDArray[np.bool_]
     constraint: FloatArray
     limit: FloatArray
-    rule: LeafRule = LINEAR
+    rule: LeafRule
     size: FloatArray | None = None
 
     @property
@@ -104,8 +86,10 @@ class Objectives:
 
     def points(self, sums: FloatArray) -> FloatArray:
         """Objectives of leaves (G, L, D) from their sums (G, K), constants included."""
+        if self.rule.task.linear:
+            return np.asarray(np.einsum("ldk,gk->gld", self.weights, sums) + self.constant)
         out = np.zeros((len(sums), self.n_labels, self.n))
-        plain = self.rule.leaf_points.py_func
+        plain = getattr(self.rule.leaf_points, "py_func", self.rule.leaf_points)
         for leaf, one in zip(np.ascontiguousarray(sums, dtype=float), out, strict=True):
             plain(leaf, self.weights, one)
         return out + self.constant
@@ -137,8 +121,10 @@ class Objectives:
         )
 
 
-def objectives(weights: Any, kept: Any = None, *, constant: Any = None, constraint: Any = None, limit: Any = None,
-               rule: LeafRule = LINEAR, size: Any = None) -> Objectives:  # fmt: skip
+def objectives(
+    rule: LeafRule, weights: Any, kept: Any = None, *, constant: Any = None, constraint: Any = None, limit: Any = None,
+    size: Any = None,
+) -> Objectives:  # fmt: skip
     """Objectives from what matters: all are minimised, nothing is limited and leaves cost nothing unless said."""
     weights = np.ascontiguousarray(weights, dtype=float)
     d = weights.shape[1]
@@ -151,7 +137,3 @@ def objectives(weights: Any, kept: Any = None, *, constant: Any = None, constrai
         rule,
         size,
     )
-
-
-ERRORS = objectives([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]])
-"""False negatives and false positives, from the weight of the negatives and of the positives of a leaf."""

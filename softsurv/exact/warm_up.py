@@ -13,7 +13,7 @@ from softsurv.exact.lists import new_listing
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, no_tolls
 from softsurv.exact.units import pack_units
-from softsurv.exact.vector_task import objectives
+from softsurv.exact.vector_task import LeafRule, objectives
 
 
 def small_problem(task: Task) -> arrays.Problem:
@@ -65,7 +65,7 @@ def list_once(task: Task, module: ModuleType) -> None:
     """Call the listing of trees."""
     problem = small_problem(task)
     rows, key, scratch, shared = small_state(problem)
-    some = objectives(np.zeros((1, 1, problem.stats.shape[1])))
+    some = objectives(LeafRule(task, task.leaf_costs), np.zeros((1, 1, problem.stats.shape[1])))
     listing = new_listing(problem, some, 3, 8, 8, np.zeros(0))
     module.front(problem, rows, 4, key[0], key[1], 3, np.inf, 0, *scratch, shared, listing)
 

@@ -1,15 +1,10 @@
 """Bounds change the time of a search, never its optimum: random problems with every bound on and off."""
 
 import dataclasses
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 
 import fuzz_exact
+import numpy as np
+import pytest
 
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.ibs.bounds import IbsBounds

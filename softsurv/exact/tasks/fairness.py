@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
+from softsurv.exact.tasks.linear_objectives import LINEAR
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
 
@@ -80,7 +81,7 @@ def fair_search(
     weights[1, 1:] = share
     constraint, limit = difference_constraint(n_groups, of_group, tolerance)
     goals = objectives(
-        weights, [False, *[True] * len(share)], constant=[complexity, *np.zeros(len(share))],
+        LINEAR, weights, [False, *[True] * len(share)], constant=[complexity, *np.zeros(len(share))],
         constraint=constraint, limit=limit,
     )  # fmt: skip
     if leaves is not None and leaves < 1 << depth:

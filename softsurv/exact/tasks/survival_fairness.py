@@ -165,8 +165,8 @@ def fair_survival_search(
     weights[0, 1:, 0] = np.repeat(hazard_at, n_groups - 1)
     constraint, limit = _differences(n_groups, n_times, tolerance)
     goals = objectives(
-        weights, [False, *[True] * kept], constant=[complexity, *np.zeros(kept)], constraint=constraint, limit=limit,
-        rule=RULE, size=np.array([max(float(statistics[:, 0].sum()), complexity), *np.ones(kept)]),
+        RULE, weights, [False, *[True] * kept], constant=[complexity, *np.zeros(kept)], constraint=constraint,
+        limit=limit, size=np.array([max(float(statistics[:, 0].sum()), complexity), *np.ones(kept)]),
     )  # fmt: skip
     if count or leaves is not None:
         goals = goals.with_most_leaves(min(leaves or 1 << depth, 1 << depth))

@@ -3,13 +3,8 @@
 Small problems are compared with all their trees, deep ones with a search that prunes nothing.
 """
 
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 import fuzz_pareto
+import pytest
 
 PROBLEMS = {"deep_fair": 5, "estimator": 20, "auc": 30}
 """How many random problems of each target; 40 where nothing is said."""

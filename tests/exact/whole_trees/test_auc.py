@@ -8,15 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from softsurv.exact.auc import AucSearch
-from softsurv.exact.auc_kernels import curve_area, least_area
 from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
+from softsurv.exact.tasks.linear_objectives import ERRORS
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.auc import AucSearch
+from softsurv.exact.whole_trees.auc_kernels import curve_area, least_area
 from softsurv.results import Status
 
-ERRORS = linear_task(2, 2, 2, (False, False))
-ERROR_PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -31,7 +29,8 @@ def tiny(seed, n=14, splits=3):
 def searched(columns, label, depth, weight=None, min_leaf=1):
     w = np.ones(len(label)) if weight is None else weight
     statistics = np.where(np.arange(2) == label[:, None], w[:, None], 0.0)
-    return ParetoSearch(ERRORS, columns, statistics, ERROR_PARAMS, depth, min_leaf=min_leaf), statistics
+    codes, n_codes, nominal = columns.astype(np.int32), np.full(columns.shape[1], 2), np.zeros(columns.shape[1], bool)
+    return VectorSearch(ERRORS, codes, n_codes, nominal, statistics, depth, min_leaf=min_leaf)
 
 
 def partitions(columns, rows, depth, min_leaf):
@@ -72,7 +71,7 @@ def area_by_definition(label, leaves, share, weight):
 def test_tree_is_the_best_of_all(seed, depth, share, complexity, leaves, weighted, min_leaf):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 6, len(label)) / 2 if weighted else np.ones(len(label))
-    search, _ = searched(columns, label, depth, weight, min_leaf)
+    search = searched(columns, label, depth, weight, min_leaf)
     result = AucSearch(search, share, complexity, leaves).solve(Clock(1e9))
     best = min(
         area_by_definition(label, tree, share, weight) + complexity * len(tree)
@@ -82,10 +81,10 @@ def test_tree_is_the_best_of_all(seed, depth, share, complexity, leaves, weighte
     assert result.status == Status.OPTIMAL
     assert result.loss == pytest.approx(best, abs=1e-9)
     assert result.bound == pytest.approx(best, abs=1e-9)
-    leaf = result.tree.leaf_of(columns)
-    own = [tuple(np.flatnonzero(leaf == k)) for k in range(len(result.tree.leaves))]
+    leaf = result.tree.leaf_of(search.codes, search.nominal)
+    own = [tuple(np.flatnonzero(leaf == k)) for k in range(len(result.tree.label))]
     assert area_by_definition(label, own, share, weight) + complexity * len(own) == pytest.approx(best, abs=1e-9)
-    assert result.tree.depth <= depth
+    assert result.tree.tree.depth <= depth
 
 
 @given(st.integers(0, 10_000))
@@ -118,7 +117,7 @@ def test_bound_of_a_whole_tree_is_below_its_area_and_close(seed, share):
 
 def test_stopped_search_states_its_gap():
     columns, label, _ = tiny(1, n=300, splits=25)
-    search, _ = searched(columns, label, 3)
+    search = searched(columns, label, 3)
     stopped = AucSearch(search).solve(Clock(0.0))
     full = AucSearch(search).solve(Clock(60.0))
     assert stopped.status == Status.TIME_LIMIT
@@ -140,3 +139,23 @@ def test_estimator_maximises_auc():
         if objective == "auc":
             assert tree.objective_ == pytest.approx(1 - scores["auc"])
     assert scores["auc"] >= max(scores.values()) - 1e-12
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_time_limit_holds_while_subsets_are_opened(seconds):
+    """Opening the subsets of a deep tree takes minutes here; a good tree is there from the start."""
+    columns, label, _ = tiny(2, n=600, splits=40)
+    search = searched(columns, label, 5)
+    clock = Clock(seconds)
+    result = AucSearch(search).solve(clock)
+    assert result.status == Status.TIME_LIMIT
+    assert clock.seconds < seconds + 30
+    assert result.bound <= result.loss < 0.4
+    assert len(result.tree.label) == 4 or seconds > 0
+
+
+def test_memory_limit_holds():
+    columns, label, _ = tiny(2, n=600, splits=40)
+    result = AucSearch(searched(columns, label, 4), memory_limit=1e5).solve(Clock(1e9))
+    assert result.status == Status.MEMORY_LIMIT
+    assert result.bound <= result.loss

@@ -1,21 +1,20 @@
-"""The Pareto search against enumeration: fronts, measures of two error counts, constraints."""
+"""Searches for trees with several objectives against enumeration: fronts, measures of two error counts, constraints."""
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.enumeration import all_points, nondominated
 
-from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto.measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import SplitTree, split_columns
+from softsurv.exact import vector_search
+from softsurv.exact.clock import Clock, limited
+from softsurv.exact.tasks.fairness import KINDS, difference, fair_search
+from softsurv.exact.tasks.linear_objectives import ERRORS
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.constraint import constrained_optimum
+from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
 
-ERRORS = linear_task(2, 2, 2, (False, False))
-ERROR_PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 FOREVER = 1e9
 
 
@@ -30,7 +29,12 @@ def tiny(seed, n=14, splits=3):
 def error_search(columns, label, depth, weight=None, **how):
     w = np.ones(len(label)) if weight is None else weight
     statistics = np.where(np.arange(2) == label[:, None], w[:, None], 0.0)
-    return ParetoSearch(ERRORS, columns, statistics, ERROR_PARAMS, depth, **how), statistics
+    return VectorSearch(ERRORS, *coded(columns), statistics, depth, **how)
+
+
+def coded(columns):
+    """Columns as codes, numbers of codes and kinds."""
+    return columns.astype(np.int32), np.full(columns.shape[1], 2), np.zeros(columns.shape[1], bool)
 
 
 seeds = st.integers(0, 10_000)
@@ -39,48 +43,48 @@ few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthChec
 
 @few
 @given(seeds, st.integers(0, 3), st.booleans(), st.sampled_from([1, 3]))
-def test_front_is_that_of_all_trees(all_points, nondominated, seed, depth, weighted, min_leaf):
+def test_front_is_that_of_all_trees(seed, depth, weighted, min_leaf):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else None
-    search, statistics = error_search(columns, label, depth, weight, min_leaf=min_leaf)
+    search = error_search(columns, label, depth, weight, min_leaf=min_leaf)
     search.use(np.ones(2))
     found = search.points(Clock(FOREVER))
-    expected = nondominated(all_points(ERRORS, columns, statistics, ERROR_PARAMS, depth, min_leaf), [False, False])
+    expected = nondominated(all_points(search, min_leaf), [False, False])
     assert found.status == Status.OPTIMAL
     np.testing.assert_allclose(found.v[np.lexsort(found.v.T[::-1])], expected)
     for v, place in zip(found.v, found.place, strict=True):
         tree = search.tree(place)
         np.testing.assert_allclose(search.value(tree), v)
-        assert tree.depth <= depth
-        assert np.bincount(tree.leaf_of(columns)).min() >= min_leaf
+        assert tree.tree.depth <= depth
+        assert np.bincount(tree.leaf_of(search.codes, search.nominal)).min() >= min_leaf
 
 
 @few
 @given(seeds, st.integers(0, 3), st.tuples(st.floats(-2, 2), st.floats(-2, 2)))
-def test_optimum_of_a_scalarisation(all_points, seed, depth, w):
+def test_optimum_of_a_scalarisation(seed, depth, w):
     columns, label, _ = tiny(seed)
-    search, statistics = error_search(columns, label, depth)
-    points = all_points(ERRORS, columns, statistics, ERROR_PARAMS, depth)
+    search = error_search(columns, label, depth)
+    points = all_points(search)
     for one in (np.array(w), np.array(w)[::-1]):  # a second scalarisation does not see the first one's cache
         search.use(one)
-        value, status = search.optimum(Clock(FOREVER))
-        assert status == Status.OPTIMAL
-        assert value == pytest.approx((points @ one).min(), abs=1e-9)
+        best = search.best(Clock(FOREVER))
+        assert best.status == Status.OPTIMAL
+        assert best.value == pytest.approx((points @ one).min(), abs=1e-9)
+        assert best.bound == pytest.approx(best.value, abs=1e-12)
+        np.testing.assert_allclose(search.value(best.tree), best.v, atol=1e-12)
+        above = search.best(Clock(FOREVER), best.value - 0.25)
+        assert best.value - 0.25 - 1e-9 <= above.bound <= best.value + 1e-9
 
 
 @few
 @given(seeds, st.integers(0, 3), st.sampled_from(sorted(MEASURES)), st.booleans())
-def test_best_measure_is_that_of_all_trees(all_points, seed, depth, name, weighted):
+def test_best_measure_is_that_of_all_trees(seed, depth, name, weighted):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
-    search, statistics = error_search(columns, label, depth, weight)
-    negatives, positives = np.bincount(label, weight)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
-    best = maximise(name, SearchOracle(search, Clock(FOREVER)), positives, negatives, ends)
-    points = all_points(ERRORS, columns, statistics, ERROR_PARAMS, depth)
+    search = error_search(columns, label, depth, weight)
+    negatives, positives = search.totals
+    best = maximise(name, search, Clock(FOREVER))
+    points = all_points(search)
     assert best.status == Status.OPTIMAL
     assert best.value == pytest.approx(max(MEASURES[name](v, positives, negatives) for v in points))
     assert best.bound == pytest.approx(best.value)
@@ -89,17 +93,12 @@ def test_best_measure_is_that_of_all_trees(all_points, seed, depth, name, weight
 
 @few
 @given(seeds, st.integers(0, 3), st.booleans())
-def test_front_in_two_phases_is_that_of_all_trees(all_points, nondominated, seed, depth, weighted):
+def test_front_in_two_phases_is_that_of_all_trees(seed, depth, weighted):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
-    search, statistics = error_search(columns, label, depth, weight)
-    negatives, positives = np.bincount(label, weight)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
-    front = pareto_front(search, ends, Clock(FOREVER))
-    expected = nondominated(all_points(ERRORS, columns, statistics, ERROR_PARAMS, depth), [False, False])
+    search = error_search(columns, label, depth, weight)
+    front = pareto_front(search, Clock(FOREVER))
+    expected = nondominated(all_points(search), [False, False])
     assert front.status == Status.OPTIMAL
     np.testing.assert_allclose(np.array([one.v for one in front.trees]), expected, atol=1e-9)
     for one in front.trees:
@@ -124,56 +123,42 @@ def test_measures_agree_with_scikit_learn(seed):
     seeds, st.integers(0, 2), st.sampled_from(KINDS), st.sampled_from([0.0, 0.1, 0.25, 1.0]), st.sampled_from([2, 3]),
     st.booleans(), st.sampled_from([None, 3]),
 )  # fmt: skip
-def test_fair_tree_is_the_best_of_all(all_points, seed, depth, kind, tolerance, n_groups, weighted, leaves):
+def test_fair_tree_is_the_best_of_all(seed, depth, kind, tolerance, n_groups, weighted, leaves):
     columns, label, rng = tiny(seed, n=18)
     group = rng.integers(0, n_groups, len(label))
     group[: 2 * n_groups], label[: 2 * n_groups] = np.tile(np.arange(n_groups), 2), np.repeat([0, 1], n_groups)
     weight = rng.integers(1, 5, len(label)) / 2 if weighted else None
-    search = fair_search(columns, label, group, kind, tolerance, depth, weight=weight, leaves=leaves)
+    search = fair_search(*coded(columns), label, group, kind, tolerance, depth, weight=weight, leaves=leaves)
     state = constrained_optimum(search, Clock(FOREVER), unit=0.5)
-    points = all_points(search.task, columns, search.statistics, search.params, depth)
-    meets = (points @ search.constraint.T <= search.limit + 1e-9).all(axis=1)
+    points = all_points(search)
+    meets = (points @ search.objectives.constraint.T <= search.objectives.limit + 1e-9).all(axis=1)
     assert state.status == Status.OPTIMAL
     assert state.value == pytest.approx(points[meets, 0].min())
     assert state.bound == pytest.approx(state.value)
     np.testing.assert_allclose(search.value(state.tree), state.v, atol=1e-9)
-    predicted = state.tree.label_of(columns)
+    predicted = state.tree.label_of(search.codes, search.nominal)
     assert difference(predicted, label, group, kind, weight) <= tolerance + 1e-9
-    assert leaves is None or len(state.tree.leaves) <= leaves
+    assert leaves is None or len(state.tree.label) <= leaves
 
 
 def test_stopped_search_states_a_bound_below_its_tree():
     columns, label, rng = tiny(3, n=300, splits=30)
     group = rng.integers(0, 2, len(label))
-    full = constrained_optimum(fair_search(columns, label, group, KINDS[0], 0.01, 3), Clock(FOREVER), unit=1.0)
-    stopped = constrained_optimum(fair_search(columns, label, group, KINDS[0], 0.01, 3), Clock(0.0), unit=1.0)
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), Clock(FOREVER), unit=1.0)
+    stopped = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), Clock(0.0), unit=1.0)
     assert stopped.status == Status.TIME_LIMIT
     assert stopped.bound <= full.value <= stopped.value
 
 
 def test_list_that_is_too_long_ends_the_search_with_a_status(monkeypatch):
-    import softsurv.exact.pareto.search as module
-
     columns, label, rng = tiny(5, n=60, splits=8)
     group = rng.integers(0, 2, len(label))
-    full = constrained_optimum(fair_search(columns, label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
-    monkeypatch.setattr(module, "LIST_POINTS", 2)
-    short = constrained_optimum(fair_search(columns, label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
+    monkeypatch.setattr(vector_search, "LIST_POINTS", 2)
+    short = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
     assert full.status == Status.OPTIMAL
     assert short.status == Status.MEMORY_LIMIT
     assert short.bound <= full.value <= short.value
-
-
-def test_splits_of_codes_are_those_of_the_engine():
-    codes = np.array([[0, 0, 1], [1, 2, 0], [2, 1, 1]])
-    columns, splits = split_columns(codes, np.array([3, 3, 2]), np.array([False, True, True]))
-    assert splits == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 0)]
-    np.testing.assert_array_equal(columns[:, 1], [True, True, False])
-    np.testing.assert_array_equal(columns[:, 3], [False, False, True])
-    tree = SplitTree(3, 0, SplitTree(label=1), SplitTree(0, 0, SplitTree(label=0), SplitTree(label=1)))
-    code_tree = tree.code_tree(splits)
-    node = code_tree.node_of(codes, np.array([False, True, True]))
-    np.testing.assert_array_equal(np.searchsorted(code_tree.leaves, node), tree.leaf_of(columns))
 
 
 def test_ctrl_c_keeps_the_best_tree_so_far():
@@ -181,11 +166,9 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     import signal
     import threading
 
-    from softsurv.exact.pareto.clock import limited
-
     columns, label, rng = tiny(7, n=600, splits=60)
     group = rng.integers(0, 2, len(label))
-    search = fair_search(columns, label, group, KINDS[0], 0.0, 4)
+    search = fair_search(*coded(columns), label, group, KINDS[0], 0.0, 4)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     with limited(30.0) as clock:
         timer.start()
