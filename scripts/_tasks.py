@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from _results import cpu, in_child
 
-from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs, squared_error
@@ -29,6 +28,7 @@ from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.exact.whole_trees.measures import Best, f1, maximise
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 LIMIT = 120.0
 """Seconds of wall clock that either side may take."""
@@ -307,7 +307,7 @@ def error_search(label: np.ndarray, columns: np.ndarray, depth: int) -> VectorSe
 
 def best_measure(name: str, label: np.ndarray, columns: np.ndarray, depth: int, limit: float) -> Best:
     """Our best tree by a measure of the two error counts, "f1" or "mcc"."""
-    return maximise(name, error_search(label, columns, depth), Clock(limit))
+    return maximise(name, error_search(label, columns, depth), StopSignal(limit))
 
 
 def f1_score(name: str, X: np.ndarray, y: np.ndarray, depth: int) -> Case:
@@ -345,7 +345,7 @@ def fair(name: str, X: np.ndarray, y: np.ndarray, kind: Fairness, depth: int) ->
 
     def solve(depth: int, limit: float) -> Any:
         return constrained_optimum(
-            fair_search(*coded(columns), y, group, kind, TOLERANCE, depth), Clock(limit), unit=1.0
+            fair_search(*coded(columns), y, group, kind, TOLERANCE, depth), StopSignal(limit), unit=1.0
         )
 
     def ours(limit: float) -> Solved:

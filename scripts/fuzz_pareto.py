@@ -25,7 +25,6 @@ from softsurv.estimators.fair import OptimalFairClassificationTree
 from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
 from softsurv.estimators.regression import OptimalRegressionTree
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.clock import Clock
 from softsurv.exact.search import Search
 from softsurv.exact.tasks import label_costs
 from softsurv.exact.tasks.fairness import KINDS, fair_search
@@ -37,8 +36,8 @@ from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
-FOREVER = 1e9
 NO_BOUNDS = Bounds(**{field.name: False for field in dataclasses.fields(Bounds)})
 ROUNDING = 1e-7
 
@@ -180,7 +179,7 @@ def meets(search: VectorSearch, points: np.ndarray) -> np.ndarray:
 
 def checked(search: VectorSearch, unit: float) -> np.ndarray:
     """First objective of the best tree under the constraint, of that tree from its rows, and the bound."""
-    state = constrained_optimum(search, Clock(FOREVER), unit=unit)
+    state = constrained_optimum(search, StopSignal(), unit=unit)
     if state.status != Status.OPTIMAL:
         raise AssertionError(f"ended with {state.status}")
     v = search.value(state.tree)
@@ -195,7 +194,7 @@ def measure(rng: np.random.Generator) -> Pair:
     depth, name = int(rng.integers(0, 4)), str(rng.choice(sorted(MEASURES)))
     search = errors_of(columns, label, weight, depth, least)
     negatives, positives = search.totals
-    best = maximise(name, search, Clock(FOREVER))
+    best = maximise(name, search, StopSignal())
     points = points_of(search, allowed)[:, :2]
     again = best_of(name, search.value(best.candidate.tree)[None], positives, negatives)[0]
     return np.array([best.value, again, best.bound]), np.full(3, best_of(name, points, positives, negatives).max())
@@ -206,7 +205,7 @@ def front(rng: np.random.Generator) -> Pair:
     columns, label = table(rng)
     weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
     search = errors_of(columns, label, weight, int(rng.integers(0, 4)), least)
-    found = pareto_front(search, Clock(FOREVER))
+    found = pareto_front(search, StopSignal())
     right = nondominated(points_of(search, allowed)[:, :2])
     mine = np.array([search.value(one.tree) for one in found.trees])
     return nondominated(mine), right
@@ -296,7 +295,7 @@ def survival(rng: np.random.Generator) -> Pair:
 def survival_front(rng: np.random.Generator) -> Pair:
     """Every nondominated (deviance, leaves, difference)."""
     search, allowed, _ = survival_problem(rng, True)
-    found, _ = fairness_front(search, Clock(FOREVER), leaves=1 << search.depth, resolution=1e-6)
+    found, _ = fairness_front(search, StopSignal(), leaves=1 << search.depth, resolution=1e-6)
     points = points_of(search, allowed)
     gap = np.abs(points[:, :-1] @ search.objectives.constraint[:-1].T).max(axis=1)
     right = np.column_stack([points[:, 0], gap, points[:, -1]])
@@ -315,7 +314,7 @@ def auc(rng: np.random.Generator) -> Pair:
     complexity = float(rng.choice([0.0, 0.03]))
     leaves = int(rng.integers(1, 6)) if rng.random() < 0.4 else 99
     search = errors_of(columns, label, weight, depth, least)
-    result = AucSearch(search, share, complexity, leaves).solve(Clock(FOREVER))
+    result = AucSearch(search, share, complexity, leaves).solve(StopSignal())
     trees = partitions(columns, search.statistics, depth, allowed)
     right = min(loss_of_curve(one, share) + complexity * len(one) for one in trees if len(one) <= leaves)
     leaf = result.tree.leaf_of(search.codes, search.nominal)
@@ -354,7 +353,7 @@ def deep(rng: np.random.Generator) -> Pair:
     search = errors_of(columns, label, weight, depth, least)
     w = rng.random(2) + 0.05 if rng.random() < 0.7 else np.ones(2)
     search.use(w)
-    found = search.best(Clock(FOREVER)).bound
+    found = search.best(StopSignal()).bound
     costs = np.column_stack([search.statistics[:, 1] * w[0], search.statistics[:, 0] * w[1]])
     other = Search(label_costs.TASK, *coded(columns), costs, min_leaf=least, bounds=NO_BOUNDS, memory_limit=1e7)
     return np.array([found]), np.array([other.solve(depth).report.objective])
@@ -370,7 +369,7 @@ def deep_fair(rng: np.random.Generator) -> Pair:
     search = fair_search(*coded(columns), label, group, kind, tolerance, depth, memory_limit=3e8)
     found = checked(search, 1.0)
     search.use(np.array([1.0, 0.0]))
-    listed = search.points(Clock(FOREVER))
+    listed = search.points(StopSignal())
     if listed.status != Status.OPTIMAL:
         return found, found
     return found, np.full(3, listed.v[meets(search, listed.v), 0].min())

@@ -9,7 +9,7 @@ import softsurv
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"errors", "results", "numerics", "budget"},
+    {"errors", "results", "numerics", "stopping", "budget"},
     {"nonparametric", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
@@ -21,7 +21,8 @@ ROWS = [
 
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
-    ("budget", "results"),  # why to stop is a Status
+    ("stopping", "results"),  # why to stop is a Status
+    ("budget", "stopping"),
     ("estimators", "persistence"),  # save() hands itself over, when called
     ("persistence", "estimators"),  # load_model() knows the estimators
     ("cli", "commands"),

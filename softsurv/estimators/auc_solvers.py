@@ -11,9 +11,9 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
 from softsurv.estimators.pareto_solvers import error_search
 from softsurv.estimators.solvers import CodedRows, Limits, Solved, register
-from softsurv.exact.clock import limited
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 
 def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: float) -> Solved:
@@ -21,10 +21,10 @@ def solve_auc(rows: CodedRows, label: NDArray[np.int64], limits: Limits, share: 
     if label.max(initial=0) != 1:
         raise InvalidParameterError(f"AUC is for two classes, got {int(label.max(initial=0)) + 1}; take 'accuracy'")
     search = error_search(rows, label, limits)
-    with limited(limits.seconds) as clock:
-        result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(clock)
+    with StopSignal(limits.seconds) as stop:
+        result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(stop)
     report = FitReport(
-        result.status, result.loss, result.bound, clock.seconds, (result.loss,), {"expanded": result.expanded}
+        result.status, result.loss, result.bound, stop.seconds, (result.loss,), {"expanded": result.expanded}
     )
     return Solved(result.tree.tree, result.tree.label, report)
 

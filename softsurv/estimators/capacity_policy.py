@@ -15,13 +15,13 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.clock import limited
 from softsurv.exact.tasks.linear_objectives import LINEAR
 from softsurv.exact.tasks.policy import lost_rewards
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 
@@ -153,11 +153,11 @@ def solve_capacity(training: Training, table: FloatArray, scarce: dict[int, floa
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
         min_leaf=least, size=size, memory_limit=limits.memory_limit,
     )  # fmt: skip
-    with limited(limits.seconds) as clock:
-        state = constrained_optimum(search, clock)
+    with StopSignal(limits.seconds) as stop:
+        state = constrained_optimum(search, stop)
     shift = -float(rows.weight @ table.max(axis=1)) / total
     report = FitReport(
-        state.status, state.value / total + shift, state.bound / total + shift, clock.seconds,
+        state.status, state.value / total + shift, state.bound / total + shift, stop.seconds,
         tuple(value / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
     )  # fmt: skip
     return Solved(state.tree.tree, state.tree.label, report)

@@ -14,10 +14,10 @@ from softsurv.estimators.classification import OptimalClassificationTree, checke
 from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.clock import limited
 from softsurv.exact.tasks.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 
 class OptimalFairClassificationTree(OptimalClassificationTree):
@@ -155,12 +155,12 @@ class OptimalFairClassificationTree(OptimalClassificationTree):
             min_leaf=least, size=size, memory_limit=limits.memory_limit,
         )  # fmt: skip
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
-        with limited(limits.seconds) as clock:
-            state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
+        with StopSignal(limits.seconds) as stop:
+            state = constrained_optimum(search, stop, unit=1.0 if whole else 0.0)
         gap = difference(state.tree.label_of(rows.codes, rows.nominal), codes, group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(
-            state.status, state.value / total, state.bound / total, clock.seconds,
+            state.status, state.value / total, state.bound / total, stop.seconds,
             tuple(value / total for value in state.trace), details,
         )  # fmt: skip
         attributes = {"difference_": gap}

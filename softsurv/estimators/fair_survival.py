@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +18,11 @@ from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
-from softsurv.exact.clock import Clock, limited
 from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -49,11 +48,11 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         search = self.pareto(depth, leaves)
-        with limited(seconds) as clock:
-            state = constrained_optimum(search, clock)
+        with StopSignal(seconds) as stop:
+            state = constrained_optimum(search, stop)
         constant = self.search.constant
         report = FitReport(
-            state.status, state.value + constant, state.bound + constant, clock.seconds,
+            state.status, state.value + constant, state.bound + constant, stop.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
         return Found(self.tree_of(state.tree.tree), report, ())
@@ -161,7 +160,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance))
-        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
+        timer = StopSignal(self.time_limit)
         self._keep(rows, search, self._find(data, search, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
@@ -268,8 +267,8 @@ def survival_fairness_front(
     depth = max_depth if model.binarizer_.columns_ else 0
     most = min(max_leaves or 1 << depth, 1 << depth)
     pareto = search.pareto(depth, most, count=True)
-    with limited(math.inf if time_limit is None else float(time_limit)) as clock:
-        points, status = fairness_front(pareto, clock, leaves=most, resolution=resolution)
+    with StopSignal(time_limit) as stop:
+        points, status = fairness_front(pareto, stop, leaves=most, resolution=resolution)
     constant = search.search.constant
     table = pd.DataFrame(
         {

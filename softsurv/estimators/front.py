@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.pareto_solvers import error_search
-from softsurv.exact.clock import limited
 from softsurv.exact.whole_trees.measures import f1, matthews, pareto_front
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 
@@ -76,8 +76,8 @@ def misclassification_front(
     limits = model._limits()
     search = error_search(training.rows, codes, limits)
     negatives, positives = search.totals
-    with limited(limits.seconds) as clock:
-        front = pareto_front(search, clock)
+    with StopSignal(limits.seconds) as stop:
+        front = pareto_front(search, stop)
     read = [model._readable(training, one.tree.tree, one.tree.label) for one in front.trees]
     table = pd.DataFrame(
         {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ import pandas as pd
 import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
-from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError
@@ -25,8 +23,8 @@ from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, Relat
 from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
 from softsurv.estimators.solvers import SizedTree
-from softsurv.exact.search import Clock
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.leaf_table import leaf_table
 
 TUNING_SHARE = 0.7
@@ -144,7 +142,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         """
         check_parameters(self)
         SEARCHES[self.objective].warm_up()
-        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
+        timer = StopSignal(self.time_limit, hears_inner=True)
         data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
@@ -158,7 +156,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.leaf_ = leaf_kind(self)
         rows = Rows.of(data, self.binarizer_)
         search = self._search(rows, data)
-        with Budget(hears_inner=True) as timer.budget:  # a Ctrl-C between two searches counts too
+        with timer:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
         self._keep(rows, search, found)
         self._warn_unless_proven()
@@ -170,13 +168,13 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         reference = None if self.reference is None else reference_curves(self.reference, data)
         return IbsSearch(rows, self, self.leaf_, reference)
 
-    def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
+    def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
         depth, leaves, tuned = self.max_depth, self.max_leaves, Status.OPTIMAL
         self.selection_ = pd.DataFrame()
         if self.tune == "cv":
             seed = 0 if self.random_state is None else int(self.random_state)
-            share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)
+            share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             self.selection_ = pd.DataFrame(choice.table)

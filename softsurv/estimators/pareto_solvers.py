@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
-from softsurv.exact.clock import limited
 from softsurv.exact.tasks.linear_objectives import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 
@@ -46,9 +46,9 @@ def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: 
     every = limits.path or limits.complexity > 0
     sizes: list[SizedCodeTree] = []
     bound, value = np.inf, -np.inf
-    with limited(limits.seconds) as clock:
+    with StopSignal(limits.seconds) as stop:
         for leaves in range(1 if every else most, most + 1):
-            best = maximise(name, search, clock, leaves)
+            best = maximise(name, search, stop, leaves)
             tree, status = best.candidate.tree, best.status
             bound = min(bound, 1 - best.bound + limits.complexity * leaves)
             if best.value > value or not sizes:
@@ -63,7 +63,7 @@ def solve_measure(name: str, rows: CodedRows, label: NDArray[np.int64], limits: 
     chosen = min(sizes, key=lambda size: size.objective)
     bound = chosen.objective if status == Status.OPTIMAL else min(bound, chosen.objective)
     details = {"corners": [one.v.tolist() for one in best.corners]}
-    report = FitReport(status, chosen.objective, bound, clock.seconds, (chosen.objective,), details)
+    report = FitReport(status, chosen.objective, bound, stop.seconds, (chosen.objective,), details)
     return Solved(chosen.tree, chosen.label, report, tuple(sizes) if limits.path else ())
 
 

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.compile import ready
-from softsurv.exact.search import Clock, Progress, Search, Solution
+from softsurv.exact.search import Progress, Search, Solution
 from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 FloatArray = NDArray[np.float64]
@@ -215,10 +216,10 @@ def solve_task(
         split_costs=split_costs,
     )
     ready(search.task)  # compilation is not counted
-    clock = Clock(limits.seconds)
+    stop = StopSignal(limits.seconds)
 
     def solve(leaves: int | None) -> Solution:
-        return search.solve(limits.depth, leaves, clock=clock, n_jobs=limits.n_jobs, progress=limits.progress)
+        return search.solve(limits.depth, leaves, stop=stop, n_jobs=limits.n_jobs, progress=limits.progress)
 
     def sized(most: int, solution: Solution) -> SizedCodeTree:
         tree = solution.tree
@@ -230,11 +231,11 @@ def solve_task(
     if limits.path and best.report.status == Status.OPTIMAL:
         for most in range(1, largest.max_leaves):
             solution = solve(most)
-            if solution.report.status != Status.OPTIMAL or clock.status != Status.OPTIMAL:
+            if solution.report.status != Status.OPTIMAL or stop.exhausted:
                 break
             path.append(sized(most, solution))
         path.append(largest)
-    report = replace(in_unit(best.report, scale, shift), seconds=clock.seconds)
+    report = replace(in_unit(best.report, scale, shift), seconds=stop.seconds)
     return Solved(largest.tree, largest.label, report, tuple(path))
 
 

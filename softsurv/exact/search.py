@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.cache import MAX_LEAVES, forget, new_cache, with_heads
-from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.compile import ready
 from softsurv.exact.kernels import BLOCKS, CALLS, STOP
 from softsurv.exact.nodes import LEAF
@@ -35,6 +33,7 @@ from softsurv.exact.tasks.base import Task
 from softsurv.exact.tolls import SplitCosts, paid, show_prices
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 
 MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
@@ -182,9 +181,8 @@ class Search:
         time_limit: float = math.inf,
         n_jobs: int = 1,
         progress: Progress | None = None,
-        clock: Clock | None = None,
+        stop: StopSignal | None = None,
         upper: float = math.inf,
-        watch: Watch | None = None,
     ) -> Solution:
         """Best tree with at most this depth and that many leaves.
 
@@ -202,30 +200,24 @@ class Search:
         n_jobs : int
             Threads. The tree does not depend on it.
         progress : callable, optional
-        clock : Clock, optional
+        stop : StopSignal, optional
             Shared by several calls; overrides ``time_limit``.
         upper : float
             Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
-        watch : Watch, optional
-            Looks after the clock already, with the flag of this search.
         """
         module = ready(self.task)
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
         self.run = None
-        if watch is not None:
-            return self._solve(module, depth, leaves, n_jobs, watch, upper)
-        clock = clock or Clock(time_limit)
-        watch = Watch(clock, self.control[STOP:])
+        stop = stop or StopSignal(time_limit)
 
         def tell() -> None:
             run = self.run
-            if progress is not None and run is not None and clock.status == Status.OPTIMAL:
+            if progress is not None and run is not None and not stop.exhausted:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
-        with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            work = partial(self._solve, module, depth, leaves, n_jobs, watch, upper)
-            solution = work() if self._is_short(depth) else watch.run(work, tell)
+        work = partial(self._solve, module, depth, leaves, n_jobs, stop, upper)
+        solution = stop.run(work, self.control[STOP:], tell, short=self._is_short(depth))
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
             progress(1.0, report.lower_bound, report.objective)
@@ -235,27 +227,25 @@ class Search:
         """Whether the base case is all, and over before anybody would look at the clock: then no thread is started."""
         return depth <= 2 and len(self.problem.feature_of) ** 2 * len(self.rows) < SHORT_WORK
 
-    def _solve(
-        self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch, upper: float = math.inf
-    ) -> Solution:
-        begin = watch.clock.seconds
+    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
+        begin = stop.seconds
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         reader = TreeReader(
             module, self.problem, self.cache, self.exact_sums, self.features, self.scratch[0], idle, everything
         )
-        watch.stage(GRACE_SECONDS)
+        stop.stage(GRACE_SECONDS)
         if depth <= 2:
             found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
             found = [self._shallow(module)]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0][1])
-            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, watch, upper - self.constant)
+            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
-            watch.stage(GRACE_SECONDS)
+            stop.stage(GRACE_SECONDS)
             trees.append(reader.read(best.depth, best.leaves, best.choice))
             if not self.control[STOP]:
                 break
@@ -263,10 +253,10 @@ class Search:
         objectives = [self.objective(tree) for tree in trees]
         objective = min(objectives)
         report = FitReport(
-            watch.clock.status if stopped else Status.OPTIMAL,
+            stop.reason if stopped else Status.OPTIMAL,
             objective,
             min(bound + self.constant, objective) if stopped else min(objective, upper),
-            watch.clock.seconds - begin,
+            stop.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
             self._details(),
         )
@@ -296,7 +286,7 @@ class Search:
         depth: int,
         leaves: int,
         n_jobs: int,
-        watch: Watch,
+        stop: StopSignal,
         upper: float,
     ) -> float:
         """Run the recursion depth by depth, adding to what is ``found``; a lower bound.
@@ -311,7 +301,7 @@ class Search:
             # what is proven for shallower trees says nothing of deeper ones
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
             self.run = run = DepthRun(shared, limit, most, floor)
-            if watch.stage():
+            if stop.stage():
                 run.go(module, self.problem, self.rows, self.key, self.cache, self.scratch[:n_jobs])
             if shared.choice[0] >= 0:
                 found.append(_Found(limit, most, float(shared.choice[0]), run.incumbent))
@@ -333,10 +323,10 @@ class Search:
         self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any
     ) -> list[Solution]:
         """Best trees with at most 1, 2, ..., ``leaves`` leaves, from one cache; shorter where time ran out."""
-        clock = how.pop("clock", None) or Clock(time_limit)
+        stop = how.pop("stop", None) or StopSignal(time_limit)
         solutions: list[Solution] = []
         for most in range(1, min(leaves or 1 << depth, 1 << depth) + 1):
-            solution = self.solve(depth, most, clock=clock, **how)
+            solution = self.solve(depth, most, stop=stop, **how)
             solutions.append(solution)
             if solution.report.status != Status.OPTIMAL:
                 break

@@ -2,8 +2,8 @@
 
 >>> search = VectorSearch(ERRORS, codes, n_codes, nominal, statistics, depth=3)  # doctest: +SKIP
 >>> search.use(np.array([1.0, 2.0]))  # a false positive costs twice as much as a false negative  # doctest: +SKIP
->>> search.best(clock).tree  # by the engine of `search.py`  # doctest: +SKIP
->>> search.points(clock, upper=30.0).v  # objectives of the trees that cost less than 30  # doctest: +SKIP
+>>> search.best(stop).tree  # by the engine of `search.py`  # doctest: +SKIP
+>>> search.points(stop, upper=30.0).v  # objectives of the trees that cost less than 30  # doctest: +SKIP
 
 The rows are prepared once. Weights change the costs of the rows, not the rows: so both calls share rows, bit columns,
 cache and bounds, and new weights take less than a millisecond.
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.compile import listing_of, ready
 from softsurv.exact.kernels import CALLS, STOP
 from softsurv.exact.lists import FULL, Listing, new_listing
@@ -33,6 +32,7 @@ from softsurv.exact.tasks.base import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_task import Objectives
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 Answer = TypeVar("Answer")
@@ -135,7 +135,6 @@ class VectorSearch:
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """By how much each constraint (C,) may be missed: rounding."""
         self._memory_limit = memory_limit
-        self._watch: Watch | None = None
         self._listing: Listing | None = None
         self._listed = False
         weighted = self._weighted(np.eye(objectives.n)[0])
@@ -202,28 +201,16 @@ class VectorSearch:
         return replace(self.rows, task=task, problem=problem, cancelled=float(base.sum()), costs=costs)
 
     # -- running -------------------------------------------------------------------------------------------------
-    def looked_after(self, work: Callable[[], Answer], clock: Clock) -> Answer:
+    def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:
         """Do work that runs the kernels several times: one thread for all of them takes less time than one for each."""
-        if self._watch is not None:
-            return work()
-        self._watch = Watch(clock, self.search.control[STOP:])
-        try:
-            if self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN:
-                return work()
-            return self._watch.run(work)
-        finally:
-            self._watch = None
+        short = self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN
+        return stop.run(work, self.search.control[STOP:], short=short)
 
-    def stage(self, grace: float = 0.0) -> None:
-        """Begin a stage of work that is looked after, with so many seconds in any case."""
-        assert self._watch is not None
-        self._watch.stage(grace)
-
-    def best(self, clock: Clock, upper: float = math.inf, leaves: int | None = None) -> Best:
+    def best(self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None) -> Best:
         """The tree with the least w . objectives, if that is below ``upper``; with at most so many ``leaves``."""
 
         def work() -> Best:
-            solution = self.search.solve(self.depth, leaves, n_jobs=self.n_jobs, watch=self._watch, upper=upper)
+            solution = self.search.solve(self.depth, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
             tree = solution.tree
             points = self.objectives.points(tree.sums[tree.leaves])
             label = (points @ self.w).argmin(axis=1)
@@ -231,25 +218,24 @@ class VectorSearch:
             report = solution.report
             return Best(LabelledTree(tree, label), v, report.objective, report.lower_bound, report.status)
 
-        return self.looked_after(work, clock)
+        return self.run(work, stop)
 
-    def points(self, clock: Clock, upper: float = math.inf, *, constrained: bool = False) -> Points:
+    def points(self, stop: StopSignal, upper: float = math.inf, *, constrained: bool = False) -> Points:
         """Trees with w . objectives below ``upper`` that none dominates.
 
         ``constrained``: of those that meet the constraint the one with the least first objective, if any; where the
         search ends early, the best so far.
         """
-        return self.looked_after(lambda: self._points(clock, upper, constrained), clock)
+        return self.run(lambda: self._points(stop, upper, constrained), stop)
 
-    def _points(self, clock: Clock, upper: float, constrained: bool) -> Points:
+    def _points(self, stop: StopSignal, upper: float, constrained: bool) -> Points:
         search, problem = self.search, self.search.problem
         listing = self._filled(constrained)
         module = listing_of(search.task, self.objectives.rule.leaf_points)
         control = search.control
         control[FULL] = 0
-        assert self._watch is not None
-        if not self._watch.stage():
-            return self._unfinished(listing, clock.status)
+        if not stop.stage():
+            return self._unfinished(listing, stop.reason)
         idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(problem.feature_of))))
         rows = search.rows
         module.front(
@@ -257,7 +243,7 @@ class VectorSearch:
             *search.scratch[0], search.cache, idle, listing,
         )  # fmt: skip
         if control[FULL] or control[STOP]:
-            return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else clock.status)
+            return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
         start, end = listing.span[0]
         return Points(listing.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
 

@@ -7,15 +7,13 @@ from hypothesis import strategies as st
 from oracles.enumeration import all_points, nondominated
 
 from softsurv.exact import vector_search
-from softsurv.exact.clock import Clock, limited
 from softsurv.exact.tasks.fairness import KINDS, difference, fair_search
 from softsurv.exact.tasks.linear_objectives import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
-
-FOREVER = 1e9
+from softsurv.stopping import StopSignal
 
 
 def tiny(seed, n=14, splits=3):
@@ -48,7 +46,7 @@ def test_front_is_that_of_all_trees(seed, depth, weighted, min_leaf):
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else None
     search = error_search(columns, label, depth, weight, min_leaf=min_leaf)
     search.use(np.ones(2))
-    found = search.points(Clock(FOREVER))
+    found = search.points(StopSignal())
     expected = nondominated(all_points(search, min_leaf), [False, False])
     assert found.status == Status.OPTIMAL
     np.testing.assert_allclose(found.v[np.lexsort(found.v.T[::-1])], expected)
@@ -67,12 +65,12 @@ def test_optimum_of_a_scalarisation(seed, depth, w):
     points = all_points(search)
     for one in (np.array(w), np.array(w)[::-1]):  # a second scalarisation does not see the first one's cache
         search.use(one)
-        best = search.best(Clock(FOREVER))
+        best = search.best(StopSignal())
         assert best.status == Status.OPTIMAL
         assert best.value == pytest.approx((points @ one).min(), abs=1e-9)
         assert best.bound == pytest.approx(best.value, abs=1e-12)
         np.testing.assert_allclose(search.value(best.tree), best.v, atol=1e-12)
-        above = search.best(Clock(FOREVER), best.value - 0.25)
+        above = search.best(StopSignal(), best.value - 0.25)
         assert best.value - 0.25 - 1e-9 <= above.bound <= best.value + 1e-9
 
 
@@ -83,7 +81,7 @@ def test_best_measure_is_that_of_all_trees(seed, depth, name, weighted):
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
     search = error_search(columns, label, depth, weight)
     negatives, positives = search.totals
-    best = maximise(name, search, Clock(FOREVER))
+    best = maximise(name, search, StopSignal())
     points = all_points(search)
     assert best.status == Status.OPTIMAL
     assert best.value == pytest.approx(max(MEASURES[name](v, positives, negatives) for v in points))
@@ -97,7 +95,7 @@ def test_front_in_two_phases_is_that_of_all_trees(seed, depth, weighted):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
     search = error_search(columns, label, depth, weight)
-    front = pareto_front(search, Clock(FOREVER))
+    front = pareto_front(search, StopSignal())
     expected = nondominated(all_points(search), [False, False])
     assert front.status == Status.OPTIMAL
     np.testing.assert_allclose(np.array([one.v for one in front.trees]), expected, atol=1e-9)
@@ -129,7 +127,7 @@ def test_fair_tree_is_the_best_of_all(seed, depth, kind, tolerance, n_groups, we
     group[: 2 * n_groups], label[: 2 * n_groups] = np.tile(np.arange(n_groups), 2), np.repeat([0, 1], n_groups)
     weight = rng.integers(1, 5, len(label)) / 2 if weighted else None
     search = fair_search(*coded(columns), label, group, kind, tolerance, depth, weight=weight, leaves=leaves)
-    state = constrained_optimum(search, Clock(FOREVER), unit=0.5)
+    state = constrained_optimum(search, StopSignal(), unit=0.5)
     points = all_points(search)
     meets = (points @ search.objectives.constraint.T <= search.objectives.limit + 1e-9).all(axis=1)
     assert state.status == Status.OPTIMAL
@@ -144,8 +142,10 @@ def test_fair_tree_is_the_best_of_all(seed, depth, kind, tolerance, n_groups, we
 def test_stopped_search_states_a_bound_below_its_tree():
     columns, label, rng = tiny(3, n=300, splits=30)
     group = rng.integers(0, 2, len(label))
-    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), Clock(FOREVER), unit=1.0)
-    stopped = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), Clock(0.0), unit=1.0)
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), StopSignal(), unit=1.0)
+    stopped = constrained_optimum(
+        fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), StopSignal(0.0), unit=1.0
+    )
     assert stopped.status == Status.TIME_LIMIT
     assert stopped.bound <= full.value <= stopped.value
 
@@ -153,9 +153,9 @@ def test_stopped_search_states_a_bound_below_its_tree():
 def test_list_that_is_too_long_ends_the_search_with_a_status(monkeypatch):
     columns, label, rng = tiny(5, n=60, splits=8)
     group = rng.integers(0, 2, len(label))
-    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), StopSignal(), unit=1.0)
     monkeypatch.setattr(vector_search, "LIST_POINTS", 2)
-    short = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), Clock(FOREVER), unit=1.0)
+    short = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), StopSignal(), unit=1.0)
     assert full.status == Status.OPTIMAL
     assert short.status == Status.MEMORY_LIMIT
     assert short.bound <= full.value <= short.value
@@ -170,7 +170,7 @@ def test_ctrl_c_keeps_the_best_tree_so_far():
     group = rng.integers(0, 2, len(label))
     search = fair_search(*coded(columns), label, group, KINDS[0], 0.0, 4)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    with limited(30.0) as clock:
+    with StopSignal(30.0) as clock:
         timer.start()
         state = constrained_optimum(search, clock, unit=1.0)
     assert state.status == Status.INTERRUPTED

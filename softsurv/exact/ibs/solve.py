@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.clock import Clock
 from softsurv.exact.ibs.bounds import IbsBounds, floor_with_split
 from softsurv.exact.ibs.kernels import IPCW, KM_ROWS
 from softsurv.exact.ibs.nodes import Entry, Plan, leaf_count
@@ -22,6 +21,7 @@ from softsurv.exact.ibs.warm_up import ready
 from softsurv.exact.ibs.watch import Limits
 from softsurv.exact.tasks.ibs import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 
 ENTRY_BYTES = 900
 """Memory of one cached subproblem with its key and plan, for the memory limit."""
@@ -130,14 +130,14 @@ def solve_ibs(
     beats S*, ``lower_bound`` bounds that objective too.
     """
     ready()
-    clock = Clock(math.inf if time_limit is None else time_limit)
+    stop = StopSignal(time_limit)
     score = IbsScore.from_columns(time, event, weight, time_range)
     x = _binary(features, score.time.size)
     _check(complexity, max_depth, max_leaves, min_samples_leaf, leaf)
     losses = None if reference is None else score.row_losses(_curves(reference, score))
     bounds = bounds or IbsBounds()
     rows = prepare_rows(x, score, losses, bounds.equivalent_points, bounds.coarse_time)
-    limits = Limits(clock, math.inf if memory_limit is None else memory_limit / ENTRY_BYTES)
+    limits = Limits(stop, math.inf if memory_limit is None else memory_limit / ENTRY_BYTES)
     rules = Rules(
         IPCW if leaf == "ipcw" else KM_ROWS,
         has_equal_rows(rows),
@@ -145,14 +145,14 @@ def solve_ibs(
         float(complexity),
         2.0 if bounds.look_ahead else 1.0,
         bounds.splitting,
-        limits.stop,
+        limits.flag,
     )
     search = Search(rows, rules, bounds, limits, progress, n_jobs)
     depth = rows.weight.size if max_depth is None else max_depth
     outcome = _one_tree(search, depth) if max_leaves is None else _all_sizes(search, depth, max_leaves)
     if losses is not None:
         _make_conditional(outcome, float(losses.sum()), _unconditional_floor(x, score, search))
-    return _solution(x, score, leaf, complexity, outcome, clock)
+    return _solution(x, score, leaf, complexity, outcome, stop)
 
 
 @dataclass
@@ -215,7 +215,7 @@ def _make_conditional(outcome: _Outcome, reference_loss: float, floor: float) ->
 
 
 def _solution(
-    x: NDArray[np.uint8], score: IbsScore, leaf: Leaf, complexity: float, outcome: _Outcome, clock: Clock
+    x: NDArray[np.uint8], score: IbsScore, leaf: Leaf, complexity: float, outcome: _Outcome, stop: StopSignal
 ) -> IbsSolution:
     """Leaves, their curves, and the report."""
     leaf_of_row = assign_leaves(outcome.plan, x)
@@ -226,7 +226,7 @@ def _solution(
     if leaf == "ipcw":
         loss = sum(score.loss(rows, curve) for rows, curve in zip(members, survival, strict=True))
         details["monotone_objective"] = loss + complexity * n_leaves
-    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, clock.seconds, outcome.trace, details)
+    report = FitReport(outcome.status, outcome.objective, outcome.lower_bound, stop.seconds, outcome.trace, details)
     return IbsSolution(outcome.plan, leaf_of_row, score.grid().times, survival, report, outcome.path)
 
 

@@ -39,7 +39,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.clock import Clock
 from softsurv.exact.jit import FAST, INNER
 from softsurv.exact.tasks import relative_risk
 from softsurv.exact.tasks.base import Task
@@ -47,6 +46,7 @@ from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.exact.vector_task import LeafRule, objectives
 from softsurv.exact.whole_trees.constraint import Constrained, constrained_optimum
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ class FrontPoint:
 
 
 def fairness_front(
-    search: VectorSearch, clock: Clock, *, leaves: int, resolution: float, most: int = 50
+    search: VectorSearch, stop: StopSignal, *, leaves: int, resolution: float, most: int = 50
 ) -> tuple[list[FrontPoint], Status]:
     """Nondominated trees by deviance, number of leaves and largest difference.
 
@@ -205,7 +205,7 @@ def fairness_front(
     ----------
     search : VectorSearch
         Of `fair_survival_search` with ``count``.
-    clock : Clock
+    stop : StopSignal
     leaves : int
         Largest number of leaves.
     resolution : float
@@ -220,7 +220,7 @@ def fairness_front(
             limit = np.full(len(search.objectives.limit), min(tolerance, 2.0))  # survival differs by less than 2
             limit[-1] = size
             search.limit_to(limit)
-            state = constrained_optimum(search, clock)
+            state = constrained_optimum(search, stop)
             status = state.status
             if status != Status.OPTIMAL:
                 return nondominated_points(found), status

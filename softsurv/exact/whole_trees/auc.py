@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact import problem as arrays
-from softsurv.exact.clock import Clock, Stopped
 from softsurv.exact.kernels import STOP
 from softsurv.exact.simd import LANES
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
 from softsurv.results import Status
+from softsurv.stopping import Stopped, StopSignal
 
 FloatArray = NDArray[np.float64]
 
@@ -149,19 +149,19 @@ class AucSearch:
         self.memory_left = memory_limit
         self.expanded = 0
 
-    def solve(self, clock: Clock) -> AucResult:
+    def solve(self, stop: StopSignal) -> AucResult:
         """The best tree, or the best so far with its bound."""
-        return self.search.looked_after(lambda: self._solve(clock), clock)
+        return self.search.run(lambda: self._solve(stop), stop)
 
-    def _solve(self, clock: Clock) -> AucResult:
-        self.clock, self.proven = clock, self.complexity
-        self.search.stage(START_SECONDS)
+    def _solve(self, stop: StopSignal) -> AucResult:
+        self.stop, self.proven = stop, self.complexity
+        self.stop.stage(START_SECONDS)
         everything = self.search.rows.rows
         self.best, self.loss = self._close(everything), np.inf
         self._offer(self.best)
         try:
-            self._offer_accurate(clock)
-            self.search.stage()
+            self._offer_accurate(stop)
+            self.stop.stage()
             self._grow_best_first(self._open(everything, self.search.depth))
         except Stopped as stopped:
             return self._result(min(self.proven, self.loss), stopped.status)
@@ -188,8 +188,8 @@ class AucSearch:
         """End the search where time or memory has run out."""
         if self.memory_left < 0:
             raise Stopped(Status.MEMORY_LIMIT)
-        if self.local.control[STOP] or self.clock.status != Status.OPTIMAL:
-            raise Stopped(self.clock.status)
+        if self.local.control[STOP] or self.stop.exhausted:
+            raise Stopped(self.stop.reason)
 
     # -- growing -------------------------------------------------------------------------------------------------
     def _grow(self, tree: Node) -> list[Node]:
@@ -225,11 +225,11 @@ class AucSearch:
             tree = min(children, key=self._bound)
         self._offer(tree)
 
-    def _offer_accurate(self, clock: Clock) -> None:
+    def _offer_accurate(self, stop: StopSignal) -> None:
         """Offer the tree of least balanced error of depth two: a good incumbent after a moment."""
         search = self.search
         search.use(np.array([1.0 / self.positives, 1.0 / self.negatives]))
-        tree = search.best(clock, leaves=min(self.most, 4)).tree.tree
+        tree = search.best(stop, leaves=min(self.most, 4)).tree.tree
         feature_of = {int(f): k for k, f in enumerate(search.search.features)}
 
         def grow(node: int, rows: NDArray[np.int32]) -> Node:

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.clock import Clock
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 
@@ -67,13 +67,13 @@ class Constrained:
             self.trace.append(self.value)
 
 
-def constrained_optimum(search: VectorSearch, clock: Clock, *, unit: float = 0.0) -> Constrained:
+def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float = 0.0) -> Constrained:
     """The best tree of a search that meets its constraint.
 
     Parameters
     ----------
     search : VectorSearch
-    clock : Clock
+    stop : StopSignal
     unit : float
         All first objectives are multiples of this (1 for counts of errors), 0 for any number.
 
@@ -82,15 +82,15 @@ def constrained_optimum(search: VectorSearch, clock: Clock, *, unit: float = 0.0
     InvalidParameterError
         If no single leaf meets the constraint, so that there may be no such tree.
     """
-    return search.looked_after(lambda: _constrained_optimum(search, clock, unit), clock)
+    return search.run(lambda: _constrained_optimum(search, stop, unit), stop)
 
 
-def _constrained_optimum(search: VectorSearch, clock: Clock, unit: float) -> Constrained:
+def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
     state = _start(search)
-    maximise_dual(search, state, clock)
+    maximise_dual(search, state, stop)
     _round_up(state, unit)
     if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
-        _close_gap(search, state, clock, unit)
+        _close_gap(search, state, stop, unit)
     if state.status == Status.OPTIMAL:
         state.bound = state.value
     return state
@@ -110,7 +110,7 @@ def _start(search: VectorSearch) -> Constrained:
     return state
 
 
-def maximise_dual(search: VectorSearch, state: Constrained, clock: Clock) -> None:
+def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
     """Raise the bound by cutting planes: each tree met is a line a + m . (A v - c) above L.
 
     The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
@@ -121,7 +121,7 @@ def maximise_dual(search: VectorSearch, state: Constrained, clock: Clock) -> Non
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        best = search.best(clock)
+        best = search.best(stop)
         state.status, least = best.status, best.bound
         if least - shift > state.bound:
             state.bound, state.multipliers = least - shift, multipliers
@@ -129,7 +129,7 @@ def maximise_dual(search: VectorSearch, state: Constrained, clock: Clock) -> Non
             state.offer(best.v, best.tree)
         if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
-        listed = search.points(clock, least + SLACK * float(np.abs(w) @ search.size))
+        listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size))
         state.status = listed.status
         if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
             return
@@ -195,7 +195,7 @@ def _highest(slope: FloatArray, height: FloatArray, margin: float) -> tuple[floa
         at = max(at, float(meets.min()))
 
 
-def _close_gap(search: VectorSearch, state: Constrained, clock: Clock, unit: float) -> None:
+def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit: float) -> None:
     """List near-optimal trees up to a growing reduced cost, until the incumbent is proven best."""
     goals = search.objectives
     w = np.eye(goals.n)[0] + state.multipliers @ goals.constraint
@@ -204,7 +204,7 @@ def _close_gap(search: VectorSearch, state: Constrained, clock: Clock, unit: flo
     step = max(unit / 2, (state.value - state.bound) / 16)
     while state.bound < state.value - state.margin:
         upper = min(state.value - (unit / 2 if unit else state.margin), state.bound + step)
-        listed = search.points(clock, upper + shift, constrained=True)
+        listed = search.points(stop, upper + shift, constrained=True)
         for v, place in zip(listed.v, listed.place, strict=True):
             state.offer(v, search.tree(place))
         state.status = listed.status

@@ -30,10 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.exact.clock import Clock
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FloatArray = NDArray[np.float64]
 Measure = Callable[[FloatArray, float, float], float]
@@ -73,19 +73,19 @@ class Oracle:
     Parameters
     ----------
     search : VectorSearch
-    clock : Clock
+    stop : StopSignal
     leaves : int, optional
         Most leaves.
     """
 
-    def __init__(self, search: VectorSearch, clock: Clock, leaves: int | None = None) -> None:
-        self.search, self.clock, self.leaves = search, clock, leaves
+    def __init__(self, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> None:
+        self.search, self.stop, self.leaves = search, stop, leaves
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, Candidate | None, Status]:
         """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
         upper -= SLACK * float(w @ self.search.size)
         self.search.use(w)
-        best = self.search.best(self.clock, upper, self.leaves)
+        best = self.search.best(self.stop, upper, self.leaves)
         found = Candidate(best.v, best.tree) if best.value < upper else None
         return best.bound, found, best.status
 
@@ -197,14 +197,14 @@ class Front:
     status: Status
 
 
-def pareto_front(search: VectorSearch, clock: Clock) -> Front:
+def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
     """Every nondominated (FN, FP) with a tree that has it, by the two-phase method.
 
     First all corners of the hull. Then, for the edge between corners a and b, a nondominated point between them has
     fewer false negatives than b and fewer false positives than a, so it costs less than (FN of b, FP of a) in the
     direction of the edge: all trees below that are listed.
     """
-    oracle, ends = Oracle(search, clock), ends_of(search)
+    oracle, ends = Oracle(search, stop), ends_of(search)
     waiting, edges, found = [ends], [], list(ends)
     status = Status.OPTIMAL
     while waiting:
@@ -221,7 +221,7 @@ def pareto_front(search: VectorSearch, clock: Clock) -> Front:
     for a, b in edges:
         w = _direction(a, b)
         search.use(w)
-        listed = search.points(clock, float(w @ [b.v[0], a.v[1]]))
+        listed = search.points(stop, float(w @ [b.v[0], a.v[1]]))
         found += [Candidate(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
         if listed.status != Status.OPTIMAL:
             return Front(_nondominated(found, search), listed.status)
@@ -248,9 +248,9 @@ def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> Float
     return np.linalg.solve(np.stack([one[0], two[0]]), np.array([one[1], two[1]]))
 
 
-def maximise(name: str, search: VectorSearch, clock: Clock, leaves: int | None = None) -> Best:
+def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Best:
     """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves."""
-    oracle, ends = Oracle(search, clock, leaves), ends_of(search)
+    oracle, ends = Oracle(search, stop, leaves), ends_of(search)
     negatives, positives = search.totals
     if name == "f1":
         return maximise_f1(oracle, positives, negatives, max(ends, key=lambda one: f1(one.v, positives, negatives)))

@@ -6,14 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.enumeration import all_points, nondominated
 
-from softsurv.exact.clock import Clock
 from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-FOREVER = 1e9
 
 
 def tiny(seed, n_groups=2, n=16, splits=3):
@@ -64,7 +63,7 @@ def test_tree_is_the_best_that_meets_the_limit(seed, depth, n_groups, tolerance,
     search = fair_survival_search(
         *coded(columns), statistics, group, weight, np.array(hazard_at), tolerance, depth, leaves=leaves
     )
-    state = constrained_optimum(search, Clock(FOREVER))
+    state = constrained_optimum(search, StopSignal())
     points = all_points(search)
     meets = (points @ search.objectives.constraint.T <= search.objectives.limit + 1e-9).all(axis=1)
     assert state.status == Status.OPTIMAL
@@ -82,7 +81,7 @@ def test_front_of_deviance_leaves_and_difference(seed, depth):
     search = fair_survival_search(
         *coded(columns), statistics, group, np.ones(12), np.array([0.7]), 1.0, depth, count=True
     )
-    found, status = fairness_front(search, Clock(FOREVER), leaves=1 << depth, resolution=1e-7)
+    found, status = fairness_front(search, StopSignal(), leaves=1 << depth, resolution=1e-7)
     points = all_points(search)
     points[:, 1] = np.abs(points[:, 1])
     expected = np.unique(nondominated(points, [False, False, False]).round(6), axis=0)
@@ -104,7 +103,7 @@ def test_equal_leaves_are_not_needed_for_an_equal_tree():
     assert abs(right[0] - right[1]) > 0.3
     assert survival[group == 0].mean() == pytest.approx(survival[group == 1].mean())
     search = fair_survival_search(*coded(columns), statistics, group, np.ones(4), np.array([1.0]), 1e-9, 2)
-    state = constrained_optimum(search, Clock(FOREVER))
+    state = constrained_optimum(search, StopSignal())
     assert len(state.tree.label) == 4
 
 

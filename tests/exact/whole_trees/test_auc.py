@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from softsurv.exact.clock import Clock
 from softsurv.exact.tasks.linear_objectives import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.exact.whole_trees.auc_kernels import curve_area, least_area
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -72,7 +72,7 @@ def test_tree_is_the_best_of_all(seed, depth, share, complexity, leaves, weighte
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 6, len(label)) / 2 if weighted else np.ones(len(label))
     search = searched(columns, label, depth, weight, min_leaf)
-    result = AucSearch(search, share, complexity, leaves).solve(Clock(1e9))
+    result = AucSearch(search, share, complexity, leaves).solve(StopSignal())
     best = min(
         area_by_definition(label, tree, share, weight) + complexity * len(tree)
         for tree in partitions(columns, np.arange(len(label)), depth, min_leaf)
@@ -118,8 +118,8 @@ def test_bound_of_a_whole_tree_is_below_its_area_and_close(seed, share):
 def test_stopped_search_states_its_gap():
     columns, label, _ = tiny(1, n=300, splits=25)
     search = searched(columns, label, 3)
-    stopped = AucSearch(search).solve(Clock(0.0))
-    full = AucSearch(search).solve(Clock(60.0))
+    stopped = AucSearch(search).solve(StopSignal(0.0))
+    full = AucSearch(search).solve(StopSignal(60.0))
     assert stopped.status == Status.TIME_LIMIT
     assert stopped.bound <= full.loss + 1e-9
     assert full.loss <= stopped.loss
@@ -146,7 +146,7 @@ def test_time_limit_holds_while_subsets_are_opened(seconds):
     """Opening the subsets of a deep tree takes minutes here; a good tree is there from the start."""
     columns, label, _ = tiny(2, n=600, splits=40)
     search = searched(columns, label, 5)
-    clock = Clock(seconds)
+    clock = StopSignal(seconds)
     result = AucSearch(search).solve(clock)
     assert result.status == Status.TIME_LIMIT
     assert clock.seconds < seconds + 30
@@ -156,6 +156,6 @@ def test_time_limit_holds_while_subsets_are_opened(seconds):
 
 def test_memory_limit_holds():
     columns, label, _ = tiny(2, n=600, splits=40)
-    result = AucSearch(searched(columns, label, 4), memory_limit=1e5).solve(Clock(1e9))
+    result = AucSearch(searched(columns, label, 4), memory_limit=1e5).solve(StopSignal())
     assert result.status == Status.MEMORY_LIMIT
     assert result.bound <= result.loss
