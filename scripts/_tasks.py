@@ -16,13 +16,13 @@ import numpy as np
 from _results import cpu, in_child
 
 from softsurv.exact.compile import ready
+from softsurv.exact.objectives import label_costs, squared_error
+from softsurv.exact.objectives.fairness import Fairness, difference, fair_search
+from softsurv.exact.objectives.linear import ERRORS
+from softsurv.exact.objectives.policy import lost_rewards, treatment_scores
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, squared_error
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tasks.fairness import Fairness, difference, fair_search
-from softsurv.exact.tasks.linear_objectives import ERRORS
-from softsurv.exact.tasks.policy import lost_rewards, treatment_scores
-from softsurv.exact.tolls import SplitCosts, paid
+from softsurv.exact.split_costs import SplitCosts, paid
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum

@@ -25,11 +25,11 @@ from softsurv.estimators.fair import OptimalFairClassificationTree
 from softsurv.estimators.fair_survival import OptimalFairSurvivalTree
 from softsurv.estimators.regression import OptimalRegressionTree
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.objectives.fairness import KINDS, fair_search
+from softsurv.exact.objectives.linear import ERRORS, LINEAR
+from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tasks.fairness import KINDS, fair_search
-from softsurv.exact.tasks.linear_objectives import ERRORS, LINEAR
-from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
 from softsurv.exact.whole_trees.auc import AucSearch

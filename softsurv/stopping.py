@@ -133,7 +133,7 @@ class StopSignal:
         *,
         short: bool = False,
     ) -> Answer:
-        """What compiled work returns or raises. Inside work that is looked after already no further thread is started.
+        """What compiled work returns or raises. Inside other work that was given to `run` no further thread is started.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class StopSignal:
         """
         self._flags.append(flag)
         try:
-            if self._thread is not None:
+            if len(self._flags) > 1:
                 return work()
             with self:
                 self.stage()

@@ -15,8 +15,8 @@ from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.policy import OptimalPolicyTree
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.tasks.linear_objectives import LINEAR
-from softsurv.exact.tasks.policy import lost_rewards
+from softsurv.exact.objectives.linear import LINEAR
+from softsurv.exact.objectives.policy import lost_rewards
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
 from softsurv.exact.whole_trees.constraint import constrained_optimum

@@ -17,7 +17,7 @@ from softsurv.estimators import auc_solvers, pareto_solvers  # noqa: F401  regis
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import CLASSIFIERS, CodedRows, Limits, Solved, register, solve_task
-from softsurv.exact.tasks import label_costs
+from softsurv.exact.objectives import label_costs
 
 FloatArray = NDArray[np.float64]
 

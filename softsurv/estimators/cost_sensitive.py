@@ -15,8 +15,8 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.classification import OptimalClassificationTree, checked_classes
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import solve_task
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.split_costs import SplitCosts
 
 FloatArray = NDArray[np.float64]
 

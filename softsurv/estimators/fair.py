@@ -14,7 +14,7 @@ from softsurv.estimators.classification import OptimalClassificationTree, checke
 from softsurv.estimators.pareto_solvers import least_leaf
 from softsurv.estimators.separable import Training
 from softsurv.estimators.solvers import Limits, Solved
-from softsurv.exact.tasks.fairness import KINDS, difference, fair_search
+from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
 from softsurv.stopping import StopSignal

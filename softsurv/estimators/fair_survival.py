@@ -18,7 +18,7 @@ from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
-from softsurv.exact.tasks.survival_fairness import fair_survival_search, fairness_front
+from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
@@ -80,7 +80,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     Notes
     -----
-    The constraint is separable, so the tree is optimal under it. `softsurv.exact.tasks.survival_fairness` has
+    The constraint is separable, so the tree is optimal under it. `softsurv.exact.objectives.survival_fairness` has
     the proof and says which constraints are not.
 
     Examples

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.estimators.optimal_rows import FloatArray, Rows, baseline_of
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import StepFunction, kaplan_meier, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree
 

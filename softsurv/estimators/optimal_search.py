@@ -22,13 +22,13 @@ from softsurv.estimators.optimal_rows import (
     with_risk,
 )
 from softsurv.estimators.solvers import SizedTree
+from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.solve import IbsSolution, solve_ibs
+from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
-from softsurv.exact.ibs.nodes import Plan
-from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
-from softsurv.exact.ibs.warm_up import ready as ready_ibs
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.search import Search, Solution
-from softsurv.exact.tasks import relative_risk
-from softsurv.exact.tasks.ibs import IbsScore
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal

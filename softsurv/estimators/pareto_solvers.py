@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.solvers import CodedRows, Limits, SizedCodeTree, Solved, register
-from softsurv.exact.tasks.linear_objectives import ERRORS
+from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
-
-FloatArray = NDArray[np.float64]
 
 
 def error_search(rows: CodedRows, label: NDArray[np.int64], limits: Limits) -> VectorSearch:

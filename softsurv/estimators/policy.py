@@ -14,8 +14,8 @@ from softsurv.estimators.checks import one_of
 from softsurv.estimators.coded import checked_target, checked_treatment
 from softsurv.estimators.separable import SeparableTree, Training
 from softsurv.estimators.solvers import Limits, Solved, solve_task
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tasks.policy import METHODS, lost_rewards, treatment_scores
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.objectives.policy import METHODS, lost_rewards, treatment_scores
 
 FloatArray = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ class OptimalPolicyTree(SeparableTree):
     Parameters
     ----------
     method : {"doubly_robust", "direct", "ips"}
-        How treatments are scored from observed outcomes, see `softsurv.exact.tasks.policy.treatment_scores`. Not
+        How treatments are scored from observed outcomes, see `softsurv.exact.objectives.policy.treatment_scores`. Not
         used where ``fit`` is given scores.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
     time_limit, memory_limit, n_jobs, progress

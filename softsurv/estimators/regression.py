@@ -12,7 +12,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.coded import checked_target
 from softsurv.estimators.separable import SeparableTree
 from softsurv.estimators.solvers import solve_task
-from softsurv.exact.tasks import squared_error
+from softsurv.exact.objectives import squared_error
 
 FloatArray = NDArray[np.float64]
 

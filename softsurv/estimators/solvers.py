@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.compile import ready
+from softsurv.exact.prepare import check_weights
 from softsurv.exact.search import Progress, Search, Solution
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.split_costs import SplitCosts
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class CodedRows:
     nominal: NDArray[np.bool_]
     weight: FloatArray
     sources: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_weights(self.weight)
 
     @property
     def n(self) -> int:

@@ -26,7 +26,7 @@ parametric: bool
 """Whether the leaf cost takes the numbers ``problem.parameters`` too."""
 
 branching: bool
-"""Whether splits cost something (`tolls.py`); the code for it is left out of the kernels of all other tasks."""
+"""Whether splits cost something (`split_costs.py`); the code for it is left out of the kernels of all other tasks."""
 
 has_lanes: bool
 """Whether the base case runs over eight subsets at once below nodes of depth three."""

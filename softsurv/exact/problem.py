@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softsurv.exact.kernels import Lanes, Local
-from softsurv.exact.packed import Units
-from softsurv.exact.simd import LANES
-from softsurv.exact.tolls import Tolls
-from softsurv.exact.units import new_packed
+from softsurv.exact.kernels.bit_columns import RowKinds
+from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.kernels.subsets import Lanes, Local
+from softsurv.exact.row_kinds import new_bit_columns
+from softsurv.exact.split_costs import Prices
 
 MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
@@ -32,8 +32,8 @@ class Problem(NamedTuple):
     nominal: np.ndarray  # (P,) bool
     feature_of: np.ndarray  # (G,) int32 feature of each global code
     stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column is their size if use_size
-    units: Units  # the rows by kind, for `depth_two_bits.py`
-    tolls: Tolls  # what splits cost
+    row_kinds: RowKinds  # the rows by kind, for `base_cases/bits.py`
+    prices: Prices  # what splits cost
     floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
     parameters: np.ndarray  # (M,) run-time numbers of the leaf cost
@@ -78,9 +78,9 @@ class Shared(NamedTuple):
     """What the threads of one search share."""
 
     control: np.ndarray  # (8,) int64: stop flag, base cases run, splits of the root done
-    next: np.ndarray  # (T,) int64 next split of the root to take, per division of the leaves
+    next: np.ndarray  # (T,) int64 next split of the root to take, per way to share the leaves
     order: np.ndarray  # (G,) int32 splits of the root in the order they are tried
-    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per division
+    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per way to share the leaves
     best: np.ndarray  # (1,) objective of the incumbent
     choice: np.ndarray  # (1,) its first split and left leaves, packed
     rank: np.ndarray  # (1,) int64 its place in the order; of equally good splits the first is kept
@@ -182,10 +182,10 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         plain_splits=np.empty(g, np.int32),
         plain_scores=np.empty((2, g)),
         plain_rows=np.empty((2, n), np.int32),
-        plain_tolls=np.empty(g),
-        packed=new_packed(problem.units),
-        due=problem.tolls.full.copy(),
-        after=np.zeros((len(problem.tolls.full), len(problem.tolls.full))),
+        plain_prices=np.empty(g),
+        bits=new_bit_columns(problem.row_kinds),
+        due=problem.prices.full.copy(),
+        after=np.zeros((len(problem.prices.full), len(problem.prices.full))),
         control=control,
         value=np.empty(5),
         root=np.empty(5, np.int64),
@@ -255,8 +255,8 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         total_worst=np.empty(d),
         shared=np.empty((d, g, g) if problem.use_similar else (0, 0, 0)),
         score=np.empty((d, g)),
-        due=np.tile(problem.tolls.full, (d, 1)),
-        context=np.zeros((d, len(problem.tolls.full), 2), np.uint64),
+        due=np.tile(problem.prices.full, (d, 1)),
+        context=np.zeros((d, len(problem.prices.full), 2), np.uint64),
         two=np.empty((2, 5, g)),
         n_left=np.empty(g, np.int32),
         known=np.empty((2, g), np.int8),

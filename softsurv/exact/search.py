@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.compile import ready
-from softsurv.exact.kernels import BLOCKS, CALLS, STOP
-from softsurv.exact.nodes import LEAF
-from softsurv.exact.prepare import Prepared, as_size, prepare
-from softsurv.exact.reading import TreeReader
-from softsurv.exact.running import DepthRun, new_shared, root_bounds
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts, paid, show_prices
+from softsurv.exact.depth_run import DepthRun, new_shared, root_bounds
+from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
+from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
+from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
+from softsurv.exact.reconstruct import TreeReader
+from softsurv.exact.split_costs import SplitCosts, paid, show_prices
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
@@ -108,12 +109,12 @@ class Search:
         task: Task,
         codes: NDArray[np.integer],
         n_codes: NDArray[np.integer],
-        nominal: NDArray[np.bool_],
-        statistics: NDArray[np.float64],
-        offset: NDArray[np.float64] | None = None,
+        nominal: BoolArray,
+        statistics: FloatArray,
+        offset: FloatArray | None = None,
         *,
         min_leaf: float = 1,
-        size: NDArray[np.float64] | None = None,
+        size: FloatArray | None = None,
         complexity: float = 0.0,
         split_costs: SplitCosts | None = None,
         bounds: Bounds | None = None,
@@ -128,6 +129,7 @@ class Search:
             raise InvalidParameterError(
                 f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
             )
+        check_sums(statistics)
         if task.branching != (split_costs is not None):
             raise InvalidParameterError(
                 f"split_costs must be given for a task with branching costs and for no other, got "
@@ -265,14 +267,14 @@ class Search:
     def _shallow(self, module: Any) -> _Found:
         """The best tree of depth two; orders the root's splits by the best such tree under each."""
         p, local = self.problem, self.scratch[0][1]
-        show_prices(p.tolls, p.tolls.full, local)
+        show_prices(p.prices, p.prices.full, local)
         module.solve_two(p, self.rows, len(self.rows), local)
         value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
         splits = local.split_code[: local.size[2]]
         if not len(self.order):
             promise = local.stump[:, : len(splits)].sum(axis=0)
             if self.split_costs is not None:
-                promise += local.total[p.tolls.column] * p.tolls.full[p.tolls.test_of[p.feature_of[splits]]]
+                promise += local.total[p.prices.column] * p.prices.full[p.prices.test_of[p.feature_of[splits]]]
             self.order = splits[np.argsort(promise, kind="stable")]
         if root < 0 or value >= leaf - p.tolerance:
             return _Found(2, 4, LEAF, leaf)
@@ -282,7 +284,7 @@ class Search:
         self,
         module: Any,
         found: list[_Found],
-        sides: NDArray[np.float64],
+        sides: FloatArray,
         depth: int,
         leaves: int,
         n_jobs: int,
@@ -335,5 +337,5 @@ class Search:
     def objective(self, tree: CodeTree) -> float:
         """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
         costs = math.fsum(self.costs(tree.sums[tree.leaves])) - self.cancelled
-        tolls = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
-        return costs + tolls + self.problem.complexity * tree.n_leaves + self.constant
+        prices = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
+        return costs + prices + self.problem.complexity * tree.n_leaves + self.constant

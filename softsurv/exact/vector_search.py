@@ -19,22 +19,22 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
 from softsurv.exact.compile import listing_of, ready
-from softsurv.exact.kernels import CALLS, STOP
-from softsurv.exact.lists import FULL, Listing, new_listing
-from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, prepare
+from softsurv.exact.depth_run import new_shared
+from softsurv.exact.kernels.lists import FULL, Listing, new_listing
+from softsurv.exact.kernels.subsets import CALLS, STOP
+from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import round_to_grid, sum_by_group
-from softsurv.exact.running import new_shared
 from softsurv.exact.search import MAX_DEPTH, Search
-from softsurv.exact.tasks.base import Task
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_task import Objectives
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
-FloatArray = NDArray[np.float64]
 Answer = TypeVar("Answer")
 
 SHORT_RUN = 256
@@ -78,7 +78,7 @@ class Points:
     """Trees that a listing found: objectives (T, D), and where each lies in the memory of finished fronts."""
 
     v: FloatArray
-    place: NDArray[np.int64]
+    place: IntArray
     status: Status
 
 
@@ -110,7 +110,7 @@ class VectorSearch:
         objectives: Objectives,
         codes: NDArray[np.integer],
         n_codes: NDArray[np.integer],
-        nominal: NDArray[np.bool_],
+        nominal: BoolArray,
         statistics: FloatArray,
         depth: int,
         *,
@@ -126,6 +126,7 @@ class VectorSearch:
         self.objectives, self.depth, self.n_jobs = objectives, depth, n_jobs
         self.codes, self.nominal = codes, np.asarray(nominal, dtype=bool)
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
+        check_sums(self.statistics)
         self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
         self.bounds = bounds or Bounds()
         self.rows = prepare(
@@ -154,21 +155,21 @@ class VectorSearch:
     def _weighted(self, w: FloatArray) -> Prepared:
         """The rows with the costs of w . objectives."""
         rule, weights, k = self.objectives.rule, self.objectives.weights, self.statistics.shape[1]
-        self.w, problem, units = w, self.rows.problem, self.rows.problem.units
-        few, limited = len(units.kind_stats) > 0, problem.use_size
+        self.w, problem, row_kinds = w, self.rows.problem, self.rows.problem.row_kinds
+        few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
         if rule.task.linear:
             label_cost = np.einsum("d,ldk->lk", w, weights)
-            given = units.kind_stats if few else problem.stats
+            given = row_kinds.kind_stats if few else problem.stats
             each = given[:, :k] @ label_cost.T
             base = each.min(axis=1)
-            counts = units.kind_count.sum(axis=0) if few else np.ones(len(given))
+            counts = row_kinds.kind_count.sum(axis=0) if few else np.ones(len(given))
             each = np.column_stack([round_to_grid(each - base[:, None], counts), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
-                stats, base = units.kind_count @ each, units.kind_count @ base
-                units = units._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
-                use_similar = self.bounds.similar and not limited and len(units.split_code) <= SHARED_SPLITS
+                stats, base = row_kinds.kind_count @ each, row_kinds.kind_count @ base
+                row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
+                use_similar = self.bounds.similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
                 floor = stats[:, : len(weights)].min(axis=1)
             scale, parameters, width = float(stats[:, : len(weights)].sum(axis=0).max()), np.zeros(0), len(weights)
@@ -188,7 +189,7 @@ class VectorSearch:
         self.base = base
         problem = problem._replace(
             stats=np.ascontiguousarray(stats),
-            units=units,
+            row_kinds=row_kinds,
             floor=np.ascontiguousarray(floor),
             parameters=parameters,
             complexity=float(w @ self.objectives.constant),

@@ -19,11 +19,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from softsurv.exact.tasks.base import Task
-
-FloatArray = NDArray[np.float64]
+from softsurv.arrays import BoolArray, FloatArray
+from softsurv.exact.task import Task
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Objectives:
 
     weights: FloatArray
     constant: FloatArray
-    kept: NDArray[np.bool_]
+    kept: BoolArray
     constraint: FloatArray
     limit: FloatArray
     rule: LeafRule

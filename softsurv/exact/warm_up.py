@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from softsurv.exact import problem as arrays
-from softsurv.exact.cache import new_cache, relink
-from softsurv.exact.lists import new_listing
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts, no_tolls
-from softsurv.exact.units import pack_units
+from softsurv.exact.kernels.cache import new_cache, relink
+from softsurv.exact.kernels.lists import new_listing
+from softsurv.exact.row_kinds import row_kinds_of
+from softsurv.exact.split_costs import SplitCosts, no_prices
+from softsurv.exact.task import Task
 from softsurv.exact.vector_task import LeafRule, objectives
 
 
@@ -21,19 +21,19 @@ def small_problem(task: Task) -> arrays.Problem:
     codes = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32)
     width = task.n_statistics or 4
     start = np.array([0, 2, 4], np.int32)
-    units = pack_units(np.ones((4, width)), np.arange(4), codes, start, np.zeros(2, np.bool_), False, task.worst)
-    assert units is not None
-    tolls = no_tolls(2)
+    row_kinds = row_kinds_of(np.ones((4, width)), np.arange(4), codes, start, np.zeros(2, np.bool_), False, task.worst)
+    assert row_kinds is not None
+    prices = no_prices(2)
     if task.branching:
-        tolls = SplitCosts(np.zeros(1), np.zeros(2, int), np.ones(4)).tolls(np.arange(2), 0)
+        prices = SplitCosts(np.zeros(1), np.zeros(2, int), np.ones(4)).prices(np.arange(2), 0)
     return arrays.Problem(
         gcode=codes + start[:-1],
         code_start=start,
         nominal=np.zeros(2, np.bool_),
         feature_of=np.array([0, 0, 1, 1], np.int32),
         stats=np.ones((4, width)),
-        units=units,
-        tolls=tolls,
+        row_kinds=row_kinds,
+        prices=prices,
         floor=np.zeros(4),
         keys=np.arange(8, dtype=np.uint64).reshape(4, 2),
         parameters=np.zeros(8),

@@ -25,7 +25,7 @@ from sksurv.util import Surv
 import softsurv.estimators.optimal as optimal_module
 from softsurv import OptimalSurvivalTree, SurvivalData, load_dataset, load_model
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.explore import leaf_summary
 from softsurv.nonparametric import StepFunction, kaplan_meier, nelson_aalen, quantile, restricted_mean
 from softsurv.results import Status

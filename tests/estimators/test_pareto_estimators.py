@@ -9,7 +9,7 @@ from softsurv import OptimalClassificationTree
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.fair import OptimalFairClassificationTree
 from softsurv.estimators.front import misclassification_front
-from softsurv.exact.tasks.fairness import KINDS, difference
+from softsurv.exact.objectives.fairness import KINDS, difference
 from softsurv.results import Status
 
 SCORES = {"f1": f1_score, "mcc": matthews_corrcoef}

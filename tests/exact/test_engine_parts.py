@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from numba import njit
 from oracles.enumeration import least_objective
 
-from softsurv.exact.cache import ENTRY_BYTES, find, insert, new_cache, tag_of
-from softsurv.exact.fastmath import log_ratio
 from softsurv.exact.jit import FAST
+from softsurv.exact.kernels.cache import ENTRY_BYTES, find, insert, new_cache, tag_of
+from softsurv.exact.kernels.log_ratio import log_ratio
+from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.problem import merge_equal_rows, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, relative_risk
-from softsurv.exact.tasks.base import Task, per_leaf
+from softsurv.exact.task import Task, per_leaf
 
 
 @njit(**FAST)

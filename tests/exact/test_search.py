@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles.enumeration import least_objective
 
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, relative_risk
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
 

@@ -14,12 +14,12 @@ from oracles.enumeration import least_objective
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.check import check_task
+from softsurv.exact.kernels.simd import transpose
+from softsurv.exact.objectives import label_costs, relative_risk, squared_error
+from softsurv.exact.objectives.policy import lost_rewards, treatment_scores
 from softsurv.exact.search import Search
-from softsurv.exact.simd import transpose
-from softsurv.exact.tasks import label_costs, relative_risk, squared_error
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tasks.policy import lost_rewards, treatment_scores
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.split_costs import SplitCosts
+from softsurv.exact.task import Task
 from softsurv.results import Status
 
 SHARED = [HealthCheck.function_scoped_fixture]
@@ -82,11 +82,11 @@ def cheapest(codes, nominal, statistics, costs, depth, leaves, complexity):
                 left = codes[index, f] == code if nominal[f] else codes[index, f] <= code
                 if left.all():
                     continue
-                toll, then = costs.weight[index].sum() * due[test], after(due, test)
+                test_cost, then = costs.weight[index].sum() * due[test], after(due, test)
                 sides = tuple(index[left].tolist()), tuple(index[~left].tolist())
                 for k in range(1, leaves):
                     both = best(sides[0], depth - 1, k, then) + best(sides[1], depth - 1, leaves - k, then)
-                    value = min(value, toll + both)
+                    value = min(value, test_cost + both)
         return value
 
     return best(tuple(range(len(codes))), depth, leaves, tuple(costs.full))

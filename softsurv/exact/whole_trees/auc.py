@@ -30,16 +30,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact import problem as arrays
-from softsurv.exact.kernels import STOP
-from softsurv.exact.simd import LANES
+from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
 from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
-
-FloatArray = NDArray[np.float64]
 
 N_DIRECTIONS = 24
 """Lines that bound the curve; more make the bound tighter and dearer."""
@@ -55,7 +54,7 @@ NODE_BYTES = 500
 
 
 @dataclass(frozen=True)
-class Node:
+class PartTree:
     """A node of a partly grown tree: open with some depth left, closed, or split.
 
     Attributes
@@ -77,10 +76,10 @@ class Node:
     cost: FloatArray
     sums: FloatArray
     split: int = -1
-    left: Node | None = None
-    right: Node | None = None
+    left: PartTree | None = None
+    right: PartTree | None = None
 
-    def leaves(self) -> list[Node]:
+    def leaves(self) -> list[PartTree]:
         """Open and closed ends from left to right."""
         return [self] if self.left is None or self.right is None else self.left.leaves() + self.right.leaves()
 
@@ -89,7 +88,7 @@ class Node:
         """Whether an end may still be split."""
         return any(end.depth > 0 for end in self.leaves())
 
-    def with_leaf(self, old: Node, new: Node) -> Node:
+    def with_leaf(self, old: PartTree, new: PartTree) -> PartTree:
         """The tree with one end replaced."""
         if self is old:
             return new
@@ -145,7 +144,7 @@ class AucSearch:
         width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
         self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
         self.by_code = np.empty((g, width))
-        self.memory: dict[tuple[tuple[int, int], int], tuple[Node, NDArray[np.int32]]] = {}
+        self.memory: dict[tuple[tuple[int, int], int], tuple[PartTree, NDArray[np.int32]]] = {}
         self.memory_left = memory_limit
         self.expanded = 0
 
@@ -167,11 +166,11 @@ class AucSearch:
             return self._result(min(self.proven, self.loss), stopped.status)
         return self._result(self.loss, Status.OPTIMAL)
 
-    def _grow_best_first(self, root: Node) -> None:
+    def _grow_best_first(self, root: PartTree) -> None:
         """Grow the tree with the least bound, until none is below the incumbent."""
         self.proven = self._bound(root)
         self._dive(root)
-        queue: list[tuple[float, int, Node]] = [(self._bound(root), 0, root)] if root.open else []
+        queue: list[tuple[float, int, PartTree]] = [(self._bound(root), 0, root)] if root.open else []
         number = 0
         while queue and queue[0][0] < self.loss - EPSILON:
             self.proven = queue[0][0]
@@ -192,7 +191,7 @@ class AucSearch:
             raise Stopped(self.stop.reason)
 
     # -- growing -------------------------------------------------------------------------------------------------
-    def _grow(self, tree: Node) -> list[Node]:
+    def _grow(self, tree: PartTree) -> list[PartTree]:
         """Partly grown trees with the next open node closed or split in every way; whole ones are offered instead."""
         self.expanded += 1
         ends = tree.leaves()
@@ -215,7 +214,7 @@ class AucSearch:
             grown.append(tree.with_leaf(node, replace(node, depth=0, split=int(split), left=left, right=right)))
         return grown
 
-    def _dive(self, root: Node) -> None:
+    def _dive(self, root: PartTree) -> None:
         """A first whole tree: the child with the least bound, again and again."""
         tree = root
         while tree.open:
@@ -232,7 +231,7 @@ class AucSearch:
         tree = search.best(stop, leaves=min(self.most, 4)).tree.tree
         feature_of = {int(f): k for k, f in enumerate(search.search.features)}
 
-        def grow(node: int, rows: NDArray[np.int32]) -> Node:
+        def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
             here = self._close(rows)
             if tree.feature[node] < 0:
                 return here
@@ -242,7 +241,7 @@ class AucSearch:
 
         self._offer(grow(0, search.rows.rows))
 
-    def _split_last(self, tree: Node, node: Node, ends: list[Node]) -> None:
+    def _split_last(self, tree: PartTree, node: PartTree, ends: list[PartTree]) -> None:
         """Offer the tree with the best split of its only open node."""
         self._load(node.rows, 1)
         closed = np.array([end.sums[:2] for end in ends if end is not node]).reshape(-1, 2)
@@ -254,7 +253,7 @@ class AucSearch:
             left, right = (self._close(side) for side in self._sides(node.rows, split))
             self._offer(tree.with_leaf(node, replace(node, depth=0, split=split, left=left, right=right)))
 
-    def _offer(self, tree: Node) -> None:
+    def _offer(self, tree: PartTree) -> None:
         """Take a whole tree if it is better."""
         if tree.open:
             return
@@ -265,7 +264,7 @@ class AucSearch:
             self.best, self.loss = tree, loss
 
     # -- nodes ---------------------------------------------------------------------------------------------------
-    def _bound(self, tree: Node) -> float:
+    def _bound(self, tree: PartTree) -> float:
         """What no tree that grows from this one falls below."""
         leaves = tree.leaves()
         cost = np.sum([end.cost for end in leaves], axis=0)
@@ -278,7 +277,7 @@ class AucSearch:
             self.problem, rows, len(rows), self.local, self.directions, depth > 1, self.single, self.both, self.by_code
         )
 
-    def _open(self, rows: NDArray[np.int32], depth: int) -> Node:
+    def _open(self, rows: NDArray[np.int32], depth: int) -> PartTree:
         """A node with so much depth left, and the least cost of what it may become."""
         if depth == 0:
             return self._close(rows)
@@ -293,24 +292,24 @@ class AucSearch:
             if depth > 2 and len(splits):
                 children = [[self._open(side, depth - 1).cost for side in self._sides(rows, s)] for s in splits]
                 cost = np.minimum(whole, np.sum(children, axis=1).min(axis=0))
-            self._remember(key, Node(rows, depth if len(splits) else 0, cost, sums), splits)
+            self._remember(key, PartTree(rows, depth if len(splits) else 0, cost, sums), splits)
         return self.memory[key][0]
 
-    def _splits(self, node: Node) -> NDArray[np.int32]:
+    def _splits(self, node: PartTree) -> NDArray[np.int32]:
         """Splits of an open node that leave enough rows on both sides."""
         self._open(node.rows, node.depth)
         return self.memory[self._key(node.rows), node.depth][1]
 
-    def _close(self, rows: NDArray[np.int32]) -> Node:
+    def _close(self, rows: NDArray[np.int32]) -> PartTree:
         """A leaf."""
         key = self._key(rows), 0
         if key not in self.memory:
             sums = self.problem.stats[rows].sum(axis=0)
             cost = (self.directions * sums[1::-1]).min(axis=1)
-            self._remember(key, Node(rows, 0, cost, sums), np.zeros(0, np.int32))
+            self._remember(key, PartTree(rows, 0, cost, sums), np.zeros(0, np.int32))
         return self.memory[key][0]
 
-    def _remember(self, key: tuple[tuple[int, int], int], node: Node, splits: NDArray[np.int32]) -> None:
+    def _remember(self, key: tuple[tuple[int, int], int], node: PartTree, splits: NDArray[np.int32]) -> None:
         self.memory[key] = node, splits
         self.memory_left -= NODE_BYTES + node.rows.nbytes + node.cost.nbytes + splits.nbytes
 
@@ -324,7 +323,7 @@ class AucSearch:
         left = codes == split if self.problem.nominal[feature] else codes <= split
         return rows[left], rows[~left]
 
-    def _allowed(self) -> NDArray[np.bool_]:
+    def _allowed(self) -> BoolArray:
         """Which splits of the loaded subset leave enough rows on both sides."""
         m = int(self.local.size[2])
         if not self.problem.use_size:
@@ -337,7 +336,7 @@ class AucSearch:
         prior = self.positives / (self.positives + self.negatives)
         builder, label = TreeBuilder(), list[int]()
 
-        def read(node: Node) -> int:
+        def read(node: PartTree) -> int:
             if node.left is None or node.right is None:
                 label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
                 return builder.add(node.sums)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from softsurv.exact.compile import ENGINE
-from softsurv.exact.jit import source_digest
-from softsurv.exact.kernels import STOP, localise
-from softsurv.exact.packed import pack
-from softsurv.exact.side_sums import both_sums, left_sums
+from softsurv.exact.jit import array_entry
+from softsurv.exact.kernels.bit_columns import pack
+from softsurv.exact.kernels.side_sums import both_sums, left_sums
+from softsurv.exact.kernels.subsets import STOP, localise
 
-OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-
-DIGEST = source_digest((*ENGINE, "side_sums.py", "whole_trees/auc_kernels.py"))
-"""Part of the names on disk: changes with any file whose code or types end up inside these kernels."""
+compiled = array_entry(*ENGINE, "whole_trees/auc_kernels.py")
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
-    function.__qualname__ = f"{function.__name__}_{DIGEST}"
-    return njit(**OPTIONS)(function)
-
-
-@_compiled
+@compiled
 def directional(problem, rows, n, local, directions, pairs, single, both, by_code):
     """Least weighted misclassification of a subset and of both sides of each split, per direction.
 
@@ -49,7 +37,7 @@ def directional(problem, rows, n, local, directions, pairs, single, both, by_cod
     whole : (G,)
         Cost of the subset as a leaf.
     """
-    kinds = problem.units.kind_stats
+    kinds = problem.row_kinds.kind_stats
     if kinds.shape[0] > 0:
         pack(problem, rows, n, local)
     else:
@@ -88,7 +76,7 @@ def directional(problem, rows, n, local, directions, pairs, single, both, by_cod
     return leaf, stump, whole
 
 
-@_compiled
+@compiled
 def least_area(directions, cost, share, positives, negatives):
     """Least area under miss rate against false-positive rate, up to ``share``, of a tree with at least these costs.
 
@@ -119,7 +107,7 @@ def least_area(directions, cost, share, positives, negatives):
     return area
 
 
-@_compiled
+@compiled
 def _hidden(slope, height, n, s, h):
     """Whether the last line of an envelope, steep to flat, is nowhere the largest once a flatter one is added."""
     if slope[n - 1] <= s:
@@ -133,7 +121,7 @@ def _hidden(slope, height, n, s, h):
     return here <= before
 
 
-@_compiled
+@compiled
 def curve_area(leaf, share, positives, negatives):
     """Area under miss rate against false-positive rate, up to ``share``, of leaves (L, 2) of (negatives, positives)."""
     n_leaves = leaf.shape[0]
@@ -156,7 +144,7 @@ def curve_area(leaf, share, positives, negatives):
     return area
 
 
-@_compiled
+@compiled
 def best_last_split(single, total, closed, share, positives, negatives, allowed):
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
     n_closed = closed.shape[0]

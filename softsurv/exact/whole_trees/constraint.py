@@ -22,16 +22,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
-
-FloatArray = NDArray[np.float64]
 
 MOST_STEPS = 60
 """Steps of the dual ascent; it ends after a handful where the optimum is exact, and any multipliers are valid."""

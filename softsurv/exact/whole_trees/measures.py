@@ -28,14 +28,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
-FloatArray = NDArray[np.float64]
 Measure = Callable[[FloatArray, float, float], float]
 
 EPSILON = 1e-12

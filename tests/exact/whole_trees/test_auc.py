@@ -6,31 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.two_classes import error_search, tiny
 from sklearn.metrics import roc_auc_score
 
-from softsurv.exact.tasks.linear_objectives import ERRORS
-from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.exact.whole_trees.auc_kernels import curve_area, least_area
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def tiny(seed, n=14, splits=3):
-    rng = np.random.default_rng(seed)
-    columns = rng.random((n, splits)) < rng.uniform(0.2, 0.8, splits)
-    label = ((columns @ rng.normal(size=splits) + rng.normal(size=n)) > 0).astype(int)
-    label[:2] = 0, 1
-    return columns, label, rng
-
-
-def searched(columns, label, depth, weight=None, min_leaf=1):
-    w = np.ones(len(label)) if weight is None else weight
-    statistics = np.where(np.arange(2) == label[:, None], w[:, None], 0.0)
-    codes, n_codes, nominal = columns.astype(np.int32), np.full(columns.shape[1], 2), np.zeros(columns.shape[1], bool)
-    return VectorSearch(ERRORS, codes, n_codes, nominal, statistics, depth, min_leaf=min_leaf)
 
 
 def partitions(columns, rows, depth, min_leaf):
@@ -71,7 +55,7 @@ def area_by_definition(label, leaves, share, weight):
 def test_tree_is_the_best_of_all(seed, depth, share, complexity, leaves, weighted, min_leaf):
     columns, label, rng = tiny(seed)
     weight = rng.integers(1, 6, len(label)) / 2 if weighted else np.ones(len(label))
-    search = searched(columns, label, depth, weight, min_leaf)
+    search = error_search(columns, label, depth, weight, min_leaf=min_leaf)
     result = AucSearch(search, share, complexity, leaves).solve(StopSignal())
     best = min(
         area_by_definition(label, tree, share, weight) + complexity * len(tree)
@@ -117,7 +101,7 @@ def test_bound_of_a_whole_tree_is_below_its_area_and_close(seed, share):
 
 def test_stopped_search_states_its_gap():
     columns, label, _ = tiny(1, n=300, splits=25)
-    search = searched(columns, label, 3)
+    search = error_search(columns, label, 3)
     stopped = AucSearch(search).solve(StopSignal(0.0))
     full = AucSearch(search).solve(StopSignal(60.0))
     assert stopped.status == Status.TIME_LIMIT
@@ -145,7 +129,7 @@ def test_estimator_maximises_auc():
 def test_time_limit_holds_while_subsets_are_opened(seconds):
     """Opening the subsets of a deep tree takes minutes here; a good tree is there from the start."""
     columns, label, _ = tiny(2, n=600, splits=40)
-    search = searched(columns, label, 5)
+    search = error_search(columns, label, 5)
     clock = StopSignal(seconds)
     result = AucSearch(search).solve(clock)
     assert result.status == Status.TIME_LIMIT
@@ -156,6 +140,6 @@ def test_time_limit_holds_while_subsets_are_opened(seconds):
 
 def test_memory_limit_holds():
     columns, label, _ = tiny(2, n=600, splits=40)
-    result = AucSearch(searched(columns, label, 4), memory_limit=1e5).solve(StopSignal())
+    result = AucSearch(error_search(columns, label, 4), memory_limit=1e5).solve(StopSignal())
     assert result.status == Status.MEMORY_LIMIT
     assert result.bound <= result.loss

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 
 from softsurv import OptimalClassificationTree
 from softsurv.estimators.fair import OptimalFairClassificationTree
-from softsurv.exact.tasks.fairness import KINDS, difference
+from softsurv.exact.objectives.fairness import KINDS, difference
 
 pystreed = pytest.importorskip("pystreed")
 pytestmark = pytest.mark.peers
