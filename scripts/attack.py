@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from softsurv.soft.checkpoint import read_checkpoint, write_checkpoint
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main as command_line
@@ -41,6 +40,7 @@ from softsurv.explore.interactive import explorer_page
 from softsurv.files import replace_file, seal, unseal
 from softsurv.persistence import MODEL
 from softsurv.run_record import read_run, write_run
+from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
 from softsurv.trees.hard_tree import Branch, HardTree
 
 CASE_SECONDS = 30.0

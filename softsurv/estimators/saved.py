@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,11 @@ from softsurv.estimators.names import HOME
 from softsurv.nonparametric import StepFunction
 from softsurv.persistence import Saved, incomplete, read_model, write_model
 
-if TYPE_CHECKING:
-    from softsurv.estimators.base import SurvivalTreeBase
-    from softsurv.estimators.separable.tree import SeparableTree
-
 _PAST = {"init": "auto", "reference": None}
 """Arguments that may hold another model or the training rows' curves. A fitted model no longer needs them."""
 
 
-def save_model(model: SurvivalTreeBase | SeparableTree, path: str | PathLike[str]) -> None:
+def save_model(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted estimator to a folder, which is made if need be.
 
     Parameters

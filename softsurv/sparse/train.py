@@ -131,7 +131,7 @@ def grow(problem: Problem, rows: TrainingRows, plans: Sequence[Plan], n_rows: Fl
             break
         losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
         table = second_order(stack, model[:, :1]).double().cpu().numpy() * rows.weight[:, None]
-        for m in np.flatnonzero(moving):
+        for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms)
             moving[m], rules[m] = better != rules[m], better
     assert model is not None

@@ -96,9 +96,7 @@ def test_intervals_alone_still_rank(rows):
 
 
 def test_one_event_cannot_be_cross_validated(rows):
-    with pytest.raises(
-        InvalidSurvivalDataError, match=r"at least 2 rows to choose a tree.*got 1; collect"
-    ):
+    with pytest.raises(InvalidSurvivalDataError, match=r"at least 2 rows to choose a tree.*got 1; collect"):
         SoftSurvivalTree().fit(rows[0], (np.arange(120) == 5, rows[1]["time"]))
 
 
