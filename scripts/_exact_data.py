@@ -11,9 +11,9 @@ import numpy as np
 from softsurv import load_dataset
 from softsurv.data.binarize import Binarizer
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import relative_risk
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import relative_risk
-from softsurv.exact.tasks.base import Task
+from softsurv.exact.task import Task
 from softsurv.nonparametric import nelson_aalen
 
 

@@ -15,8 +15,8 @@ from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
-from softsurv.exact.ibs.solve import assign_leaves, solve_ibs
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.brier.solve import assign_leaves, solve_ibs
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 
 MIN_ROWS = 7

@@ -15,21 +15,20 @@ from typing import Any
 import numpy as np
 from _results import cpu, in_child
 
-from softsurv.exact.clock import Clock
 from softsurv.exact.compile import ready
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import Fairness, difference, fair_search
-from softsurv.exact.pareto.measures import Best, Candidate, SearchOracle, f1, maximise
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact.objectives import label_costs, squared_error
+from softsurv.exact.objectives.fairness import Fairness, difference, fair_search
+from softsurv.exact.objectives.linear import ERRORS
+from softsurv.exact.objectives.policy import lost_rewards, treatment_scores
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, squared_error
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tasks.policy import lost_rewards, treatment_scores
-from softsurv.exact.tolls import SplitCosts, paid
+from softsurv.exact.split_costs import SplitCosts, paid
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.constraint import constrained_optimum
+from softsurv.exact.whole_trees.measures import Best, f1, maximise
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 LIMIT = 120.0
 """Seconds of wall clock that either side may take."""
@@ -48,9 +47,6 @@ FAIRNESS: dict[Fairness, str] = {
     "equality_of_opportunity": "equality-of-opportunity",
 }
 """Our names of the constraints, and pystreed's."""
-
-ERROR_PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
-"""False negatives and false positives of a leaf under each label, from its negatives and positives."""
 
 Sets = dict[str, tuple[np.ndarray, np.ndarray]]
 """0/1 columns (N, B) and class codes or targets (N,) by name."""
@@ -298,21 +294,20 @@ def regression(name: str, X: np.ndarray, y: np.ndarray, depth: int) -> Case:
     )  # fmt: skip
 
 
-def error_search(label: np.ndarray, columns: np.ndarray, depth: int) -> ParetoSearch:
+def coded(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns as codes, numbers of codes and kinds."""
+    return columns.astype(np.int32), np.full(columns.shape[1], 2), np.zeros(columns.shape[1], bool)
+
+
+def error_search(label: np.ndarray, columns: np.ndarray, depth: int) -> VectorSearch:
     """The search over false negatives and false positives."""
     statistics = (np.arange(2) == label[:, None]).astype(float)
-    return ParetoSearch(linear_task(2, 2, 2, (False, False)), columns, statistics, ERROR_PARAMS, depth)
+    return VectorSearch(ERRORS, *coded(columns), statistics, depth)
 
 
 def best_measure(name: str, label: np.ndarray, columns: np.ndarray, depth: int, limit: float) -> Best:
     """Our best tree by a measure of the two error counts, "f1" or "mcc"."""
-    negatives, positives = np.bincount(label).astype(float)
-    ends = (
-        Candidate(np.array([0.0, negatives]), SplitTree(label=1)),
-        Candidate(np.array([positives, 0.0]), SplitTree(label=0)),
-    )
-    oracle = SearchOracle(error_search(label, columns, depth), Clock(limit))
-    return maximise(name, oracle, positives, negatives, ends)
+    return maximise(name, error_search(label, columns, depth), StopSignal(limit))
 
 
 def f1_score(name: str, X: np.ndarray, y: np.ndarray, depth: int) -> Case:
@@ -327,7 +322,7 @@ def f1_score(name: str, X: np.ndarray, y: np.ndarray, depth: int) -> Case:
         columns = X.astype(bool)
         best_measure("f1", y, columns[:, :1], min(depth, 2), limit)  # loads the kernels
         seconds, best = cpu(lambda: best_measure("f1", y, columns, depth, limit))
-        own = loss(best.candidate.tree.label_of(columns))
+        own = loss(best.candidate.tree.label_of(*coded(columns)[::2]))
         return Solved(own, best.status == Status.OPTIMAL, seconds, 1 - best.bound)
 
     def peer(limit: float) -> Solved:
@@ -349,12 +344,16 @@ def fair(name: str, X: np.ndarray, y: np.ndarray, kind: Fairness, depth: int) ->
         return float((predicted != y).sum()) if kept else np.inf
 
     def solve(depth: int, limit: float) -> Any:
-        return constrained_optimum(fair_search(columns, y, group, kind, TOLERANCE, depth), Clock(limit), unit=1.0)
+        return constrained_optimum(
+            fair_search(*coded(columns), y, group, kind, TOLERANCE, depth), StopSignal(limit), unit=1.0
+        )
 
     def ours(limit: float) -> Solved:
         solve(1, limit)  # loads the kernels
         seconds, state = cpu(lambda: solve(depth, limit))
-        return Solved(errors(state.tree.label_of(columns)), state.status == Status.OPTIMAL, seconds, state.bound)
+        return Solved(
+            errors(state.tree.label_of(*coded(columns)[::2])), state.status == Status.OPTIMAL, seconds, state.bound
+        )
 
     def peer(limit: float) -> Solved:
         model = STreeDGroupFairnessClassifier(

@@ -36,7 +36,7 @@ from _machine import as_markdown, machine_line
 
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import ready
-from softsurv.exact.tasks import relative_risk
+from softsurv.exact.objectives import relative_risk
 
 SPEED = [(name, 4) for name in ("veteran", "whas500", "GBSG2", "uis", "Aids2", "UnempDur", "Framingham")] + [
     (name, 5) for name in ("veteran", "Aids2", "GBSG2", "UnempDur")

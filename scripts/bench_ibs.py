@@ -35,10 +35,10 @@ from _machine import as_markdown, machine_line
 from _osst_models import MIN_ROWS, Results, load
 from _osst_reference import Reference
 
-from softsurv.exact.ibs.bounds import IbsBounds
-from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
-from softsurv.exact.ibs.warm_up import ready
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.brier.bounds import IbsBounds
+from softsurv.exact.brier.solve import IbsSolution, solve_ibs
+from softsurv.exact.brier.warm_up import ready
+from softsurv.exact.objectives.brier import IbsScore
 
 SPEED_SETS = ("veterans", "gbsg2", "maintenance", "aids", "churn", "credit")
 AGREED = 1e-5

@@ -25,8 +25,8 @@ import pandas as pd
 from _machine import as_markdown, machine_line
 from _results import cpu
 
-from softsurv.exact.auc import AucSearch
-from softsurv.exact.clock import Clock
+from softsurv.exact.whole_trees.auc import AucSearch
+from softsurv.stopping import StopSignal
 
 
 def cases(what: str, depth: int) -> Iterator[_tasks.Case]:
@@ -52,10 +52,10 @@ def bench_measures(depth: int, limit: float) -> list[dict[str, Any]]:
     rows = []
     for name, (X, label) in _tasks.two_class_sets().items():
         columns = X.astype(bool)
-        AucSearch(_tasks.error_search(label, columns[:, :1], 1)).solve(Clock(limit))  # loads the kernels
+        AucSearch(_tasks.error_search(label, columns[:, :1], 1)).solve(StopSignal(limit))  # loads the kernels
         seconds, best = cpu(lambda c=columns, y=label: _tasks.best_measure("mcc", y, c, depth, limit))
         auc_seconds, auc = cpu(
-            lambda c=columns, y=label: AucSearch(_tasks.error_search(y, c, depth)).solve(Clock(limit))
+            lambda c=columns, y=label: AucSearch(_tasks.error_search(y, c, depth)).solve(StopSignal(limit))
         )
         rows.append(
             {

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.ibs.bounds import IbsBounds
-from softsurv.exact.ibs.solve import solve_ibs
+from softsurv.exact.brier.bounds import IbsBounds
+from softsurv.exact.brier.solve import solve_ibs
+from softsurv.exact.objectives import label_costs, relative_risk, squared_error
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, relative_risk, squared_error
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.split_costs import SplitCosts
+from softsurv.exact.task import Task
 
 Solve = Callable[[Bounds | IbsBounds], float]
 """Objective of one random problem under some switches."""

@@ -19,24 +19,25 @@ from itertools import pairwise
 
 import numpy as np
 
-from softsurv import OptimalClassificationTree
-from softsurv.exact.auc import AucSearch
+from softsurv import OptimalClassificationTree, OptimalSurvivalTree
+from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
+from softsurv.estimators.separable.fair import OptimalFairClassificationTree
+from softsurv.estimators.separable.regression import OptimalRegressionTree
+from softsurv.estimators.survival.fair import OptimalFairSurvivalTree
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import KINDS, count_leaves, fair_search
-from softsurv.exact.pareto.measures import MEASURES, Candidate, SearchOracle, maximise, pareto_front
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import SplitTree
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.objectives.fairness import KINDS, fair_search
+from softsurv.exact.objectives.linear import ERRORS, LINEAR
+from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.vector_task import objectives
+from softsurv.exact.whole_trees.auc import AucSearch
+from softsurv.exact.whole_trees.constraint import constrained_optimum
+from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
-FOREVER = 1e9
-ERRORS = linear_task(2, 2, 2, (False, False))
-ERROR_PARAMS = np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
 NO_BOUNDS = Bounds(**{field.name: False for field in dataclasses.fields(Bounds)})
 ROUNDING = 1e-7
 
@@ -74,14 +75,14 @@ def distinct(points: np.ndarray) -> np.ndarray:
     return points[np.unique((points / scale).round(11), axis=0, return_index=True)[1]]
 
 
-def points_of(search: ParetoSearch, allowed: Callable = lambda rows: True) -> np.ndarray:
+def points_of(search: VectorSearch, allowed: Callable = lambda rows: True) -> np.ndarray:
     """Objectives of every tree of a search's problem, with the number of leaves as the last column."""
 
     def leaf(rows: np.ndarray) -> np.ndarray:
-        own = search.task.points(search.statistics[rows].sum(axis=0, keepdims=True), search.params)[0]
+        own = search.objectives.points(search.statistics[rows].sum(axis=0, keepdims=True))[0]
         return np.column_stack([own, np.ones(len(own))])
 
-    return all_trees(search.columns, search.depth, leaf, allowed)
+    return all_trees(search.codes == 0, search.depth, leaf, allowed)
 
 
 def partitions(columns: np.ndarray, statistics: np.ndarray, depth: int, least: Callable) -> set[tuple]:
@@ -143,17 +144,15 @@ def smallest(rng: np.random.Generator, n: int) -> tuple[int, Callable]:
     return min(least, n), lambda rows: len(rows) >= min(least, n)
 
 
-def errors_of(columns: np.ndarray, label: np.ndarray, weight: np.ndarray, depth: int, least: int) -> ParetoSearch:
+def errors_of(columns: np.ndarray, label: np.ndarray, weight: np.ndarray, depth: int, least: int) -> VectorSearch:
     """The search over (false negatives, false positives)."""
     statistics = np.where(np.arange(2) == label[:, None], weight[:, None], 0.0)
-    return ParetoSearch(ERRORS, columns, statistics, ERROR_PARAMS, depth, min_leaf=least, memory_limit=3e7)
+    return VectorSearch(ERRORS, *coded(columns), statistics, depth, min_leaf=least, memory_limit=3e7)
 
 
-def ends_of(label: np.ndarray, weight: np.ndarray) -> tuple[float, float, tuple[Candidate, Candidate]]:
-    """Weight of the classes, and the two trees without splits."""
-    negatives, positives = np.bincount(label, weight)
-    ends = np.array([0.0, negatives]), np.array([positives, 0.0])
-    return negatives, positives, (Candidate(ends[0], SplitTree(label=1)), Candidate(ends[1], SplitTree(label=0)))
+def coded(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns (N, B) as codes, numbers of codes and kinds: a split sends the rows with a 0 to the left."""
+    return columns.astype(np.int32), np.full(columns.shape[1], 2), np.zeros(columns.shape[1], bool)
 
 
 def nondominated(points: np.ndarray) -> np.ndarray:
@@ -172,15 +171,15 @@ def best_of(name: str, points: np.ndarray, positives: float, negatives: float) -
     return np.array([MEASURES[name](one, positives, negatives) for one in v])
 
 
-def meets(search: ParetoSearch, points: np.ndarray) -> np.ndarray:
+def meets(search: VectorSearch, points: np.ndarray) -> np.ndarray:
     """Which points keep to the constraint but for rounding."""
-    size = np.abs(search.params).max(axis=(0, 2)) * np.abs(search.statistics).sum()  # of each objective, at most
-    return (points @ search.constraint.T <= search.limit + 1e-12 * (1 + np.abs(search.constraint) @ size)).all(axis=1)
+    goals = search.objectives
+    return (points @ goals.constraint.T <= goals.limit + search.slack).all(axis=1)
 
 
-def checked(search: ParetoSearch, unit: float) -> np.ndarray:
+def checked(search: VectorSearch, unit: float) -> np.ndarray:
     """First objective of the best tree under the constraint, of that tree from its rows, and the bound."""
-    state = constrained_optimum(search, Clock(FOREVER), unit=unit)
+    state = constrained_optimum(search, StopSignal(), unit=unit)
     if state.status != Status.OPTIMAL:
         raise AssertionError(f"ended with {state.status}")
     v = search.value(state.tree)
@@ -194,8 +193,8 @@ def measure(rng: np.random.Generator) -> Pair:
     weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
     depth, name = int(rng.integers(0, 4)), str(rng.choice(sorted(MEASURES)))
     search = errors_of(columns, label, weight, depth, least)
-    negatives, positives, ends = ends_of(label, weight)
-    best = maximise(name, SearchOracle(search, Clock(FOREVER)), positives, negatives, ends)
+    negatives, positives = search.totals
+    best = maximise(name, search, StopSignal())
     points = points_of(search, allowed)[:, :2]
     again = best_of(name, search.value(best.candidate.tree)[None], positives, negatives)[0]
     return np.array([best.value, again, best.bound]), np.full(3, best_of(name, points, positives, negatives).max())
@@ -206,7 +205,7 @@ def front(rng: np.random.Generator) -> Pair:
     columns, label = table(rng)
     weight, (least, allowed) = weights(rng, len(label)), smallest(rng, len(label))
     search = errors_of(columns, label, weight, int(rng.integers(0, 4)), least)
-    found = pareto_front(search, ends_of(label, weight)[2], Clock(FOREVER))
+    found = pareto_front(search, StopSignal())
     right = nondominated(points_of(search, allowed)[:, :2])
     mine = np.array([search.value(one.tree) for one in found.trees])
     return nondominated(mine), right
@@ -223,7 +222,7 @@ def fair(rng: np.random.Generator) -> Pair:
     leaves = int(rng.integers(1, 6)) if rng.random() < 0.4 else None
     complexity = float(rng.choice([0.0, 0.0, 0.3])) * float(weight.mean())
     search = fair_search(
-        columns, label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
+        *coded(columns), label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
         int(rng.integers(0, 4 if n_groups == 2 else 3)), weight=weight, complexity=complexity, leaves=leaves,
         min_leaf=least, memory_limit=3e7,
     )  # fmt: skip
@@ -242,27 +241,28 @@ def capacity(rng: np.random.Generator) -> Pair:
     weight = weights(rng, n)
     weight /= weight.sum()
     scarce = rng.choice(k - 1, int(rng.integers(1, k)), replace=False)
-    params = np.zeros((k, 1 + len(scarce), k + 2))
-    params[np.arange(k), 0, np.arange(k)] = 1.0
-    params[:, 0, -1] = float(rng.choice([0.0, 0.02]))
+    weights_of = np.zeros((k, 1 + len(scarce), k + 1))
+    weights_of[np.arange(k), 0, np.arange(k)] = 1.0
     for d, treatment in enumerate(scarce):
-        params[treatment, 1 + d, k] = 1.0
-    constraint, limit = np.eye(1 + len(scarce))[1:], rng.choice([0.0, 0.1, 0.3, 0.7], len(scarce)) * (1 + 1e-9)
-    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
+        weights_of[treatment, 1 + d, k] = 1.0
+    goals = objectives(
+        LINEAR, weights_of, constant=[float(rng.choice([0.0, 0.02])), *np.zeros(len(scarce))],
+        constraint=np.eye(1 + len(scarce))[1:], limit=rng.choice([0.0, 0.1, 0.3, 0.7], len(scarce)) * (1 + 1e-9),
+    )  # fmt: skip
     leaves = int(rng.integers(1, 5)) if rng.random() < 0.4 else 99
     if leaves < 99:
-        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, leaves)
+        goals = goals.with_most_leaves(leaves)
     least, allowed = smallest(rng, n)
-    search = ParetoSearch(
-        linear_task(k, params.shape[1], k + 1, kept), columns, np.column_stack([loss * weight[:, None], weight]),
-        params, int(rng.integers(0, 3)), constraint=constraint, limit=limit, min_leaf=least, memory_limit=3e7,
+    search = VectorSearch(
+        goals, *coded(columns), np.column_stack([loss * weight[:, None], weight]), int(rng.integers(0, 3)),
+        min_leaf=least, memory_limit=3e7,
     )  # fmt: skip
     found = checked(search, 0.0)
     points = points_of(search, allowed)[:, :-1]
     return found, np.full(3, points[meets(search, points), 0].min())
 
 
-def survival_problem(rng: np.random.Generator, count: bool) -> tuple[ParetoSearch, Callable, int | None]:
+def survival_problem(rng: np.random.Generator, count: bool) -> tuple[VectorSearch, Callable, int | None]:
     """Deviance with differences of predicted survival between groups; whether rows may be a leaf; most leaves."""
     columns, _ = table(rng)
     n, n_groups = len(columns) + 3, int(rng.integers(2, 4))
@@ -275,7 +275,7 @@ def survival_problem(rng: np.random.Generator, count: bool) -> tuple[ParetoSearc
     leaves = None if count or rng.random() < 0.6 else int(rng.integers(1, 5))
     least, allowed = smallest(rng, n)
     search = fair_survival_search(
-        columns, np.column_stack([event, hazard]), group, weights(rng, n),
+        *coded(columns), np.column_stack([event, hazard]), group, weights(rng, n),
         np.array([0.7] if n_groups == 2 and rng.random() < 0.6 else [0.3, 1.5]),
         float(rng.choice([0.0, 0.01, 0.05, 0.2])), int(rng.integers(0, 3 if count else 4)), leaves=leaves, count=count,
         complexity=0.0 if count else float(rng.choice([0.0, 0.4])), min_leaf=least, memory_limit=3e7,
@@ -295,9 +295,9 @@ def survival(rng: np.random.Generator) -> Pair:
 def survival_front(rng: np.random.Generator) -> Pair:
     """Every nondominated (deviance, leaves, difference)."""
     search, allowed, _ = survival_problem(rng, True)
-    found, _ = fairness_front(search, Clock(FOREVER), leaves=1 << search.depth, resolution=1e-6)
+    found, _ = fairness_front(search, StopSignal(), leaves=1 << search.depth, resolution=1e-6)
     points = points_of(search, allowed)
-    gap = np.abs(points[:, :-1] @ search.constraint[:-1].T).max(axis=1)
+    gap = np.abs(points[:, :-1] @ search.objectives.constraint[:-1].T).max(axis=1)
     right = np.column_stack([points[:, 0], gap, points[:, -1]])
     mine = np.array([[one.deviance, one.difference, one.leaves] for one in found])
     # between two tolerances closer than the resolution nothing is claimed: every right point has one of ours beside it
@@ -314,10 +314,10 @@ def auc(rng: np.random.Generator) -> Pair:
     complexity = float(rng.choice([0.0, 0.03]))
     leaves = int(rng.integers(1, 6)) if rng.random() < 0.4 else 99
     search = errors_of(columns, label, weight, depth, least)
-    result = AucSearch(search, share, complexity, leaves).solve(Clock(FOREVER))
+    result = AucSearch(search, share, complexity, leaves).solve(StopSignal())
     trees = partitions(columns, search.statistics, depth, allowed)
     right = min(loss_of_curve(one, share) + complexity * len(one) for one in trees if len(one) <= leaves)
-    leaf = result.tree.leaf_of(columns)
+    leaf = result.tree.leaf_of(search.codes, search.nominal)
     own = tuple(map(tuple, np.array([np.bincount(leaf, column) for column in search.statistics.T]).T))
     again = loss_of_curve(own, share) + complexity * len(own)
     return np.array([result.loss, again, result.bound]), np.full(3, right)
@@ -335,7 +335,7 @@ def estimator(rng: np.random.Generator) -> Pair:
     ).fit(columns.astype(float), label, sample_weight=weight)
     search = errors_of(columns, label, weight, depth, 1)
     points = points_of(search, allowed)
-    negatives, positives, _ = ends_of(label, weight)
+    negatives, positives = search.totals
     small = points[points[:, -1] <= (leaves or 99)]
     if name == "balanced_accuracy":
         loss = (small[:, 0] / positives + small[:, 1] / negatives) / 2
@@ -353,10 +353,9 @@ def deep(rng: np.random.Generator) -> Pair:
     search = errors_of(columns, label, weight, depth, least)
     w = rng.random(2) + 0.05 if rng.random() < 0.7 else np.ones(2)
     search.use(w)
-    found, _ = search.optimum(Clock(FOREVER))
+    found = search.best(StopSignal()).bound
     costs = np.column_stack([search.statistics[:, 1] * w[0], search.statistics[:, 0] * w[1]])
-    codes, sides = columns.astype(np.int32), (np.full(b, 2), np.zeros(b, bool))
-    other = Search(label_costs.TASK, codes, *sides, costs, min_leaf=least, bounds=NO_BOUNDS, memory_limit=1e7)
+    other = Search(label_costs.TASK, *coded(columns), costs, min_leaf=least, bounds=NO_BOUNDS, memory_limit=1e7)
     return np.array([found]), np.array([other.solve(depth).report.objective])
 
 
@@ -366,19 +365,59 @@ def deep_fair(rng: np.random.Generator) -> Pair:
     columns = rng.random((n, b)) < rng.uniform(0.2, 0.8, b)
     label, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
     label[:4], group[:4] = [0, 0, 1, 1], [0, 1, 0, 1]
-    search = fair_search(columns, label, group, KINDS[rng.integers(2)], float(rng.choice([0.0, 0.05, 0.2])), depth,
-                         memory_limit=3e8)  # fmt: skip
+    kind, tolerance = KINDS[rng.integers(2)], float(rng.choice([0.0, 0.05, 0.2]))
+    search = fair_search(*coded(columns), label, group, kind, tolerance, depth, memory_limit=3e8)
     found = checked(search, 1.0)
     search.use(np.array([1.0, 0.0]))
-    listed = search.points(Clock(FOREVER))
+    listed = search.points(StopSignal())
     if listed.status != Status.OPTIMAL:
         return found, found
     return found, np.full(3, listed.v[meets(search, listed.v), 0].min())
 
 
+def units(rng: np.random.Generator) -> Pair:
+    """Weights in another unit give the same objective, and in one that is a power of two the same tree."""
+    columns, label = table(rng)
+    n = len(label) + 4
+    columns = np.vstack([columns, rng.random((4, columns.shape[1])) < 0.5])
+    label, group = np.append(label, [0, 0, 1, 1]), np.append(rng.integers(0, 2, n - 4), [0, 1, 0, 1])
+    weight = weights(rng, n)
+    depth, scale = int(rng.integers(1, 4)), float(rng.choice([1e-12, 1e-9, 1e12, 2.0**-43, 2.0**-30, 2.0**40]))
+    kind = str(rng.choice(["f1", "mcc", "auc", "accuracy", *KINDS, "capacity", "survival", "fair_survival", "squared"]))
+    X, complexity = columns.astype(float), float(rng.choice([0.0, 0.01]))
+    scores, time_ = rng.random((n, 2)), rng.integers(1, 30, n).astype(float)
+    y = (np.append(rng.random(n - 1) < 0.6, True), time_)
+    tolerance = float(rng.choice([0.0, 0.05, 0.2]))
+
+    def fitted(factor: float) -> tuple[float, np.ndarray]:
+        w, how = weight * factor, {"max_depth": depth}
+        in_weights = {"max_depth": depth, "complexity": complexity * factor}
+        if kind in KINDS:
+            tree = OptimalFairClassificationTree(kind, tolerance, **how, complexity=complexity)
+            return tree.fit(X, label, w, group=group).objective_, tree.apply(X)
+        if kind == "capacity":
+            tree = OptimalCapacityPolicyTree({1: 0.3}, **how, complexity=complexity)
+            return tree.fit(X, scores=scores, sample_weight=w).objective_, tree.apply(X)
+        if kind == "survival":
+            tree = OptimalSurvivalTree("relative_risk", **in_weights).fit(X, y, sample_weight=w)
+            return tree.objective_ / factor, tree.apply(X)
+        if kind == "fair_survival":
+            tree = OptimalFairSurvivalTree(9.0, tolerance, **in_weights).fit(X, y, group=group, sample_weight=w)
+            return tree.objective_ / factor, tree.apply(X)
+        if kind == "squared":
+            tree = OptimalRegressionTree(**how, complexity=complexity).fit(X, time_, sample_weight=w)
+            return tree.objective_, tree.apply(X)
+        tree = OptimalClassificationTree(kind, **how, complexity=complexity).fit(X, label, sample_weight=w)
+        return tree.objective_, tree.apply(X)
+
+    (found, leaf), (right, same) = fitted(scale), fitted(1.0)
+    exact = np.frexp(scale)[0] == 0.5  # no number is rounded
+    return np.array([found, float((leaf == same).all() or not exact)]), np.array([right, 1.0])
+
+
 TARGETS: dict[str, Callable[[np.random.Generator], Pair]] = {
     one.__name__: one
-    for one in (measure, front, fair, capacity, survival, survival_front, auc, estimator, deep, deep_fair)
+    for one in (measure, front, fair, capacity, survival, survival_front, auc, estimator, deep, deep_fair, units)
 }
 
 

@@ -29,8 +29,8 @@ from _machine import as_markdown, machine_line
 from _results import Results, cpu, in_child
 
 from softsurv.exact.compile import ready
+from softsurv.exact.objectives import label_costs
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs
 
 SAME = 1e-5
 KNOWN = ("anneal", "breast-wisconsin", "german-credit", "heart-cleveland", "hepatitis", "tic-tac-toe", "vote", "yeast")

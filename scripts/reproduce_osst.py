@@ -38,8 +38,8 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.util import Surv
 
-from softsurv.exact.ibs.solve import solve_ibs
-from softsurv.exact.ibs.warm_up import ready
+from softsurv.exact.brier.solve import solve_ibs
+from softsurv.exact.brier.warm_up import ready
 
 COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 0.00005, 0.000025, 0.00001)
 FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")

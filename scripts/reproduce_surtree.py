@@ -34,7 +34,7 @@ from _surtree_synthetic import synthetic
 from softsurv import OptimalSurvivalTree, load_dataset
 from softsurv.data.partition import stratified_folds
 from softsurv.exact.compile import ready
-from softsurv.exact.tasks import relative_risk
+from softsurv.exact.objectives import relative_risk
 from softsurv.metrics.brier import relative_integrated_brier_score
 from softsurv.metrics.concordance import harrell_c
 from softsurv.nonparametric import censoring_survival, kaplan_meier

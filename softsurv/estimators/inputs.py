@@ -18,6 +18,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.frames import as_frame
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.exact.prepare import check_weights
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class BinnedRows:
     nominal: BoolArray
     weight: FloatArray
     sources: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_weights(self.weight)
 
     @property
     def n(self) -> int:

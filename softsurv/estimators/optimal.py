@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ import pandas as pd
 import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
-from softsurv.budget import Budget
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
@@ -31,8 +29,8 @@ from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
-from softsurv.exact.search import Clock
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 NOTHING_TRIED = pd.DataFrame()
 
@@ -168,7 +166,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         """
         check_parameters(self)
         SEARCHES[self.objective].warm_up()
-        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
+        timer = StopSignal(self.time_limit, hears_inner=True)
         data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
@@ -180,7 +178,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.leaf_ = leaf_kind(self)
         rows = Rows.coded(data, self.binarizer_, table)
         search = self._search(rows, data)
-        with Budget(hears_inner=True) as timer.budget:  # a Ctrl-C between two searches counts too
+        with timer:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
         self._keep(rows, search, found)
         self._warn_unless_proven()
@@ -192,13 +190,13 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         reference = None if self.reference is None else reference_curves(self.reference, data)
         return IbsSearch(rows, self, self.leaf_, reference)
 
-    def _find(self, data: SurvivalData, search: TreeSearch, timer: Clock) -> Found:
+    def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         self.selection_ = NOTHING_TRIED.copy()
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
-            share = Clock(TUNING_SHARE * timer.left, budget=timer.budget)
+            share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             search.shrinkage, self.selection_ = choice.shrinkage, choice.table

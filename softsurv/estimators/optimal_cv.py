@@ -15,8 +15,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.optimal_parameters import score_of, size_limits
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
-from softsurv.exact.search import Clock
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FOLDS = 5
 """As in the papers; fewer where there are fewer events."""
@@ -57,7 +57,7 @@ class Choice:
     status: Status
 
 
-def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: Clock) -> Choice:
+def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal) -> Choice:
     """Try every depth, number of leaves and shrinkage within the limits on event-stratified folds.
 
     Cuts, levels and leaf values are learned on the training part of each fold. A tree of depth d has at least d + 1
@@ -77,7 +77,7 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
             break
         by_fold = []
         for number, (train, test) in enumerate(folds):
-            if timer.status != Status.OPTIMAL:
+            if timer.status is not None:
                 status = timer.status
                 break
             if number == len(parts):

@@ -18,7 +18,7 @@ from softsurv.estimators.optimal_shrinkage import (
     shrunk_score_curves,
     subjects_of,
 )
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.metrics.concordance import harrell_c
 from softsurv.nonparametric import StepFunction, quantile, restricted_mean
 from softsurv.trees.hard_tree import HardTree

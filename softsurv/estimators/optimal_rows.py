@@ -12,8 +12,8 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.encoding import Source
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.exact.ibs.nodes import Plan
-from softsurv.exact.tasks import relative_risk
+from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.objectives import relative_risk
 from softsurv.nonparametric import StepFunction, nelson_aalen
 from softsurv.trees.hard_tree import Branch, HardTree
 

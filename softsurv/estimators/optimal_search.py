@@ -25,17 +25,18 @@ from softsurv.estimators.optimal_rows import (
 )
 from softsurv.estimators.optimal_shrinkage import node_rows, with_risk
 from softsurv.estimators.separable.tree import branches
-from softsurv.exact.cache import ENTRY_BYTES, new_cache
+from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.solve import IbsSolution, solve_ibs
+from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
-from softsurv.exact.ibs.nodes import Plan
-from softsurv.exact.ibs.solve import IbsSolution, solve_ibs
-from softsurv.exact.ibs.warm_up import ready as ready_ibs
+from softsurv.exact.kernels.cache import ENTRY_BYTES, new_cache
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
-from softsurv.exact.search import Clock, Search, Solution
-from softsurv.exact.tasks import relative_risk
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.search import Search, Solution
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import Branch, HardTree
 
 Progress = Callable[[float, float, float], None]
@@ -145,7 +146,7 @@ class RelativeRiskSearch(TreeSearch):
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         assert depth is not None
-        timer = Clock(seconds)
+        timer = StopSignal(seconds)
         solution = self._solve(depth, leaves, timer, progress)
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
         if solution.report.status != Status.OPTIMAL:
@@ -153,7 +154,7 @@ class RelativeRiskSearch(TreeSearch):
         self._release()
 
         def path() -> tuple[SizedTree, ...]:
-            return tuple(self._path(depth, solution, Clock(left))[0])
+            return tuple(self._path(depth, solution, StopSignal(left))[0])
 
         return Found(tree, solution.report, path)
 
@@ -163,16 +164,16 @@ class RelativeRiskSearch(TreeSearch):
             self.search.cache = new_cache(self.p.memory_limit, expected=0.0)
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
-        timer = Clock(seconds)
+        timer = StopSignal(seconds)
         solution = self._solve(depth, leaves, timer, None)
         status = solution.report.status
         return self._path(depth, solution, timer) if status == Status.OPTIMAL else ([], status)
 
-    def _path(self, depth: int, largest: Solution, timer: Clock) -> tuple[list[SizedTree], Status]:
+    def _path(self, depth: int, largest: Solution, timer: StopSignal) -> tuple[list[SizedTree], Status]:
         """Sizes up to that of the optimum, which more leaves do not improve; the cache keeps what they share."""
         sizes, status, n_leaves = [], Status.OPTIMAL, largest.tree.n_leaves
         for most in range(1, n_leaves):
-            status = timer.status  # small trees are solved without a look at the clock
+            status = timer.status or Status.OPTIMAL  # small trees are solved without a look at the clock
             if status == Status.OPTIMAL:
                 solution = self._solve(depth, most, timer, None)
                 status = solution.report.status
@@ -181,8 +182,8 @@ class RelativeRiskSearch(TreeSearch):
             sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
         return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
 
-    def _solve(self, depth: int, leaves: int | None, timer: Clock, progress: Progress | None) -> Solution:
-        return self.search.solve(depth, leaves, clock=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
+    def _solve(self, depth: int, leaves: int | None, timer: StopSignal, progress: Progress | None) -> Solution:
+        return self.search.solve(depth, leaves, stop=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
 
     def loss(self, rows: NDArray[np.int64]) -> float:
         return float(relative_risk.TASK.costs(self.statistics[rows].sum(axis=0, keepdims=True))[0])

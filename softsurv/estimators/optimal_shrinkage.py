@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from softsurv.estimators.optimal_rows import Rows
-from softsurv.exact.tasks import relative_risk
-from softsurv.exact.tasks.ibs import NEGLIGIBLE, IbsScore
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.objectives.brier import NEGLIGIBLE, IbsScore
 from softsurv.trees.hard_tree import HardTree
 
 FloatArray = NDArray[np.float64]

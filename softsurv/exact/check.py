@@ -9,12 +9,11 @@ where the task says so.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.tasks.base import Task
-
-FloatArray = NDArray[np.float64]
+from softsurv.exact.task import Task
 
 TOLERANCE = 1e-9
 """Share of the largest cost that rounding may explain."""

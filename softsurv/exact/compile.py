@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-import logging
 import sys
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 
-from softsurv.exact.jit import is_on_disk, source_digest
-from softsurv.exact.tasks.base import Task
+from softsurv.exact.jit import say_compiling, source_digest
+from softsurv.exact.task import Task, content_of
+from softsurv.exact.warm_up import list_once, run_once
 
-logger = logging.getLogger("softsurv")
-
+FOLDER = Path(__file__).parent
+FOLDERS = "kernels", "base_cases"
 ENGINE = (
-    "bits.py",
-    "cache.py",
-    "compile.py",
-    "depth_three.py",
-    "depth_two.py",
-    "depth_two_bits.py",
-    "depth_two_plain.py",
-    "fastmath.py",
-    "jit.py",
-    "kernels.py",
-    "nodes.py",
-    "packed.py",
-    "pricing.py",
-    "recursion.py",
-    "simd.py",
-    "tolls.py",
+    *("compile.py", "jit.py", "split_costs.py"),
+    *(f"{folder}/{file.name}" for folder in FOLDERS for file in sorted((FOLDER / folder).glob("*.py"))),
 )
 """Files whose code ends up inside the compiled kernels."""
 
-LANE_BASES = ("softsurv.exact.depth_two",)
-"""Base cases of which eight run at once below a node of depth three (`depth_three.py`)."""
+LANE_BASES = ("softsurv.exact.base_cases.sums",)
+"""Base cases of which eight run at once below a node of depth three (`base_cases/lanes.py`)."""
 
 
 @cache
@@ -46,11 +35,11 @@ def specialise(task: Task) -> ModuleType:
     one of the engine's source.
     """
     suffix = f"{task.name}_{task.digest()}_{source_digest(ENGINE)}"
-    flags = {"linear": task.linear, "branching": task.branching}
-    pricing = execute("softsurv.exact.pricing", suffix, flags | {"leaf_costs": task.leaf_costs})
+    flags = {"linear": task.linear, "branching": task.branching, "parametric": task.parametric}
+    pricing = execute("softsurv.exact.base_cases.leaf_prices", suffix, flags | {"leaf_costs": task.leaf_costs})
     names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
     two = execute(task.base_case, suffix, names | flags)
-    three = execute("softsurv.exact.depth_three", suffix, {"price": pricing.price})
+    three = execute("softsurv.exact.base_cases.lanes", suffix, {"price": pricing.price})
     names = {
         "price": pricing.price,
         "solve_lanes": three.solve_lanes,
@@ -58,7 +47,19 @@ def specialise(task: Task) -> ModuleType:
     }
     names |= flags
     names |= {name: vars(two)[name] for name in ("solve_one", "solve_two", "sum_sides")}
-    return execute("softsurv.exact.recursion", suffix, names)
+    return execute("softsurv.exact.kernels.recursion", suffix, names)
+
+
+@cache
+def listing_of(task: Task, leaf_points: Callable[..., None]) -> ModuleType:
+    """The listing of near-optimal trees compiled for a task, and for the objectives of its leaves."""
+    names = {name: vars(specialise(task))[name] for name in ("solve", "solve_two")}
+    points = hashlib.sha256(repr(content_of(leaf_points)).encode()).hexdigest()[:10]
+    suffix = f"{task.name}_{task.digest()}_{points}_{source_digest(ENGINE)}"
+    module = execute("softsurv.exact.kernels.listing", suffix, names | {"leaf_points": leaf_points})
+    say_compiling(module.front, f"the listing of trees for {task.name!r}")
+    list_once(task, module)
+    return module
 
 
 @cache
@@ -67,11 +68,8 @@ def ready(task: Task) -> ModuleType:
 
     Says once, on the logger ``softsurv``, that it compiles.
     """
-    from softsurv.exact.warm_up import run_once
-
     module = specialise(task)
-    if not is_on_disk(module.solve):
-        logger.warning("compiling the exact search for %r, once on this machine: about 20 seconds", task.name)
+    say_compiling(module.solve, f"the exact search for {task.name!r}")
     run_once(task, module)
     return module
 

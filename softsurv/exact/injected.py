@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 leaf_costs: Callable[..., None]
-"""(sums, n, out): the task's leaf cost."""
+"""(sums, n, out) or, where ``parametric``, (sums, n, out, parameters): the task's leaf cost."""
 
 price: Callable[..., None]
 """(problem, batch, n, cost): leaf costs with the cost per leaf and the limit on rows per leaf."""
@@ -22,8 +22,11 @@ best_roots: Callable[..., None]
 linear: bool
 """Whether the leaf cost is the least of its sums."""
 
+parametric: bool
+"""Whether the leaf cost takes the numbers ``problem.parameters`` too."""
+
 branching: bool
-"""Whether splits cost something (`tolls.py`); the code for it is left out of the kernels of all other tasks."""
+"""Whether splits cost something (`split_costs.py`); the code for it is left out of the kernels of all other tasks."""
 
 has_lanes: bool
 """Whether the base case runs over eight subsets at once below nodes of depth three."""
@@ -39,3 +42,9 @@ solve_two: Callable[..., None]
 
 solve_lanes: Callable[..., None]
 """(problem, local, lanes, passes): the base case over eight or sixteen subsets at once."""
+
+solve: Callable[..., float]
+"""The recursion of `recursion.py`."""
+
+leaf_points: Callable[..., None]
+"""(sums, weights (L, D, K), out (L, D)): objectives of a leaf under each label, for `listing.py`."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
+from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.nesting import Splits, as_given, group_columns
-from softsurv.exact.packed import Units
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts, no_tolls
-from softsurv.exact.units import no_units, pack_units
+from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
+from softsurv.exact.split_costs import SplitCosts, no_prices
+from softsurv.exact.task import Task
 
 LANE_CODES = 256
 """With more bins than this (all features together) the children of a node of depth three are solved one by one: many
@@ -26,10 +29,45 @@ RELATIVE_TOLERANCE = 1e-10
 SIZE_TOLERANCE = 1e-12
 """Share of the least size of a leaf that rounding may take off a leaf's weight."""
 
-SIMILAR_SPLITS = 512
+LIGHTEST = 1e-14
+"""Least share of the total weight that a row may have: 1e-16 of it is rounding."""
+
+LARGEST = 1e150
+"""Its square is a number still."""
+
+SHARED_SPLITS = 512
 """With more splits than this, what pairs of them share takes too much memory to keep for every level."""
 
-FloatArray = NDArray[np.float64]
+
+def check_weights(weight: FloatArray) -> None:
+    """Refuse weights (N,) of which the lightest would be lost beside the sum of all."""
+    light, total = float(weight[weight > 0].min(initial=np.inf)), float(weight.sum())
+    if not np.isfinite(total) or light < LIGHTEST * total:
+        raise InvalidParameterError(
+            f"weights must not differ by more than a factor of {1 / LIGHTEST:g}, got {light:g} beside a total of "
+            f"{total:g}; leave out the rows that weigh next to nothing"
+        )
+
+
+def check_sums(statistics: FloatArray) -> None:
+    """Refuse statistics (N, K) whose sums cannot be squared."""
+    with np.errstate(over="ignore"):
+        totals = np.abs(statistics).sum(axis=0)
+    if (totals > LARGEST).any():
+        raise InvalidParameterError(
+            f"statistics must add up to at most {LARGEST:g}, got {totals.max():g}; divide the weights or the targets"
+        )
+
+
+def as_size(min_leaf: float, size: FloatArray | None, n: int) -> tuple[float, FloatArray | None]:
+    """The least size of a leaf and what adds up to it, for n rows; no size where there is nothing to limit."""
+    if size is None and min_leaf > 1:
+        min_leaf, size = math.ceil(min_leaf), np.ones(n)
+    if size is not None and min_leaf > math.fsum(size):
+        raise InvalidParameterError(
+            f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
+        )
+    return min_leaf, size
 
 
 @dataclass(frozen=True)
@@ -51,6 +89,8 @@ class Prepared:
         What every tree costs beyond the search's own objective, offsets apart.
     splits : Splits
         Which split of the given features each global code of the problem is.
+    costs : callable
+        Cost of each leaf (L,) from its ``sums`` (L, K).
     """
 
     task: Task
@@ -60,13 +100,14 @@ class Prepared:
     offset: float
     cancelled: float
     splits: Splits
+    costs: Callable[[FloatArray], FloatArray]
 
 
 def prepare(
     task: Task,
     codes: NDArray[np.integer],
     n_codes: NDArray[np.integer],
-    nominal: NDArray[np.bool_],
+    nominal: BoolArray,
     statistics: FloatArray,
     offset: FloatArray | None,
     size: FloatArray | None,
@@ -94,10 +135,10 @@ def prepare(
     if cancels:
         columns = columns - columns.min(axis=1, keepdims=True)
     columns = arrays.round_to_grid(columns)
-    units = None
+    row_kinds = None
     if bounds.bits and bounds.base_case and task.base_case == Task.base_case:
-        units = pack_units(columns, group, codes, start, nominal, cancels, task.worst)
-    stats = _merged(columns, group, units, cancels, len(first))
+        row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst)
+    stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
     problem = arrays.Problem(
@@ -106,10 +147,11 @@ def prepare(
         nominal=nominal.copy(),
         feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
         stats=stats,
-        units=no_units(columns.shape[1]) if units is None else units,
-        tolls=no_tolls(len(n_codes)) if split_costs is None else split_costs.tolls(features, width),
+        row_kinds=no_row_kinds(columns.shape[1]) if row_kinds is None else row_kinds,
+        prices=no_prices(len(n_codes)) if split_costs is None else split_costs.prices(features, width),
         floor=_floor(task, bounds, stats[:, :width], offset, group),
         keys=_keys(live),
+        parameters=np.zeros(0),
         complexity=float(complexity),
         min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
         n_statistics=width,
@@ -119,41 +161,42 @@ def prepare(
         use_similar=bool(
             bounds.similar
             and cancels  # its proof needs rows that cost 0 under one label
-            and units is not None
-            and len(units.split_code) <= SIMILAR_SPLITS
+            and row_kinds is not None
+            and len(row_kinds.split_code) <= SHARED_SPLITS
         ),
         use_look_ahead=bounds.look_ahead,
         use_cache=bounds.cache,
-        use_lanes=bool(bounds.lanes and bounds.base_case and units is None and start[-1] <= LANE_CODES),
+        use_lanes=bool(bounds.lanes and bounds.base_case and row_kinds is None and start[-1] <= LANE_CODES),
     )
     return Prepared(
-        _with_base_case(task, bounds, units),
+        _with_base_case(task, bounds, row_kinds),
         problem,
         np.flatnonzero(live).astype(np.int32),
         np.ascontiguousarray(whole[:, : width + len(paying)]),
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
+        lambda sums: task.costs(sums[:, :width]),
     )
 
 
 def _merged(
-    columns: FloatArray, group: NDArray[np.intp], units: Units | None, cancels: bool, n_groups: int
+    columns: FloatArray, group: NDArray[np.intp], row_kinds: RowKinds | None, cancels: bool, n_groups: int
 ) -> FloatArray:
     """Statistics of the distinct rows (U, W), less what costs the same under every label where that cancels."""
-    if units is not None:
-        return units.kind_count @ units.kind_stats
+    if row_kinds is not None:
+        return row_kinds.kind_count @ row_kinds.kind_stats
     stats = arrays.sum_by_group(columns, group, n_groups)
     return arrays.round_to_grid(stats - stats.min(axis=1, keepdims=True)) if cancels else stats
 
 
-def _live(stats: FloatArray, cancels: bool) -> NDArray[np.bool_]:
+def _live(stats: FloatArray, cancels: bool) -> BoolArray:
     """Distinct rows (U,) to look at: one that adds nothing to any sum is the same for all trees."""
     live = np.asarray(stats.any(axis=1))
     return live if cancels and live.any() else np.ones(len(stats), np.bool_)
 
 
-def _keys(live: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def _keys(live: BoolArray) -> NDArray[np.uint64]:
     """Random words of the rows (U, 2): two subsets that differ in what is not live are one."""
     keys = np.random.default_rng(0).integers(0, 2**64, (len(live), 2), dtype=np.uint64)
     keys[~live] = 0
@@ -177,7 +220,7 @@ def _tolerance(task: Task, whole: FloatArray, offset: float) -> float:
     return RELATIVE_TOLERANCE * (max(total, abs(offset)) or 1.0)
 
 
-def _with_base_case(task: Task, bounds: Bounds, units: Units | None) -> Task:
+def _with_base_case(task: Task, bounds: Bounds, row_kinds: RowKinds | None) -> Task:
     if not bounds.base_case:
-        return replace(task, base_case="softsurv.exact.depth_two_plain")
-    return task if units is None else replace(task, base_case="softsurv.exact.depth_two_bits")
+        return replace(task, base_case="softsurv.exact.base_cases.plain")
+    return task if row_kinds is None else replace(task, base_case="softsurv.exact.base_cases.bits")

@@ -7,15 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softsurv.exact.kernels import Lanes, Local
-from softsurv.exact.packed import Units
-from softsurv.exact.simd import LANES
-from softsurv.exact.tolls import Tolls
-from softsurv.exact.units import new_packed
+from softsurv.exact.kernels.bit_columns import RowKinds
+from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.kernels.subsets import Lanes, Local
+from softsurv.exact.row_kinds import new_bit_columns
+from softsurv.exact.split_costs import Prices
 
 MANTISSA_BITS = 52
 """Sums on a grid of 2**-52 of their largest possible total are exact in float64 (53 bits of precision)."""
 
+
+SMALLEST_EXPONENT = -1074
+"""Of a number above 0 in float64."""
 
 BATCH = 1024
 """Leaves priced together at most (unless one row of pairs of splits is longer): their sums stay in the first cache."""
@@ -29,10 +32,11 @@ class Problem(NamedTuple):
     nominal: np.ndarray  # (P,) bool
     feature_of: np.ndarray  # (G,) int32 feature of each global code
     stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column is their size if use_size
-    units: Units  # the rows by kind, for `depth_two_bits.py`
-    tolls: Tolls  # what splits cost
+    row_kinds: RowKinds  # the rows by kind, for `base_cases/bits.py`
+    prices: Prices  # what splits cost
     floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
     keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
+    parameters: np.ndarray  # (M,) run-time numbers of the leaf cost
     complexity: float  # cost per leaf
     min_leaf: float  # least size of a leaf
     use_size: bool  # whether it limits anything
@@ -74,25 +78,25 @@ class Shared(NamedTuple):
     """What the threads of one search share."""
 
     control: np.ndarray  # (8,) int64: stop flag, base cases run, splits of the root done
-    next: np.ndarray  # (T,) int64 next split of the root to take, per division of the leaves
+    next: np.ndarray  # (T,) int64 next split of the root to take, per way to share the leaves
     order: np.ndarray  # (G,) int32 splits of the root in the order they are tried
-    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per division
+    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per way to share the leaves
     best: np.ndarray  # (1,) objective of the incumbent
     choice: np.ndarray  # (1,) its first split and left leaves, packed
     rank: np.ndarray  # (1,) int64 its place in the order; of equally good splits the first is kept
     lock: np.ndarray  # (1,) int64 spin lock of the incumbent
 
 
-def round_to_grid(stats: np.ndarray) -> np.ndarray:
-    """Round every column to a power-of-two grid on which all sums over rows are exact.
+def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
+    """Round every column to a power-of-two grid on which all sums over rows are exact; ``counts`` of them, or one each.
 
     Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
     column's total.
     """
-    total = np.abs(stats).sum(axis=0)
+    total = np.abs(stats).sum(axis=0) if counts is None else counts @ np.abs(stats)
     exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
-    grid = 2.0 ** (exponent - MANTISSA_BITS)
+    grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid
 
 
@@ -183,10 +187,10 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         plain_splits=np.empty(g, np.int32),
         plain_scores=np.empty((2, g)),
         plain_rows=np.empty((2, n), np.int32),
-        plain_tolls=np.empty(g),
-        packed=new_packed(problem.units),
-        due=problem.tolls.full.copy(),
-        after=np.zeros((len(problem.tolls.full), len(problem.tolls.full))),
+        plain_prices=np.empty(g),
+        bits=new_bit_columns(problem.row_kinds),
+        due=problem.prices.full.copy(),
+        after=np.zeros((len(problem.prices.full), len(problem.prices.full))),
         control=control,
         value=np.empty(5),
         root=np.empty(5, np.int64),
@@ -256,8 +260,8 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         total_worst=np.empty(d),
         shared=np.empty((d, g, g) if problem.use_similar else (0, 0, 0)),
         score=np.empty((d, g)),
-        due=np.tile(problem.tolls.full, (d, 1)),
-        context=np.zeros((d, len(problem.tolls.full), 2), np.uint64),
+        due=np.tile(problem.prices.full, (d, 1)),
+        context=np.zeros((d, len(problem.prices.full), 2), np.uint64),
         two=np.empty((2, 5, g)),
         n_left=np.empty(g, np.int32),
         known=np.empty((2, g), np.int8),

@@ -19,22 +19,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.budget import Budget
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.cache import MAX_LEAVES, new_cache, with_heads
-from softsurv.exact.clock import Clock, Watch
 from softsurv.exact.compile import ready
-from softsurv.exact.kernels import BLOCKS, CALLS, STOP
-from softsurv.exact.nodes import LEAF
-from softsurv.exact.prepare import prepare
-from softsurv.exact.reading import TreeReader
-from softsurv.exact.running import DepthRun, new_shared, root_bounds
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts, paid, show_prices
+from softsurv.exact.depth_run import DepthRun, new_shared, root_bounds
+from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
+from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
+from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
+from softsurv.exact.reconstruct import TreeReader
+from softsurv.exact.split_costs import SplitCosts, paid, show_prices
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 
 MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
@@ -109,24 +109,18 @@ class Search:
         task: Task,
         codes: NDArray[np.integer],
         n_codes: NDArray[np.integer],
-        nominal: NDArray[np.bool_],
-        statistics: NDArray[np.float64],
-        offset: NDArray[np.float64] | None = None,
+        nominal: BoolArray,
+        statistics: FloatArray,
+        offset: FloatArray | None = None,
         *,
         min_leaf: float = 1,
-        size: NDArray[np.float64] | None = None,
+        size: FloatArray | None = None,
         complexity: float = 0.0,
         split_costs: SplitCosts | None = None,
         bounds: Bounds | None = None,
         memory_limit: float = 1e9,
     ) -> None:
-        if size is None and min_leaf > 1:
-            size = np.ones(len(codes))
-            min_leaf = math.ceil(min_leaf)
-        if size is not None and min_leaf > math.fsum(size):
-            raise InvalidParameterError(
-                f"the least size of a leaf must be at most the total, {math.fsum(size):g}, got {min_leaf:g}"
-            )
+        min_leaf, size = as_size(min_leaf, size, len(codes))
         if codes.size and (codes.min() < 0 or (codes.max(axis=0) >= n_codes).any()):
             raise InvalidParameterError(
                 f"codes must lie in 0 .. n_codes - 1, got {codes.min()} to {codes.max()}; code the features first"
@@ -135,35 +129,43 @@ class Search:
             raise InvalidParameterError(
                 f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
             )
+        check_sums(statistics)
         if task.branching != (split_costs is not None):
             raise InvalidParameterError(
                 f"split_costs must be given for a task with branching costs and for no other, got "
                 f"{'some' if split_costs is not None else 'none'} for {task.name!r}"
             )
-        self.complexity, self.split_costs = complexity, split_costs
         ready_made = prepare(
-            task,
-            codes,
-            n_codes,
-            nominal,
-            statistics,
-            offset,
-            size,
-            min_leaf,
-            complexity,
-            bounds or Bounds(),
+            task, codes, n_codes, nominal, statistics, offset, size, min_leaf, complexity, bounds or Bounds(),
             split_costs,
-        )
-        self.task, self.problem, self.rows = ready_made.task, ready_made.problem, ready_made.rows
-        self.exact_sums, self.splits, self.cancelled = ready_made.sums, ready_made.splits, ready_made.cancelled
-        self.constant = ready_made.offset + self.cancelled
+        )  # fmt: skip
+        self._start(ready_made, memory_limit, split_costs)
+
+    @classmethod
+    def over(cls, prepared: Prepared, memory_limit: float = 1e9) -> Search:
+        """The search over rows that are prepared already."""
+        search = cls.__new__(cls)
+        search._start(prepared, memory_limit, None)
+        return search
+
+    def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
+        self.split_costs = split_costs
         self.cache = new_cache(memory_limit, expected=0.0)
+        self.take(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [self._new_scratch()]
+        self.run: DepthRun | None = None  # the latest, for the progress bar
+
+    def take(self, prepared: Prepared) -> None:
+        """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
+        self.task, self.problem, self.rows = prepared.task, prepared.problem, prepared.rows
+        self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
+        self.costs = prepared.costs
+        self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
-        self.run: DepthRun | None = None  # the latest, for the progress bar
+        forget(self.cache)
 
     def _new_scratch(self) -> tuple[Any, Any, Any]:
         return (
@@ -181,7 +183,8 @@ class Search:
         time_limit: float = math.inf,
         n_jobs: int = 1,
         progress: Progress | None = None,
-        clock: Clock | None = None,
+        stop: StopSignal | None = None,
+        upper: float = math.inf,
     ) -> Solution:
         """Best tree with at most this depth and that many leaves.
 
@@ -199,24 +202,24 @@ class Search:
         n_jobs : int
             Threads. The tree does not depend on it.
         progress : callable, optional
-        clock : Clock, optional
+        stop : StopSignal, optional
             Shared by several calls; overrides ``time_limit``.
+        upper : float
+            Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
         """
         module = ready(self.task)
-        clock = clock or Clock(time_limit)
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        watch = Watch(clock, self.control[STOP:])
         self.run = None
+        stop = stop or StopSignal(time_limit)
 
         def tell() -> None:
             run = self.run
-            if progress is not None and run is not None and clock.status == Status.OPTIMAL:
+            if progress is not None and run is not None and not stop.exhausted:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
-        with Budget() as clock.budget:  # the first Ctrl-C is noted at safe points, a second one ends at once
-            work = partial(self._solve, module, depth, leaves, n_jobs, watch)
-            solution = work() if self._is_short(depth) else watch.run(work, tell)
+        work = partial(self._solve, module, depth, leaves, n_jobs, stop, upper)
+        solution = stop.run(work, self.control[STOP:], tell, short=self._is_short(depth))
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
             progress(1.0, report.lower_bound, report.objective)
@@ -228,25 +231,25 @@ class Search:
         one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
         return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
-    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, watch: Watch) -> Solution:
-        begin = watch.clock.seconds
+    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
+        begin = stop.seconds
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         reader = TreeReader(
             module, self.problem, self.cache, self.exact_sums, self.splits, self.scratch[0], idle, everything
         )
-        watch.stage(GRACE_SECONDS)
+        stop.stage(GRACE_SECONDS)
         if depth <= 2:
-            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.complexity
+            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
             found = [self._shallow(module)]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0][1])
-            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, watch)
+            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
-            watch.stage(GRACE_SECONDS)
+            stop.stage(GRACE_SECONDS)
             trees.append(reader.read(best.depth, best.leaves, best.choice))
             if not self.control[STOP]:
                 break
@@ -254,10 +257,10 @@ class Search:
         objectives = [self.objective(tree) for tree in trees]
         objective = min(objectives)
         report = FitReport(
-            watch.clock.status if stopped else Status.OPTIMAL,
+            stop.reason if stopped else Status.OPTIMAL,
             objective,
-            min(bound + self.constant, objective) if stopped else objective,
-            watch.clock.seconds - begin,
+            min(bound + self.constant, objective) if stopped else min(objective, upper),
+            stop.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
             self._details(),
         )
@@ -266,14 +269,14 @@ class Search:
     def _shallow(self, module: Any) -> _Found:
         """The best tree of depth two; orders the root's splits by the best such tree under each."""
         p, local = self.problem, self.scratch[0][1]
-        show_prices(p.tolls, p.tolls.full, local)
+        show_prices(p.prices, p.prices.full, local)
         module.solve_two(p, self.rows, len(self.rows), local)
         value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
         splits = local.split_code[: local.size[2]]
         if not len(self.order):
             promise = local.stump[:, : len(splits)].sum(axis=0)
             if self.split_costs is not None:
-                promise += local.total[p.tolls.column] * p.tolls.full[p.tolls.test_of[p.feature_of[splits]]]
+                promise += local.total[p.prices.column] * p.prices.full[p.prices.test_of[p.feature_of[splits]]]
             self.order = splits[np.argsort(promise, kind="stable")]
         if root < 0 or value >= leaf - p.tolerance:
             return _Found(2, 4, LEAF, leaf)
@@ -283,11 +286,12 @@ class Search:
         self,
         module: Any,
         found: list[_Found],
-        sides: NDArray[np.float64],
+        sides: FloatArray,
         depth: int,
         leaves: int,
         n_jobs: int,
-        watch: Watch,
+        stop: StopSignal,
+        upper: float,
     ) -> float:
         """Run the recursion depth by depth, adding to what is ``found``; a lower bound.
 
@@ -297,11 +301,11 @@ class Search:
             self.scratch.append(self._new_scratch())
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
-            shared = new_shared(self.control, self.order, most, found[-1].value, sides)
+            shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
             # what is proven for shallower trees says nothing of deeper ones
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
             self.run = run = DepthRun(shared, limit, most, floor)
-            if watch.stage():
+            if stop.stage():
                 run.go(module, self.problem, self.rows, self.key, self.cache, self.scratch[:n_jobs])
             if shared.choice[0] >= 0:
                 found.append(_Found(limit, most, float(shared.choice[0]), run.incumbent))
@@ -323,10 +327,10 @@ class Search:
         self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any
     ) -> list[Solution]:
         """Best trees with at most 1, 2, ..., ``leaves`` leaves, from one cache; shorter where time ran out."""
-        clock = how.pop("clock", None) or Clock(time_limit)
+        stop = how.pop("stop", None) or StopSignal(time_limit)
         solutions: list[Solution] = []
         for most in range(1, min(leaves or 1 << depth, 1 << depth) + 1):
-            solution = self.solve(depth, most, clock=clock, **how)
+            solution = self.solve(depth, most, stop=stop, **how)
             solutions.append(solution)
             if solution.report.status != Status.OPTIMAL:
                 break
@@ -334,6 +338,6 @@ class Search:
 
     def objective(self, tree: CodeTree) -> float:
         """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
-        costs = math.fsum(self.task.costs(tree.sums[tree.leaves, : self.problem.n_statistics])) - self.cancelled
-        tolls = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
-        return costs + tolls + self.complexity * tree.n_leaves + self.constant
+        costs = math.fsum(self.costs(tree.sums[tree.leaves])) - self.cancelled
+        prices = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
+        return costs + prices + self.problem.complexity * tree.n_leaves + self.constant

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+
 LEAF = -1
 
 
@@ -26,11 +28,11 @@ class CodeTree:
         Task statistics summed over the training rows of each node.
     """
 
-    feature: NDArray[np.int64]
-    code: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    sums: NDArray[np.float64]
+    feature: IntArray
+    code: IntArray
+    left: IntArray
+    right: IntArray
+    sums: FloatArray
 
     @property
     def n_leaves(self) -> int:
@@ -46,11 +48,11 @@ class CodeTree:
         return int(depth.max())
 
     @property
-    def leaves(self) -> NDArray[np.int64]:
+    def leaves(self) -> IntArray:
         """Nodes that are leaves, from left to right."""
         return np.flatnonzero(self.feature == LEAF)
 
-    def node_of(self, codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def node_of(self, codes: NDArray[np.integer], nominal: BoolArray) -> IntArray:
         """Leaf node of each row of codes (N, P), as an array (N,)."""
         node = np.zeros(len(codes), np.int64)
         for parent in np.flatnonzero(self.feature != LEAF):
@@ -61,14 +63,30 @@ class CodeTree:
         return node
 
 
+@dataclass(frozen=True)
+class LabelledTree:
+    """A tree over codes with the label of each leaf (L,), leaves from left to right."""
+
+    tree: CodeTree
+    label: IntArray
+
+    def leaf_of(self, codes: NDArray[np.integer], nominal: BoolArray) -> IntArray:
+        """Leaf of each row of codes (N, P), numbered from the left, (N,)."""
+        return np.searchsorted(self.tree.leaves, self.tree.node_of(codes, nominal))
+
+    def label_of(self, codes: NDArray[np.integer], nominal: BoolArray) -> IntArray:
+        """Label of each row of codes (N, P), as an array (N,)."""
+        return self.label[self.leaf_of(codes, nominal)]
+
+
 class TreeBuilder:
     """Collects the nodes of a tree in preorder."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[int, int, int, int]] = []
-        self.sums: list[NDArray[np.float64]] = []
+        self.sums: list[FloatArray] = []
 
-    def add(self, sums: NDArray[np.float64], feature: int = LEAF, code: int = LEAF) -> int:
+    def add(self, sums: FloatArray, feature: int = LEAF, code: int = LEAF) -> int:
         """Add a node and return its number."""
         self.rows.append((feature, code, LEAF, LEAF))
         self.sums.append(sums)

@@ -8,7 +8,8 @@ order; so sums are all that a search needs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from softsurv.kernel_cache import njit
 
 N_SUMS = 5
 """Slopes of level and shape; curvatures level-level, level-shape, shape-shape."""

@@ -10,7 +10,7 @@ import pytest
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import StepFunction, kaplan_meier, nelson_aalen, quantile, restricted_mean
 
 KINDS = [("relative_risk", "nelson_aalen"), ("relative_risk", "km"), ("ibs", "km"), ("ibs", "ipcw")]

@@ -17,7 +17,7 @@ from softsurv import OptimalSurvivalTree
 from softsurv.data.partition import stratified_folds
 from softsurv.estimators.optimal_cv import choice_among
 from softsurv.estimators.optimal_search import RelativeRiskSearch
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from sksurv.util import Surv
 
 from softsurv import OptimalSurvivalTree, load_dataset, load_model
-from softsurv.exact.tasks.ibs import IbsScore
+from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import kaplan_meier, median, nelson_aalen
 
 KINDS = [("relative_risk", "adaptive"), ("relative_risk", "nelson_aalen"), ("relative_risk", "km"), ("ibs", "ipcw")]

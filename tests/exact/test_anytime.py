@@ -13,8 +13,8 @@ import pytest
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import ready
+from softsurv.exact.objectives import relative_risk
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import relative_risk
 from softsurv.results import Status
 
 

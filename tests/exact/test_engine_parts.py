@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
+from oracles.enumeration import least_objective
 
-from softsurv.exact.cache import ENTRY_BYTES, find, insert, new_cache, tag_of
-from softsurv.exact.fastmath import log_ratio
 from softsurv.exact.jit import FAST
+from softsurv.exact.kernels.cache import ENTRY_BYTES, find, insert, new_cache, tag_of
+from softsurv.exact.kernels.log_ratio import log_ratio
+from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.problem import merge_equal_rows, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, relative_risk
-from softsurv.exact.tasks.base import Task, per_leaf
+from softsurv.exact.task import Task, per_leaf
 
 
 @njit(**FAST)
@@ -110,7 +111,7 @@ def test_leaf_costs_of_the_tasks():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("superadditive", [True, False])
-def test_a_task_of_ones_own(enumerate_trees, superadditive):
+def test_a_task_of_ones_own(superadditive):
     def squared_error(sums):
         return sums[2] - sums[1] * sums[1] / max(sums[0], 1e-300)
 
@@ -121,5 +122,5 @@ def test_a_task_of_ones_own(enumerate_trees, superadditive):
         y = rng.normal(size=10)
         statistics = np.column_stack([np.ones(10), y, y**2])
         search = Search(task, codes, np.full(3, 4), np.array([True, False, False]), statistics, memory_limit=1e6)
-        expected = enumerate_trees(task, codes, search.problem.nominal, statistics, np.zeros(10), 3, 6)
+        expected = least_objective(task, codes, search.problem.nominal, statistics, np.zeros(10), 3, 6)
         assert search.solve(3, 6).report.objective == pytest.approx(expected, abs=1e-9)

@@ -9,8 +9,12 @@ import pytest
 
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.nesting import group_columns
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import relative_risk
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.auc import AucSearch
+from softsurv.stopping import StopSignal
 
 
 def table(rng, n=60):
@@ -96,3 +100,61 @@ def test_the_optimum_stays(seed, min_leaf):
             assert min((leaf == node).sum() for node in solution.tree.leaves) >= min_leaf
             found.append(solution.report.objective)
     assert np.allclose(found[:3], found[3:], rtol=1e-9)
+
+
+@pytest.fixture
+def searches():
+    """A search for trees of two errors with columns put together and without, over the same rows."""
+
+    def both(seed, depth):
+        rng = np.random.default_rng(seed)
+        codes, n_codes, nominal = table(rng)
+        level = codes @ rng.normal(size=codes.shape[1])
+        positive = level + rng.normal(size=len(codes)) > np.median(level)
+        errors = np.column_stack([~positive, positive]).astype(float)
+        return [
+            VectorSearch(ERRORS, codes, n_codes, nominal, errors, depth, bounds=Bounds(nesting=nesting))
+            for nesting in (True, False)
+        ]
+
+    return both
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("depth", [2, 3])
+def test_trees_of_several_objectives_stay(seed, depth, searches):
+    found = []
+    for search in searches(seed, depth):
+        search.use(np.array([1.0, 1.5]))
+        best = search.best(StopSignal())
+        points = search.points(StopSignal(), upper=1.2 * best.value)
+        for place, v in zip(points.place, points.v, strict=True):
+            assert np.allclose(search.value(search.tree(place)), v)  # the tree is one of the given columns
+        assert np.allclose(search.value(best.tree), best.v)
+        found.append((best.value, sorted(map(tuple, points.v))))
+    assert found[0][0] == pytest.approx(found[1][0])
+    assert np.allclose(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("leaves", [3, None])
+def test_the_largest_auc_stays(seed, leaves, searches):
+    losses = []
+    for search in searches(seed, 2):
+        result = AucSearch(search, leaves=leaves).solve(StopSignal())
+        rows = result.tree.leaf_of(search.codes, search.nominal)
+        sums = result.tree.tree.sums[result.tree.tree.leaves]
+        own = np.stack([search.statistics[rows == k].sum(axis=0) for k in range(len(sums))])
+        assert np.allclose(own, sums[:, :2])  # the tree is one of the given columns
+        losses.append(result.loss)
+    assert losses[0] == pytest.approx(losses[1])
+
+
+def test_the_first_offer_of_the_auc_is_the_tree_of_least_error(searches):
+    for seed in range(4):
+        search, _ = searches(seed, 2)
+        auc = AucSearch(search)
+        auc.best, auc.loss, auc.stop = auc._close(search.rows.rows), np.inf, StopSignal()
+        auc._offer_accurate(auc.stop)
+        errors = sum(min(end.sums[0] / auc.negatives, end.sums[1] / auc.positives) for end in auc.best.leaves())
+        assert errors == pytest.approx(search.best(StopSignal()).value)

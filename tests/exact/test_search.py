@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.enumeration import least_objective
 
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.search import Search
-from softsurv.exact.tasks import label_costs, relative_risk
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
 
@@ -47,7 +48,7 @@ def close(a, b):
     min_leaf=st.integers(1, 3),
     complexity=st.sampled_from([0.0, 0.05, 0.4]),
 )
-def test_equals_enumeration(enumerate_trees, data, depth, leaves, min_leaf, complexity):
+def test_equals_enumeration(data, depth, leaves, min_leaf, complexity):
     codes, n_codes, nominal, statistics, offset = data
     min_leaf = min(min_leaf, len(codes))
     search = Search(
@@ -62,7 +63,7 @@ def test_equals_enumeration(enumerate_trees, data, depth, leaves, min_leaf, comp
         memory_limit=1e6,
     )
     solution = search.solve(depth, leaves)
-    expected = enumerate_trees(
+    expected = least_objective(
         relative_risk.TASK, codes, nominal, statistics, offset, depth, leaves, min_leaf, complexity
     )
     assert close(solution.report.objective, expected)
@@ -107,13 +108,13 @@ def test_base_case_equals_partitioning(data, depth):
 
 @QUICK
 @given(data=survival_problem(max_rows=10), depth=st.integers(1, 3))
-def test_path_is_the_optimum_of_every_size(enumerate_trees, data, depth):
+def test_path_is_the_optimum_of_every_size(data, depth):
     codes, n_codes, nominal, statistics, offset = data
     search = Search(relative_risk.TASK, codes, n_codes, nominal, statistics, offset, memory_limit=1e6)
     path = search.path(depth)
     assert len(path) == 2**depth
     for most, solution in enumerate(path, 1):
-        expected = enumerate_trees(relative_risk.TASK, codes, nominal, statistics, offset, depth, most)
+        expected = least_objective(relative_risk.TASK, codes, nominal, statistics, offset, depth, most)
         assert close(solution.report.objective, expected)
         assert solution.tree.n_leaves <= most
 
@@ -125,7 +126,7 @@ def test_path_is_the_optimum_of_every_size(enumerate_trees, data, depth):
     complexity=st.sampled_from([0.0, 0.5, 1.5]),
     leaves=st.integers(1, 8),
 )
-def test_misclassification_equals_enumeration(enumerate_trees, seed, depth, complexity, leaves):
+def test_misclassification_equals_enumeration(seed, depth, complexity, leaves):
     rng = np.random.default_rng(seed)
     n, n_classes = int(rng.integers(1, 12)), 2 if seed % 2 else 3
     n_codes = rng.integers(2, 5, 3)
@@ -134,7 +135,7 @@ def test_misclassification_equals_enumeration(enumerate_trees, seed, depth, comp
     task = label_costs.TASK
     statistics = label_costs.misclassification(rng.integers(0, n_classes, n), n_classes)
     search = Search(task, codes, n_codes, nominal, statistics, complexity=complexity, memory_limit=1e6)
-    expected = enumerate_trees(task, codes, nominal, statistics, np.zeros(n), depth, leaves, 1, complexity)
+    expected = least_objective(task, codes, nominal, statistics, np.zeros(n), depth, leaves, 1, complexity)
     assert close(search.solve(depth, leaves).report.objective, expected)
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,6 @@ from softsurv.results import Status
 
 pytest.importorskip("pystreed")
 pytest.importorskip("SurvSet")
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 from _exact_data import coded, fit_pystreed, objective_of, pystreed_leaves
 
 pytestmark = [pytest.mark.peers, pytest.mark.slow]

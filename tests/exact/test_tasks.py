@@ -9,16 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba import njit
+from oracles.enumeration import least_objective
 
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.check import check_task
+from softsurv.exact.kernels.simd import transpose
+from softsurv.exact.objectives import label_costs, relative_risk, squared_error
+from softsurv.exact.objectives.policy import lost_rewards, treatment_scores
 from softsurv.exact.search import Search
-from softsurv.exact.simd import transpose
-from softsurv.exact.tasks import label_costs, relative_risk, squared_error
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tasks.policy import lost_rewards, treatment_scores
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.split_costs import SplitCosts
+from softsurv.exact.task import Task
 from softsurv.results import Status
 
 SHARED = [HealthCheck.function_scoped_fixture]
@@ -40,11 +41,11 @@ def agree(a, b):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=SHARED)
 @given(SEEDS, st.integers(0, 4), st.integers(1, 8), st.sampled_from([0.0, 0.4]))
-def test_costs_per_row_equal_enumeration(enumerate_trees, seed, depth, leaves, complexity):
+def test_costs_per_row_equal_enumeration(seed, depth, leaves, complexity):
     rng, codes, n_codes, nominal = small(seed)
     statistics = rng.integers(0, 5, (len(codes), int(rng.integers(2, 5)))).astype(float)
     search = Search(label_costs.TASK, codes, n_codes, nominal, statistics, complexity=complexity, memory_limit=1e6)
-    expected = enumerate_trees(
+    expected = least_objective(
         label_costs.TASK, codes, nominal, statistics, np.zeros(len(codes)), depth, leaves, 1, complexity
     )
     assert agree(search.solve(depth, leaves).report.objective, expected)
@@ -52,12 +53,12 @@ def test_costs_per_row_equal_enumeration(enumerate_trees, seed, depth, leaves, c
 
 @settings(max_examples=30, deadline=None, suppress_health_check=SHARED)
 @given(SEEDS, st.integers(0, 4), st.integers(1, 8))
-def test_squared_error_equals_enumeration(enumerate_trees, seed, depth, leaves):
+def test_squared_error_equals_enumeration(seed, depth, leaves):
     rng, codes, n_codes, nominal = small(seed)
     y, weight = rng.normal(size=len(codes)), rng.integers(1, 3, len(codes)).astype(float)
     statistics, offset = squared_error.statistics(y, weight), squared_error.offset(y, weight)
     search = Search(squared_error.TASK, codes, n_codes, nominal, statistics, offset, memory_limit=1e6)
-    expected = enumerate_trees(squared_error.TASK, codes, nominal, statistics, offset, depth, leaves)
+    expected = least_objective(squared_error.TASK, codes, nominal, statistics, offset, depth, leaves)
     assert agree(search.solve(depth, leaves).report.objective, expected)
 
 
@@ -81,11 +82,11 @@ def cheapest(codes, nominal, statistics, costs, depth, leaves, complexity):
                 left = codes[index, f] == code if nominal[f] else codes[index, f] <= code
                 if left.all():
                     continue
-                toll, then = costs.weight[index].sum() * due[test], after(due, test)
+                test_cost, then = costs.weight[index].sum() * due[test], after(due, test)
                 sides = tuple(index[left].tolist()), tuple(index[~left].tolist())
                 for k in range(1, leaves):
                     both = best(sides[0], depth - 1, k, then) + best(sides[1], depth - 1, leaves - k, then)
-                    value = min(value, toll + both)
+                    value = min(value, test_cost + both)
         return value
 
     return best(tuple(range(len(codes))), depth, leaves, tuple(costs.full))
@@ -130,7 +131,7 @@ def test_bits_and_bounds_do_not_change_the_optimum(n_labels, off):
     assert off != "bits" or without.details["lane_runs"] > every.details["lane_runs"] == 0
 
 
-def test_least_weight_of_a_leaf(enumerate_trees):
+def test_least_weight_of_a_leaf():
     rng, codes, n_codes, nominal = small(3, 12)
     codes = np.repeat(codes, 3, axis=0)
     statistics = rng.integers(0, 5, (len(codes), 2)).astype(float)
@@ -138,7 +139,7 @@ def test_least_weight_of_a_leaf(enumerate_trees):
         label_costs.TASK, codes, n_codes, nominal, statistics,
         min_leaf=8.0, size=np.full(len(codes), 2.0), memory_limit=1e6,
     )  # fmt: skip
-    expected = enumerate_trees(label_costs.TASK, codes, nominal, statistics, np.zeros(len(codes)), 3, 8, 4)
+    expected = least_objective(label_costs.TASK, codes, nominal, statistics, np.zeros(len(codes)), 3, 8, 4)
     assert agree(search.solve(3).report.objective, expected)
 
 

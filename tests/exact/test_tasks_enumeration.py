@@ -1,12 +1,10 @@
 """Classification and policy trees of the estimators against all trees; the other tasks have their own beside them.
 
 Costs per row, paid tests and squared error: `test_tasks`. Capacity and survival policies: `test_survival_policy`. F1,
-Matthews correlation, AUC, fairness and fair survival: the folder `pareto`.
+Matthews correlation, AUC, fairness and fair survival: `test_vector_search`, `whole_trees` and `tasks`.
 """
 
-import sys
-from pathlib import Path
-
+import fuzz_pareto
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,9 +12,6 @@ from hypothesis import strategies as st
 
 from softsurv import OptimalClassificationTree
 from softsurv.estimators.separable.policy import OptimalPolicyTree
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-import fuzz_pareto
 
 few = settings(max_examples=25, deadline=None)
 SEEDS, LEAVES = st.integers(0, 10_000), st.sampled_from([None, 2, 3, 5])

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pystreed")
 pytest.importorskip("gosdt")
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 import _results
 import _tasks
 import reproduce_gosdt

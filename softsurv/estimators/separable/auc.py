@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number
 from softsurv.estimators.inputs import BinnedRows
@@ -12,22 +10,22 @@ from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.solve import Solved
-from softsurv.exact.auc import AucSearch
-from softsurv.exact.pareto.clock import limited
+from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 
 def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: float) -> Solved:
     """The tree with the least area over its ROC convex hull, up to a false-positive rate, as a mean miss rate."""
     if classes.k != 2:
         raise InvalidParameterError(f"AUC is for two classes, got {classes.k}; take 'accuracy'")
-    search, splits = error_search(rows, classes.label, limits)
-    with limited(limits.seconds) as clock:
-        result = AucSearch(search, share, limits.complexity, limits.leaves).solve(clock)
+    search = error_search(rows, classes.label, limits)
+    with StopSignal(limits.seconds) as stop:
+        result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(stop)
     report = FitReport(
-        result.status, result.loss, result.bound, clock.seconds, (result.loss,), {"expanded": result.expanded}
+        result.status, result.loss, result.bound, stop.seconds, (result.loss,), {"expanded": result.expanded}
     )
-    return Solved(result.tree.code_tree(splits), np.array([leaf.label for leaf in result.tree.leaves]), report)
+    return Solved(result.tree.tree, result.tree.label, report)
 
 
 @register("auc")

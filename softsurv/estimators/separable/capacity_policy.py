@@ -18,14 +18,13 @@ from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.policy import read_rewards
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.solve import Solved
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import count_leaves
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.task import linear_task
-from softsurv.exact.pareto.tree import split_columns
-from softsurv.exact.tasks.policy import METHODS, lost_rewards
+from softsurv.exact.objectives.linear import LINEAR
+from softsurv.exact.objectives.policy import METHODS, lost_rewards
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.vector_task import objectives
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 ROUNDING = 1e-9
 """A share above its limit by this relative amount still meets it: it is a ratio of sums."""
@@ -54,7 +53,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
     Notes
     -----
     Leaves are whole: a leaf is given one treatment. The share of a treatment is a sum over leaves, so the limit is a
-    threshold on a sum (paper `streed`, appendix A.4); `softsurv.exact.pareto.dual` finds the best tree under it.
+    threshold on a sum (paper `streed`, appendix A.4). `softsurv.exact.whole_trees.constraint` finds the best tree.
 
     Examples
     --------
@@ -129,30 +128,29 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     """The policy tree that loses least under limits on shares."""
     total, k = float(rows.weight.sum()), scores.shape[1]
     lost = lost_rewards(scores, rows.weight)
-    scale = max(float(np.abs(lost).max()), 1e-300) * len(lost)  # tolerances of the search are relative to losses of 1
-    params = np.zeros((k, 1 + len(scarce), k + 2))
-    params[np.arange(k), 0, np.arange(k)] = 1.0
-    params[:, 0, -1] = limits.complexity * total / scale
+    weights = np.zeros((k, 1 + len(scarce), k + 1))
+    weights[np.arange(k), 0, np.arange(k)] = 1.0
     for d, treatment in enumerate(scarce):
-        params[treatment, 1 + d, k] = 1.0
-    constraint = np.eye(1 + len(scarce))[1:]
-    limit = np.array([share * (1 + ROUNDING) for share in scarce.values()])
-    kept: tuple[bool, ...] = (False,) * (1 + len(scarce))
+        weights[treatment, 1 + d, k] = 1.0
+    goals = objectives(
+        LINEAR,
+        weights,
+        constant=[limits.complexity * total, *np.zeros(len(scarce))],
+        constraint=np.eye(1 + len(scarce))[1:],
+        limit=[share * (1 + ROUNDING) for share in scarce.values()],
+    )
     if limits.limits_leaves:
-        params, constraint, limit, kept = count_leaves(params, constraint, limit, kept, limits.most_leaves)
-    columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
+        goals = goals.with_most_leaves(limits.most_leaves)
     least, size = least_leaf(rows, limits)
-    search = ParetoSearch(
-        linear_task(k, params.shape[1], k + 1, kept), columns,
-        np.column_stack([lost / scale, rows.weight / total]), params, limits.depth,
-        constraint=constraint, limit=limit, min_leaf=least, size=size, memory_limit=limits.memory_limit,
+    search = VectorSearch(
+        goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
+        min_leaf=least, size=size, memory_limit=limits.memory_limit,
     )  # fmt: skip
-    with limited(limits.seconds) as clock:
-        state = constrained_optimum(search, clock)
+    with StopSignal(limits.seconds) as stop:
+        state = constrained_optimum(search, stop)
     shift = -float(rows.weight @ scores.max(axis=1)) / total
     report = FitReport(
-        state.status, state.value * scale / total + shift, state.bound * scale / total + shift, clock.seconds,
-        tuple(value * scale / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
+        state.status, state.value / total + shift, state.bound / total + shift, stop.seconds,
+        tuple(value / total + shift for value in state.trace), {"multipliers": state.multipliers.tolist()},
     )  # fmt: skip
-    label = np.array([leaf.label for leaf in state.tree.leaves])
-    return Solved(state.tree.code_tree(splits), label, report)
+    return Solved(state.tree.tree, state.tree.label, report)

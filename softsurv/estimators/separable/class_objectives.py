@@ -23,7 +23,7 @@ from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
-from softsurv.exact.tasks import label_costs
+from softsurv.exact.objectives import label_costs
 
 
 @dataclass(frozen=True)

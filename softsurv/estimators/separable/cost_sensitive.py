@@ -17,8 +17,8 @@ from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import Training
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.split_costs import SplitCosts
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import Training
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.fairness import KINDS, difference, fair_search
-from softsurv.exact.pareto.tree import split_columns
+from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
+from softsurv.stopping import StopSignal
 
 
 @dataclass(eq=False, repr=False)
@@ -50,7 +49,7 @@ class OptimalFairClassificationTree(TreeClassifier):
     Notes
     -----
     The constraint is on the whole tree, not on every subtree. The group need not be among the features: leave it out
-    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.pareto.dual`.
+    of ``X`` if the tree must not ask for it. The search and its proof are in `softsurv.exact.whole_trees.constraint`.
 
     References
     ----------
@@ -128,7 +127,7 @@ class FairAccuracy:
     classes : Classes
     group : (N,) int
     kind : str
-        The constraint, one of ``softsurv.exact.pareto.fairness.KINDS``.
+        The constraint, one of ``softsurv.exact.objectives.fairness.KINDS``.
     tolerance : float
     """
 
@@ -140,25 +139,23 @@ class FairAccuracy:
     def solve(self, rows: BinnedRows, limits: SearchLimits) -> Solved:
         """The best tree within the limits."""
         total = float(rows.weight.sum())
-        columns, splits = split_columns(rows.codes, rows.n_codes, rows.nominal)
         least, size = least_leaf(rows, limits)
-        kind = self.kind
+        kind, label = self.kind, self.classes.label
         search = fair_search(
-            columns, self.classes.label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
+            rows.codes, rows.n_codes, rows.nominal, label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
             min_leaf=least, size=size, memory_limit=limits.memory_limit,
         )  # fmt: skip
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
-        with limited(limits.seconds) as clock:
-            state = constrained_optimum(search, clock, unit=1.0 if whole else 0.0)
-        label = np.array([leaf.label for leaf in state.tree.leaves])
-        gap = difference(state.tree.label_of(columns), self.classes.label, self.group, kind, rows.weight)  # type: ignore[arg-type]
+        with StopSignal(limits.seconds) as stop:
+            state = constrained_optimum(search, stop, unit=1.0 if whole else 0.0)
+        gap = difference(state.tree.label_of(rows.codes, rows.nominal), label, self.group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(
-            state.status, state.value / total, state.bound / total, clock.seconds,
+            state.status, state.value / total, state.bound / total, stop.seconds,
             tuple(value / total for value in state.trace), details,
         )  # fmt: skip
-        return Solved(state.tree.code_tree(splits), label, report)
+        return Solved(state.tree.tree, state.tree.label, report)
 
     def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
         """Share of each class in each leaf, (L, 2)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -14,11 +13,11 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.class_objectives import ClassObjective, ClassOptions
 from softsurv.estimators.separable.classification import OptimalClassificationTree
 from softsurv.estimators.separable.classifier import Classes
-from softsurv.estimators.separable.measures import constant_trees, error_search
+from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.tree import in_data_units
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.measures import f1, matthews, pareto_front
+from softsurv.exact.whole_trees.measures import f1, matthews, pareto_front
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 
@@ -75,17 +74,12 @@ def misclassification_front(
     classes = Classes.read(y, training)
     if classes.k != 2:
         raise InvalidParameterError(f"y must have two classes for a front of two errors, got {classes.k}")
-    search, splits = error_search(training.rows, classes.label, training.limits)
-    negatives, positives = np.bincount(classes.label, training.rows.weight, 2)
-    with limited(training.limits.seconds) as clock:
-        front = pareto_front(search, constant_trees(negatives, positives), clock)
+    search = error_search(training.rows, classes.label, training.limits)
+    negatives, positives = search.totals
+    with StopSignal(training.limits.seconds) as stop:
+        front = pareto_front(search, stop)
     objective = ClassObjective("f1", classes, ClassOptions())
-    read = [
-        in_data_units(
-            training, objective, one.tree.code_tree(splits), np.array([leaf.label for leaf in one.tree.leaves])
-        )
-        for one in front.trees
-    ]
+    read = [in_data_units(training, objective, one.tree.tree, one.tree.label) for one in front.trees]
     table = pd.DataFrame(
         {
             "false_negatives": [one.v[0] for one in front.trees],

@@ -14,7 +14,7 @@ from softsurv.estimators.checks import one_of
 from softsurv.estimators.inputs import checked_target, checked_treatment
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import Training
-from softsurv.exact.tasks.policy import METHODS, treatment_scores
+from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
 
 @dataclass(eq=False, repr=False)
@@ -24,7 +24,7 @@ class OptimalPolicyTree(PolicyTree):
     Parameters
     ----------
     method : {"doubly_robust", "direct", "ips"}
-        How treatments are scored from observed outcomes, see `softsurv.exact.tasks.policy.treatment_scores`. Not
+        How treatments are scored from observed outcomes, see `softsurv.exact.objectives.policy.treatment_scores`. Not
         used where ``fit`` is given scores.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
     time_limit, memory_limit, n_jobs, progress

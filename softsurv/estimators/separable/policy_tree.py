@@ -14,8 +14,8 @@ from softsurv.estimators.inputs import BinnedRows, names_from_state
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
-from softsurv.exact.tasks import label_costs
-from softsurv.exact.tasks.policy import lost_rewards
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.objectives.policy import lost_rewards
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from softsurv.estimators.inputs import BinnedRows, checked_target
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
-from softsurv.exact.tasks import squared_error
+from softsurv.exact.objectives import squared_error
 
 LARGEST = 1e140
 """Distance of a target from the mean, at most: sums of squares must stay finite."""

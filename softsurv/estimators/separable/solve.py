@@ -13,11 +13,12 @@ from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.progress import search_bar
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.exact.compile import ready
-from softsurv.exact.search import Clock, Search, Solution
-from softsurv.exact.tasks.base import Task
-from softsurv.exact.tolls import SplitCosts
+from softsurv.exact.search import Search, Solution
+from softsurv.exact.split_costs import SplitCosts
+from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def solve_task(
         split_costs=split_costs,
     )
     ready(search.task)  # compilation is not counted
-    clock = Clock(limits.seconds)
+    stop = StopSignal(limits.seconds)
 
     def sized(most: int, solution: Solution) -> SizedCodeTree:
         tree = solution.tree
@@ -108,7 +109,7 @@ def solve_task(
     with search_bar(limits.progress) as bar:
 
         def solve(leaves: int | None) -> Solution:
-            return search.solve(limits.depth, leaves, clock=clock, n_jobs=limits.n_jobs, progress=bar)
+            return search.solve(limits.depth, leaves, stop=stop, n_jobs=limits.n_jobs, progress=bar)
 
         best = solve(limits.leaves)
         largest = sized(best.tree.n_leaves, best)
@@ -116,11 +117,11 @@ def solve_task(
         if limits.path and best.report.status == Status.OPTIMAL:
             for most in range(1, largest.max_leaves):
                 solution = solve(most)
-                if solution.report.status != Status.OPTIMAL or clock.status != Status.OPTIMAL:
+                if solution.report.status != Status.OPTIMAL or stop.exhausted:
                     break
                 path.append(sized(most, solution))
             path.append(largest)
-    report = replace(in_unit(best.report, scale, shift), seconds=clock.seconds)
+    report = replace(in_unit(best.report, scale, shift), seconds=stop.seconds)
     return Solved(largest.tree, largest.label, report, tuple(path))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +20,12 @@ from softsurv.estimators.optimal_parameters import check_least_rows, check_param
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.estimators.separable.tree import branches
-from softsurv.exact.clock import Clock
-from softsurv.exact.pareto.clock import limited
-from softsurv.exact.pareto.dual import constrained_optimum
-from softsurv.exact.pareto.search import ParetoSearch
-from softsurv.exact.pareto.survival import fair_survival_search, fairness_front
-from softsurv.exact.pareto.tree import SplitTree, split_columns
+from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
+from softsurv.exact.tree import CodeTree
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 
@@ -37,12 +35,12 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
     def __init__(self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float) -> None:
         super().__init__(rows, p, "nelson_aalen")
         self.group, self.hazard_at, self.tolerance = group, self.baseline(times), tolerance
-        self.columns, self.splits = split_columns(rows.codes, rows.binarizer.n_codes, rows.binarizer.nominal)
 
-    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> ParetoSearch:
+    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> VectorSearch:
         """The search over deviance and differences."""
         return fair_survival_search(
-            self.columns, self.statistics, self.group, self.rows.weight, self.hazard_at, self.tolerance, depth,
+            self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
+            self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
             memory_limit=self.p.memory_limit,
         )  # fmt: skip
@@ -51,18 +49,18 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         search = self.pareto(depth, leaves)
-        with limited(seconds) as clock:
-            state = constrained_optimum(search, clock)
+        with StopSignal(seconds) as stop:
+            state = constrained_optimum(search, stop)
         constant = self.search.constant
         report = FitReport(
-            state.status, state.value + constant, state.bound + constant, clock.seconds,
+            state.status, state.value + constant, state.bound + constant, stop.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
-        return Found(self.hard_tree(state.tree), report)
+        return Found(self.hard_tree(state.tree.tree), report)
 
-    def hard_tree(self, tree: SplitTree) -> HardTree:
-        """The tree in the data's own units."""
-        return self.grown(branches(tree.code_tree(self.splits), self.rows.binarizer)[0])
+    def hard_tree(self, tree: CodeTree) -> HardTree:
+        """The tree in the data's own units; a listed tree brings no sums of its leaves."""
+        return self.grown(branches(tree, self.rows.binarizer)[0])
 
 
 class OptimalFairSurvivalTree(OptimalSurvivalTree):
@@ -87,8 +85,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     Notes
     -----
-    The constraint is separable, so the tree is optimal under it; `softsurv.exact.pareto.survival` has the proof and
-    says which constraints are not.
+    The constraint is separable, so the tree is optimal under it. `softsurv.exact.objectives.survival_fairness` has
+    the proof and says which constraints are not.
 
     Examples
     --------
@@ -169,7 +167,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance))
-        timer = Clock(math.inf if self.time_limit is None else float(self.time_limit))
+        timer = StopSignal(self.time_limit)
         self._keep(rows, search, self._find(data, search, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
@@ -273,8 +271,8 @@ def survival_fairness_front(
     depth = max_depth if model.binarizer_.columns_ else 0
     most = min(max_leaves or 1 << depth, 1 << depth)
     pareto = search.pareto(depth, most, count=True)
-    with limited(math.inf if time_limit is None else float(time_limit)) as clock:
-        points, status = fairness_front(pareto, clock, leaves=most, resolution=resolution)
+    with StopSignal(time_limit) as stop:
+        points, status = fairness_front(pareto, stop, leaves=most, resolution=resolution)
     constant = search.search.constant
     table = pd.DataFrame(
         {
@@ -283,4 +281,4 @@ def survival_fairness_front(
             "difference": [p.difference for p in points],
         }
     )
-    return SurvivalFairnessFront(table, tuple(search.hard_tree(p.state.tree) for p in points), status)
+    return SurvivalFairnessFront(table, tuple(search.hard_tree(p.state.tree.tree) for p in points), status)

@@ -12,7 +12,7 @@ from softsurv.estimators.checks import number, one_of, whole
 from softsurv.estimators.separable.capacity_policy import within_capacity
 from softsurv.estimators.separable.policy_tree import PolicyTree
 from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
-from softsurv.exact.tasks.policy import METHODS
+from softsurv.exact.objectives.policy import METHODS
 
 
 @dataclass(eq=False, repr=False)

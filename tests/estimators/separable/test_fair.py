@@ -9,7 +9,7 @@ from softsurv import (
 )
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.fair import OptimalFairClassificationTree
-from softsurv.exact.pareto.fairness import KINDS, difference
+from softsurv.exact.objectives.fairness import KINDS, difference
 from softsurv.results import Status
 
 

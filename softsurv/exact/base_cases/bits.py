@@ -1,0 +1,171 @@
+"""The depth-two base case where rows are of few kinds: pairs of splits by population counts (`bit_columns.py`).
+
+Template module with the interface of `sums.py`. Every loop over second splits runs eight at a time. Columns beyond the
+last split are empty, and what is found there is not read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.kernels.bit_columns import hits, pack
+from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, store
+from softsurv.exact.kernels.subsets import STOP
+
+if TYPE_CHECKING:
+    from softsurv.exact.injected import best_roots, branching, linear, price, price_sides
+
+
+@inlined
+def _count_cells(problem, local, s, begin, stride):
+    """Sums of the four cells of split s and every split from ``begin`` on, into the batch: (both, s, t, neither)."""
+    kind_stats = problem.row_kinds.kind_stats
+    n_kinds, width = kind_stats.shape
+    w = stride - begin
+    for k in range(width):
+        both, side = local.batch[k], local.side[k]
+        here, rest = spread(side[s]), spread(local.total[k] - side[s])
+        for t in range(0, w, LANES):
+            value = spread(0.0)
+            for c in range(n_kinds):
+                if kind_stats[c, k] != 0.0:
+                    value = value + spread(kind_stats[c, k]) * hits(local.bits, c, s, begin + t, stride)
+            other = load(side, begin + t) - value
+            store(both, t, value)
+            store(both, w + t, here - value)
+            store(both, 2 * w + t, other)
+            store(both, 3 * w + t, rest - other)
+
+
+@inlined
+def _price_linear(problem, local, s, begin, stride):
+    """As the functions around this one together, for a cost that is the least of its sums.
+
+    Nothing but the stumps goes through memory. Two kinds and two labels are written out: loops of two cost more than
+    what is in them.
+    """
+    kind_stats, side, total = problem.row_kinds.kind_stats, local.side, local.total
+    n_kinds, width = kind_stats.shape
+    left, right, leaf = local.stump[0], local.stump[1], spread(problem.complexity)
+    best_left, best_right = spread(left[s]), spread(right[s])
+    if n_kinds == 2 and width == 2:
+        first_0, first_1 = spread(kind_stats[0, 0]), spread(kind_stats[0, 1])
+        second_0, second_1 = spread(kind_stats[1, 0]), spread(kind_stats[1, 1])
+        in_0, in_1 = spread(side[0, s]), spread(side[1, s])
+        out_0, out_1 = spread(total[0] - side[0, s]), spread(total[1] - side[1, s])
+        side_0, side_1 = side[0], side[1]
+        for t in range(begin, stride, LANES):
+            first, second = hits(local.bits, 0, s, t, stride), hits(local.bits, 1, s, t, stride)
+            value_0, value_1 = first * first_0 + second * second_0, first * first_1 + second * second_1
+            other_0, other_1 = load(side_0, t) - value_0, load(side_1, t) - value_1
+            both = smaller(value_0, value_1) + leaf
+            here = smaller(in_0 - value_0, in_1 - value_1) + leaf
+            there = smaller(other_0, other_1) + leaf
+            neither = smaller(out_0 - other_0, out_1 - other_1) + leaf
+            best_left, best_right = smaller(both + here, best_left), smaller(there + neither, best_right)
+            store(left, t, smaller(both + there, load(left, t)))
+            store(right, t, smaller(here + neither, load(right, t)))
+    else:
+        for t in range(begin, stride, LANES):
+            both = here = there = neither = spread(np.inf)
+            for k in range(width):
+                value = spread(0.0)
+                for c in range(n_kinds):
+                    if kind_stats[c, k] != 0.0:
+                        value = value + spread(kind_stats[c, k]) * hits(local.bits, c, s, t, stride)
+                other = load(side[k], t) - value
+                both, here = smaller(value, both), smaller(spread(side[k, s]) - value, here)
+                there, neither = smaller(other, there), smaller(spread(total[k] - side[k, s]) - other, neither)
+            both, here, there, neither = both + leaf, here + leaf, there + leaf, neither + leaf
+            best_left, best_right = smaller(both + here, best_left), smaller(there + neither, best_right)
+            store(left, t, smaller(both + there, load(left, t)))
+            store(right, t, smaller(here + neither, load(right, t)))
+    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+
+
+@inlined
+def _lower_stumps(problem, local, s, begin, w):
+    """Take the prices of the cells into the best stumps under s (second split t) and under t (second split s)."""
+    cost, left, right = local.cost, local.stump[0], local.stump[1]
+    best_left, best_right = spread(left[s]), spread(right[s])
+    for t in range(0, w, LANES):
+        left_left, left_right = load(cost, t), load(cost, w + t)
+        right_left, right_right = load(cost, 2 * w + t), load(cost, 3 * w + t)
+        under_left, under_right = left_left + left_right, right_left + right_right
+        over_left, over_right = left_left + right_left, left_right + right_right
+        if branching:
+            weight, total = local.side[problem.prices.column], spread(local.total[problem.prices.column])
+            here, there = spread(weight[s]), load(weight, begin + t)
+            then, before = load(local.bits.then, begin + t), load(local.bits.before, begin + t)
+            under_left, under_right = under_left + here * then, under_right + (total - here) * then
+            over_left, over_right = over_left + there * before, over_right + (total - there) * before
+        best_left, best_right = smaller(under_left, best_left), smaller(under_right, best_right)
+        store(left, begin + t, smaller(over_left, load(left, begin + t)))
+        store(right, begin + t, smaller(over_right, load(right, begin + t)))
+    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+
+
+@inlined
+def _prices(problem, local, s, active):
+    """Price of each second split after split s, and of s after each; nothing new where s belongs to the same test."""
+    prices, bits = problem.prices, local.bits
+    first = prices.test_of[problem.feature_of[local.split_code[s]]]
+    if s > 0 and prices.test_of[problem.feature_of[local.split_code[s - 1]]] == first:
+        return
+    for t in range(active):
+        second = prices.test_of[problem.feature_of[local.split_code[t]]]
+        bits.then[t], bits.before[t] = local.after[first, second], local.after[second, first]
+
+
+@inlined
+def _share(problem, local, s, begin, stride):
+    """Most that the rows which pass split s and each split from ``begin`` on can cost, into ``bits.shared``."""
+    worst, shared = problem.row_kinds.worst, local.bits.shared[s]
+    for t in range(begin, stride, LANES):
+        value = spread(0.0)
+        for c in range(worst.shape[0]):
+            value = value + spread(worst[c]) * hits(local.bits, c, s, t, stride)
+        store(shared, t, value)
+
+
+@kernel
+def sum_sides(problem, local):
+    """Leaf costs of both sides of every split of the bits subset."""
+    price_sides(problem, local)
+
+
+@entry
+def solve_one(problem, rows, n, local):
+    """As `sums.solve_one`."""
+    pack(problem, rows, n, local)
+    sum_sides(problem, local)
+    best_roots(problem, local)
+
+
+@entry
+def solve_two(problem, rows, n, local):
+    """As `sums.solve_two`."""
+    pack(problem, rows, n, local)
+    sum_sides(problem, local)
+    active = local.size[2]
+    stride = (active + LANES - 1) // LANES * LANES
+    for s in range(active, stride):
+        local.stump[0, s] = local.stump[1, s] = np.inf
+        local.bits.then[s] = local.bits.before[s] = 0.0
+    for s in range(active):
+        if local.control[STOP] == 0:
+            begin = s // LANES * LANES
+            if branching:
+                _prices(problem, local, s, active)
+            if linear and not branching and not problem.use_size:
+                _price_linear(problem, local, s, begin, stride)
+            else:
+                _count_cells(problem, local, s, begin, stride)
+                price(problem, local.batch, 4 * (stride - begin), local.cost)
+                _lower_stumps(problem, local, s, begin, stride - begin)
+            if local.bits.wanted[0] == 1:
+                _share(problem, local, s, begin, stride)
+    best_roots(problem, local)

@@ -1,0 +1,110 @@
+"""The depth-two base case without its idea: one partition of the rows per split. It shows what the idea saves.
+
+Template module with the interface of `base_cases/sums.py`, for the ablation and as a second opinion in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.kernels.subsets import add_singles, cumulate_singles, localise
+
+if TYPE_CHECKING:
+    from softsurv.exact.injected import branching, price
+
+
+@kernel
+def sum_sides(problem, local):
+    """As `sums.sum_sides`."""
+    n, side, batch = local.size[2], local.side, local.batch
+    local.single[: local.size[1] * local.total.shape[0]] = 0.0
+    add_singles(local)
+    cumulate_singles(local)
+    for k in range(side.shape[0]):
+        for s in range(n):
+            batch[k, s] = side[k, s]
+            batch[k, n + s] = local.total[k] - side[k, s]
+    price(problem, batch, 2 * n, local.cost)
+    for s in range(n):
+        local.leaf[0, s] = local.stump[0, s] = local.cost[s]
+        local.leaf[1, s] = local.stump[1, s] = local.cost[n + s]
+
+
+@inlined
+def test_cost(problem, local, split, first):
+    """What the subset at hand pays for a split, under the first test of the path (-1: there is none)."""
+    if not branching:
+        return 0.0
+    test = problem.prices.test_of[problem.feature_of[split]]
+    due = local.due[test] if first < 0 else local.after[first, test]
+    return local.total[problem.prices.column] * due
+
+
+@kernel
+def best_stump(problem, rows, n, local, first):
+    """(cost as a leaf, cost with at most one split, that split or -1) of a subset, which is left localised."""
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    for k in range(local.total.shape[0]):
+        local.batch[k, 0] = local.total[k]
+    price(problem, local.batch, 1, local.cost)
+    leaf = best = local.cost[0]
+    root = -1
+    for s in range(local.size[2]):
+        both = local.leaf[0, s] + local.leaf[1, s] + test_cost(problem, local, local.split_code[s], first)
+        if both < best:
+            best, root = both, s
+    return leaf, best, root
+
+
+@entry
+def solve_one(problem, rows, n, local):
+    """As `sums.solve_one`."""
+    local.value[1], local.value[2], local.root[2] = best_stump(problem, rows, n, local, -1)
+
+
+@entry
+def solve_two(problem, rows, n, local):
+    """As `sums.solve_two`."""
+    value, root = local.value, local.root
+    one, _, _ = best_stump(problem, rows, n, local, -1)
+    value[:] = one
+    root[:] = -1
+    n_splits = local.size[2]
+    splits, scores, side_rows = local.plain_splits, local.plain_scores, local.plain_rows
+    prices = local.plain_prices
+    for s in range(n_splits):
+        splits[s] = local.split_code[s]
+        prices[s] = test_cost(problem, local, splits[s], -1)
+    for s in range(n_splits):
+        f = problem.feature_of[splits[s]]
+        n_left, n_right = 0, 0
+        for i in range(n):
+            g = problem.gcode[rows[i], f]
+            if g == splits[s] if problem.nominal[f] else g <= splits[s]:
+                side_rows[0, n_left] = rows[i]
+                n_left += 1
+            else:
+                side_rows[1, n_right] = rows[i]
+                n_right += 1
+        first = problem.prices.test_of[f]
+        left, left_stump, _ = best_stump(problem, side_rows[0], n_left, local, first)
+        right, right_stump, _ = best_stump(problem, side_rows[1], n_right, local, first)
+        two = left + right + prices[s]
+        three = min(left + right_stump, left_stump + right) + prices[s]
+        four = left_stump + right_stump + prices[s]
+        scores[0, s], scores[1, s] = left_stump, right_stump
+        if two < value[2]:
+            value[2], root[2] = two, s
+        if three < value[3]:
+            value[3], root[3] = three, s
+        if four < value[4]:
+            value[4], root[4] = four, s
+    localise(problem, rows, n, local)
+    sum_sides(problem, local)
+    for s in range(n_splits):
+        first_side = np.int64(local.flipped[s])  # where the left side stands, as in `sums.py`
+        local.stump[first_side, s], local.stump[1 - first_side, s] = scores[0, s], scores[1, s]

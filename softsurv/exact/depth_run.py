@@ -1,0 +1,111 @@
+"""One run of the compiled recursion at a fixed limit on depth: what its threads share, and what it has proven."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
+from softsurv.exact.kernels.subsets import Local
+from softsurv.exact.problem import Problem, Shared
+
+
+def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: float, sides: FloatArray) -> Shared:
+    """State of a run with an incumbent of some objective, and bounds of both sides of the root's splits, (2, G)."""
+    return Shared(
+        control=control,
+        next=np.zeros(leaves, np.int64),
+        order=order,
+        bound=np.repeat(sides[None], leaves, axis=0),
+        best=np.array([value]),
+        choice=np.array([UNKNOWN]),
+        rank=np.array([-1]),
+        lock=np.zeros(1, np.int64),
+    )
+
+
+def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
+    """Bound of both sides of the root's splits, (2, G); ``local`` holds the base case of the root, if it was solved.
+
+    Equivalent points, with as many leaves as the base case leaves open: `nodes.look_ahead`.
+    """
+    total = float(problem.floor.sum())
+    floor = np.zeros(len(problem.feature_of))
+    if problem.floor.any():
+        own = np.repeat(problem.floor, problem.gcode.shape[1])
+        floor += np.bincount(problem.gcode.ravel(), own, len(floor))
+        for f in np.flatnonzero(~problem.nominal):
+            here = slice(problem.code_start[f], problem.code_start[f + 1])
+            floor[here] = floor[here].cumsum()
+    sides = np.stack([floor, total - floor])
+    if problem.use_look_ahead and local is None:
+        sides += problem.complexity
+    elif problem.use_look_ahead and local is not None:
+        n = int(local.size[2])
+        splits, stump = local.split_code[:n], local.stump[:, :n]
+        stump = np.where(local.flipped[:n] == 1, stump[::-1], stump)
+        sides[:, splits] = np.minimum(stump, sides[:, splits] + 3 * problem.complexity)
+    return sides
+
+
+@dataclass(frozen=True)
+class DepthRun:
+    """A run over all trees down to one depth.
+
+    Attributes
+    ----------
+    shared : Shared
+    depth, leaves : int
+        Limits of the trees.
+    floor : float or None
+        What is proven of trees as deep as the user asked for, where this run is over shallower ones.
+    """
+
+    shared: Shared
+    depth: int
+    leaves: int
+    floor: float | None
+
+    def go(self, module: Any, problem: Problem, rows: Any, key: Any, cache: Any, scratch: list[Any]) -> None:
+        """Run the recursion in as many threads as there is scratch, this one included."""
+        upper = float(self.shared.best[0])
+
+        def work(nodes: Any, local: Any, lanes: Any) -> None:
+            module.solve(
+                problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0,
+                nodes, local, lanes, cache, self.shared,
+            )  # fmt: skip
+
+        others = [threading.Thread(target=work, args=mine, daemon=True) for mine in scratch[1:]]
+        for thread in others:
+            thread.start()
+        work(*scratch[0])
+        for thread in others:
+            thread.join()
+
+    @property
+    def incumbent(self) -> float:
+        """Objective of the best tree so far."""
+        return float(self.shared.best[0])
+
+    @property
+    def done(self) -> float:
+        """Share of the root's splits that are done with."""
+        return min(1.0, float(self.shared.next.max()) / max(len(self.shared.order), 1))
+
+    def promise(self) -> FloatArray:
+        """Lower bound of the best tree with each of the root's splits first, (G,)."""
+        leaves = len(self.shared.bound)
+        used = [leaf_shares.py_func(turn, leaves, 1 << (self.depth - 1)) != (0, 0) for turn in range(leaves)]
+        return self.shared.bound[used].sum(axis=1).min(axis=0)
+
+    def proven(self) -> float:
+        """What no tree as deep as the user asked for falls below: the incumbent, or some first split's promise."""
+        if self.floor is not None:
+            return min(self.floor, self.incumbent)
+        return min(self.incumbent, float(self.promise()[self.shared.order].min(initial=np.inf)))

@@ -1,0 +1,142 @@
+"""Rows as bits: where rows are of few kinds, sums over pairs of splits are population counts.
+
+A *unit* is one row as it was given; its *kind* is its vector of statistics. Class counts have one kind per class. The
+sum over the units that pass two splits is then, for every kind, the population count of two ANDed columns of bits
+times the kind's statistics: 64 units in one instruction, and eight columns at a time where the processor can.
+
+A subset is packed anew: its units kind by kind, each kind in words of its own, so that columns have no gaps. Where the
+units come from, and when they pay: `row_kinds.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from softsurv.exact.jit import shared_inlined, shared_kernel
+from softsurv.exact.kernels.simd import LANES, as_numbers, count_both, no_counts, transpose
+from softsurv.exact.kernels.words import popcount
+
+
+class RowKinds(NamedTuple):
+    """Rows by kind: U distinct rows, C kinds, D splits in B = ceil(D / 64) words; all empty where not used."""
+
+    kind_stats: np.ndarray  # (C, W) statistics of one unit of each kind
+    kind_count: np.ndarray  # (U, C) int64 units of each kind in each distinct row
+    worst: np.ndarray  # (C,) most that a unit of each kind can cost; inf where there is no such number
+    row_bits: np.ndarray  # (U, B) uint64 bit d set where the row goes left at split d
+    split_code: np.ndarray  # (D,) int32 global code of each split
+    follows: np.ndarray  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
+
+
+class BitColumns(NamedTuple):
+    """Scratch of one thread: a subset as columns of bits."""
+
+    unit_row: np.ndarray  # (V * 64,) int32 row of each unit, -1 where a word is not full
+    kind_start: np.ndarray  # (C + 1,) int64 first word of each kind
+    block: np.ndarray  # (64,) uint64
+    wide: np.ndarray  # (V, B * 64) uint64 columns of all splits
+    columns: np.ndarray  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
+    passing: np.ndarray  # (C, B * 64) int64 units of each kind on the left of each split
+    shared: np.ndarray  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
+    wanted: np.ndarray  # (1,) int8
+    then: np.ndarray  # (D + 8,) price of each second split after the first one at hand (`split_costs.py`)
+    before: np.ndarray  # (D + 8,) price of the first one after each of them
+    total_worst: np.ndarray  # (1,) most that all rows of the subset can cost
+
+
+@shared_inlined
+def hits(bits, c, s, t, stride):
+    """RowKinds of kind c that pass split s and each of eight splits from ``t`` on, as a vector of numbers."""
+    found = no_counts()
+    for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
+        found = count_both(found, bits.columns[word * stride + s], bits.columns, word * stride + t)
+    return as_numbers(found)
+
+
+@shared_kernel
+def pack(problem, rows, n, local):
+    """Columns, sums and active splits of a subset; fills what the base cases read of `Local`."""
+    units, bits = problem.row_kinds, local.bits
+    n_words, n_units = _order_units(units, rows, n, bits)
+    wide, count, block = bits.wide, bits.passing, bits.block
+    for word in range(n_words):
+        for b in range(units.row_bits.shape[1]):
+            for j in range(64):
+                row = bits.unit_row[word * 64 + j]
+                block[j] = units.row_bits[row, b] if row >= 0 else np.uint64(0)
+            transpose(block)
+            for j in range(64):
+                wide[word, b * 64 + j] = block[j]
+    n_splits = units.split_code.shape[0]
+    count[:] = 0
+    for c in range(count.shape[0]):
+        for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
+            for d in range(n_splits):
+                count[c, d] += popcount(wide[word, d])
+    active, before = 0, np.int64(0)
+    for d in range(n_splits):
+        here = np.int64(0)
+        for c in range(count.shape[0]):
+            here += count[c, d]
+        nested_same = units.follows[d] == 1 and here == before
+        before = here
+        if 0 < here < n_units and not nested_same:
+            local.map[active] = d
+            local.split_code[active] = units.split_code[d]
+            local.flipped[active] = 0
+            active += 1
+    local.size[2] = active
+    local.size[3] = n
+    _sum_kinds(units, bits, local, active)
+    stride = (active + LANES - 1) // LANES * LANES
+    for word in range(n_words):
+        for s in range(active):
+            bits.columns[word * stride + s] = wide[word, local.map[s]]
+        for s in range(active, stride):
+            bits.columns[word * stride + s] = np.uint64(0)
+
+
+@shared_kernel
+def _order_units(units, rows, n, bits):
+    """Units of the subset by kind, each kind from a new word on: (words, units)."""
+    n_kinds = units.kind_count.shape[1]
+    at, n_units = np.int64(0), np.int64(0)
+    for c in range(n_kinds):
+        bits.kind_start[c] = at >> 6
+        for i in range(n):
+            row = rows[i]
+            for _ in range(units.kind_count[row, c]):
+                bits.unit_row[at] = row
+                at += 1
+        n_units += at - (bits.kind_start[c] << 6)
+        while at & 63 != 0:
+            bits.unit_row[at] = -1
+            at += 1
+    bits.kind_start[n_kinds] = at >> 6
+    return at >> 6, n_units
+
+
+@shared_kernel
+def _sum_kinds(units, bits, local, active):
+    """Sums of the subset and of the left side of every active split."""
+    n_kinds, width = units.kind_stats.shape
+    local.total[:] = 0.0
+    bits.total_worst[0] = 0.0
+    for c in range(n_kinds):
+        members = np.int64(0)
+        for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
+            for j in range(64):
+                members += np.int64(bits.unit_row[word * 64 + j] >= 0)
+        bits.total_worst[0] += np.float64(members) * units.worst[c]
+        for k in range(width):
+            local.total[k] += np.float64(members) * units.kind_stats[c, k]
+    padded = (active + LANES - 1) // LANES * LANES
+    for k in range(width):
+        for s in range(padded):
+            local.side[k, s] = 0.0
+        for c in range(n_kinds):
+            value = units.kind_stats[c, k]
+            for s in range(active):
+                local.side[k, s] += value * np.float64(bits.passing[c, local.map[s]])

@@ -1,0 +1,152 @@
+"""The cache of solved subsets: compiled, shared by threads without locks.
+
+A subset of rows is known by the 128-bit sum (modulo 2**64 in each half) of random words drawn once per row, so that
+adding or removing rows updates the key. Two different subsets share a key with probability 2**-128; with 10**9
+subsets the chance of any clash is below 10**-20, far below that of a memory fault.
+
+Entries are appended to an arena and chained from a table of heads. An entry is complete before the
+compare-and-swap that publishes it, and later updates write single 8-byte words, so readers need no lock. A full
+arena takes no more entries: the search stays exact, only slower.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+
+from softsurv.exact.jit import FAST, intrinsic, shared_kernel
+from softsurv.kernel_cache import njit
+
+ENTRY_BYTES = 16 + 4 + 4 + 24
+MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag
+
+
+class Cache(NamedTuple):
+    """Arrays of the cache; C entries, H heads (a power of two)."""
+
+    heads: np.ndarray  # (H,) int32 first entry of each chain plus 1, 0 where empty
+    keys: np.ndarray  # (C, 2) uint64
+    following: np.ndarray  # (C,) int32 next entry of the chain plus 1
+    tags: np.ndarray  # (C,) int32 depth and leaves of the subproblem
+    values: np.ndarray  # (C, 3) float64: see `recursion.py` and `base_cases/sums.py`
+    used: np.ndarray  # (1,) int64 entries taken
+
+
+def new_cache(memory_bytes: float, expected: float = math.inf) -> Cache:
+    """Room for as many entries as the memory allows; the pages are taken from the system only when written.
+
+    The table of heads is written all over, so it is made for the ``expected`` entries; `with_heads` lets it grow.
+    """
+    capacity = int(max(1024, min(memory_bytes / (ENTRY_BYTES + 2), 2**31 - 2)))
+    return Cache(
+        np.zeros(_heads(min(expected, capacity)), np.int32),
+        np.empty((capacity, 2), np.uint64),
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty((capacity, 3), np.float64),
+        np.zeros(1, np.int64),
+    )
+
+
+def _heads(entries: float) -> int:
+    return 1 << max(10, min(26, int(np.log2(max(entries, 1.0))) - 1))
+
+
+def with_heads(cache: Cache, expected: float) -> Cache:
+    """The same entries under a table of heads for so many; only while no thread uses the cache."""
+    n_heads = _heads(min(expected, len(cache.tags)))
+    if n_heads <= len(cache.heads):
+        return cache
+    grown = cache._replace(heads=np.zeros(n_heads, np.int32))
+    relink(grown)
+    return grown
+
+
+def forget(cache: Cache) -> None:
+    """Empty the cache; only while no thread uses it."""
+    if cache.used[0]:
+        cache.heads[:] = 0
+        cache.used[0] = 0
+
+
+def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    view = context.make_array(array_type)(context, builder, array)
+    return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
+
+
+@intrinsic
+def fetch_add(typingctx: Any, array: Any, index: Any, amount: Any) -> Any:
+    """``array[index] += amount`` as one step for all threads; returns the value before."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return array.dtype(array, types.intp, array.dtype), generate
+
+
+@intrinsic
+def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, new: Any) -> Any:
+    """Write ``new`` where ``array[index]`` still is ``expected``, as one step; returns whether it was written."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element_pointer(context, builder, signature.args[0], args[0], args[1])
+        result = builder.cmpxchg(pointer, args[2], args[3], "seq_cst", "seq_cst")
+        return builder.zext(builder.extract_value(result, 1), ir.IntType(8))
+
+    return types.int8(array, types.intp, array.dtype, array.dtype), generate
+
+
+@njit(inline="always")
+def tag_of(depth, leaves):
+    """One word for the limits of a subproblem."""
+    return np.int32(depth * MAX_LEAVES + leaves)
+
+
+@shared_kernel
+def find(cache, low, high, tag):
+    """Index of the entry of a subset under a tag, or -1."""
+    slot = np.int64((low + np.uint64(tag)) & np.uint64(cache.heads.shape[0] - 1))
+    entry = cache.heads[slot]
+    while entry > 0:
+        at = entry - 1
+        if cache.keys[at, 0] == low and cache.keys[at, 1] == high and cache.tags[at] == tag:
+            return np.int64(at)
+        entry = cache.following[at]
+    return np.int64(-1)
+
+
+@shared_kernel
+def insert(cache, low, high, tag, first, second, third, reserve):
+    """Add an entry unless fewer than ``reserve`` places are left; returns its index or -1."""
+    capacity = cache.tags.shape[0]
+    if cache.used[0] >= capacity - reserve:
+        return np.int64(-1)
+    at = fetch_add(cache.used, 0, np.int64(1))
+    if at >= capacity:
+        return np.int64(-1)
+    cache.keys[at, 0] = low
+    cache.keys[at, 1] = high
+    cache.tags[at] = tag
+    cache.values[at, 0] = first
+    cache.values[at, 1] = second
+    cache.values[at, 2] = third
+    slot = np.int64((low + np.uint64(tag)) & np.uint64(cache.heads.shape[0] - 1))
+    while True:
+        head = cache.heads[slot]
+        cache.following[at] = head
+        if compare_and_swap(cache.heads, slot, head, np.int32(at + 1)):
+            return np.int64(at)
+
+
+@njit(**FAST)
+def relink(cache):
+    """Chain all entries anew from empty heads."""
+    for at in range(min(cache.used[0], cache.tags.shape[0])):
+        slot = np.int64((cache.keys[at, 0] + np.uint64(cache.tags[at])) & np.uint64(cache.heads.shape[0] - 1))
+        cache.following[at] = cache.heads[slot]
+        cache.heads[slot] = np.int32(at + 1)

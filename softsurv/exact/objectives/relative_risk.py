@@ -1,0 +1,61 @@
+"""Relative-risk deviance of a survival tree (papers `surtree`, eq. 9 and 20; LeBlanc & Crowley 1992)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softsurv.exact.jit import FAST
+from softsurv.exact.kernels.log_ratio import log_ratio
+from softsurv.exact.prepare import check_weights
+from softsurv.exact.task import Task
+from softsurv.kernel_cache import njit
+
+
+@njit(**FAST)
+def leaf_costs(sums, n, out):
+    """-ES log(ES / HS), and 0 without events (0 log 0 = 0); the sum of -log Lambda over events is a constant."""
+    for i in range(n):
+        events, hazard = sums[0, i], sums[1, i]
+        events_or_one = events if events > 0.0 else 1.0
+        hazard_or_one = hazard if hazard > 0.0 else 1.0
+        out[i] = -events * log_ratio(events_or_one, hazard_or_one)
+
+
+TASK = Task("relative_risk", 2, leaf_costs)
+
+
+def one_subject(weight: np.ndarray) -> float:
+    """What one subject weighs: the smallest weight (N,) above 0.
+
+    The two constants below count subjects. So they are the same for weights w and 10 w, and the same for whole weights
+    as for repeated rows.
+    """
+    return float(weight[weight > 0].min())
+
+
+def baseline_hazard(baseline: np.ndarray, n: float) -> np.ndarray:
+    """Nelson-Aalen at the training times (N,), 0 replaced by 1/(n + 1) as the reference implementation does."""
+    return np.where(baseline > 0.0, baseline, 1.0 / (n + 1))
+
+
+def statistics(event: np.ndarray, hazard: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Columns ES and HS: w * event and w * Lambda(t), (N, 2)."""
+    w = np.ones(len(event)) if weight is None else weight
+    check_weights(w)
+    return np.column_stack([w * event, w * hazard])
+
+
+def constant(event: np.ndarray, hazard: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """NLHS = -sum over events of w log Lambda(t): added to the leaf costs it gives the deviance of eq. 20."""
+    w = np.ones(len(event)) if weight is None else weight
+    observed = event.astype(bool)
+    return float(-(w[observed] * np.log(hazard[observed])).sum())
+
+
+def relative_risk(sums: np.ndarray, one: float = 1.0) -> np.ndarray:
+    """theta of each leaf (L,) from its sums (L, 2): ES / HS, or without events 1 / (2 HS) (eq. 7; Appendix A).
+
+    ``one`` is what `one_subject` weighs: half of it stands in for the events.
+    """
+    events, hazard = sums[:, 0], sums[:, 1]
+    return np.where(events > 0, events, 0.5 * one) / hazard

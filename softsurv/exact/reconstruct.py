@@ -1,0 +1,125 @@
+"""Reading the optimal tree out of the cache: from the root down, the base case run again where the cache ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import BoolArray, FloatArray
+from softsurv.exact.kernels.cache import MAX_LEAVES, Cache
+from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.nesting import Splits
+from softsurv.exact.problem import Problem, Shared
+from softsurv.exact.split_costs import prices_after, show_prices
+from softsurv.exact.tree import CodeTree, TreeBuilder
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class TreeReader:
+    """Builds trees from choices; a choice that the cache has lost is solved for again.
+
+    Attributes
+    ----------
+    module : module
+        The compiled recursion.
+    problem, cache
+        As the search has them.
+    sums : (U, K)
+        Statistics of the distinct rows as given, not rounded.
+    splits : Splits
+        The split of the given features that each global code of the problem is.
+    scratch : (Nodes, Local, Lanes)
+    idle : Shared
+        State for calls below the root, which share nothing.
+    rows : (U,) int32
+        All rows.
+    """
+
+    module: ModuleType
+    problem: Problem
+    cache: Cache
+    sums: FloatArray
+    splits: Splits
+    scratch: tuple[Any, Any, Any]
+    idle: Shared
+    rows: Rows
+
+    def read(self, depth: int, leaves: int, choice: float | None = None) -> CodeTree:
+        """The optimal tree within limits; ``choice`` is its first split where that is known already."""
+        builder = TreeBuilder()
+        self._grow(builder, self.rows, depth, leaves, choice, self.problem.prices.full)
+        return builder.tree()
+
+    def _grow(
+        self, builder: TreeBuilder, rows: Rows, depth: int, leaves: int, choice: float | None, due: FloatArray
+    ) -> int:
+        """Add the optimal tree of a subset, with the prices ``due`` (T,) of tests at its root."""
+        sums = self.sums[rows].sum(axis=0)
+        depth = min(depth, leaves - 1)
+        leaves = min(leaves, 1 << depth)
+        if choice is None:
+            choice = self._choose(rows, depth, leaves, due)
+        if choice < 0:
+            return builder.add(sums)
+        split, left_leaves = divmod(int(choice), MAX_LEAVES)
+        feature = int(self.problem.feature_of[split])
+        node = builder.add(sums, int(self.splits.feature[split]), int(self.splits.code[split]))
+        goes_left, after = self._goes_left(rows, split), self._prices_after(feature, due)
+        sides = [(rows[goes_left], left_leaves), (rows[~goes_left], leaves - left_leaves)]
+        if self.splits.swapped[split]:
+            sides.reverse()
+        left, right = (self._grow(builder, side, depth - 1, most, None, after) for side, most in sides)
+        builder.connect(node, left, right)
+        return node
+
+    def _goes_left(self, rows: Rows, split: int) -> BoolArray:
+        feature = self.problem.feature_of[split]
+        codes = self.problem.gcode[rows, feature]
+        return codes == split if self.problem.nominal[feature] else codes <= split
+
+    def _prices_after(self, feature: int, due: FloatArray) -> FloatArray:
+        prices = self.problem.prices
+        return prices_after(prices, due, int(prices.test_of[feature])) if len(due) else due
+
+    def _choose(self, rows: Rows, depth: int, leaves: int, due: FloatArray) -> float:
+        """First split of the optimal subtree, packed with its left leaves, or `LEAF`."""
+        if leaves == 1:
+            return LEAF
+        if depth >= 3:
+            nodes, local, lanes = self.scratch
+            nodes.due[1] = due
+            key = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
+            self.module.solve(
+                self.problem, rows, len(rows), key[0], key[1], depth, leaves, math.inf, 1,
+                nodes, local, lanes, self.cache, self.idle,
+            )  # fmt: skip
+            return float(nodes.choice[1])
+        split, value, leaf = self._shallow(rows, leaves, due)
+        if split < 0 or value >= leaf - self.problem.tolerance:
+            return LEAF
+        left_leaves = self._left_of_three(rows, split, due) if leaves == 3 else leaves // 2
+        return float(split * MAX_LEAVES + left_leaves)
+
+    def _shallow(self, rows: Rows, leaves: int, due: FloatArray) -> tuple[int, float, float]:
+        """(first split, cost, cost as a leaf) of the best tree of depth two with at most 1 to 4 leaves."""
+        local = self.scratch[1]
+        show_prices(self.problem.prices, due, local)
+        solve = self.module.solve_one if leaves <= 2 else self.module.solve_two
+        solve(self.problem, rows, len(rows), local)
+        if local.root[leaves] < 0:
+            return -1, float(local.value[1]), float(local.value[1])
+        return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])
+
+    def _left_of_three(self, rows: Rows, split: int, due: FloatArray) -> int:
+        """How many of three leaves the left side of the first split takes."""
+        goes_left, after = self._goes_left(rows, split), self._prices_after(int(self.problem.feature_of[split]), due)
+        _, left_two, left_one = self._shallow(rows[goes_left], 2, after)
+        _, right_two, right_one = self._shallow(rows[~goes_left], 2, after)
+        return 2 if left_two + right_one < left_one + right_two else 1

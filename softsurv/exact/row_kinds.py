@@ -1,0 +1,127 @@
+"""Rows by kind: whether they are of few kinds, whether counting bits pays, and the arrays for `bit_columns.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softsurv.exact.kernels.bit_columns import BitColumns, RowKinds
+from softsurv.exact.kernels.simd import LANES
+
+WORD = 64
+MAX_KINDS = 16
+"""More kinds than this leave too few units in a word."""
+
+
+def no_row_kinds(width: int) -> RowKinds:
+    """The empty form."""
+    return RowKinds(
+        np.zeros((0, width)),
+        np.zeros((0, 0), np.int64),
+        np.zeros(0),
+        np.zeros((0, 0), np.uint64),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int8),
+    )
+
+
+def new_bit_columns(row_kinds: RowKinds) -> BitColumns:
+    """Scratch large enough for every subset."""
+    words = int(((row_kinds.kind_count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(row_kinds.kind_count) else 0
+    wide = row_kinds.row_bits.shape[1] * WORD
+    return BitColumns(
+        np.empty(words * WORD, np.int32),
+        np.zeros(len(row_kinds.kind_stats) + 1, np.int64),
+        np.empty(WORD, np.uint64),
+        np.empty((words, wide), np.uint64),
+        aligned_words(words * (wide + LANES)),
+        np.empty((len(row_kinds.kind_stats), wide), np.int64),
+        np.empty((len(row_kinds.split_code) + LANES, len(row_kinds.split_code) + LANES)),
+        np.zeros(1, np.int8),
+        np.zeros(len(row_kinds.split_code) + LANES),
+        np.zeros(len(row_kinds.split_code) + LANES),
+        np.zeros(1),
+    )
+
+
+def aligned_words(size: int) -> np.ndarray:
+    """Words (size,) that start on a cache line."""
+    raw = np.zeros(size + LANES, np.uint64)
+    skip = (-raw.ctypes.data // raw.itemsize) % LANES
+    return raw[skip : skip + size]
+
+
+def row_kinds_of(
+    columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any
+) -> RowKinds | None:
+    """The distinct rows (U, P) as row_kinds, or None where that would be slower than sums.
+
+    Parameters
+    ----------
+    columns : (N, W)
+        Statistics of each row.
+    group : (N,)
+        Distinct row of each row.
+    codes : (U, P)
+    code_start, nominal
+        As in `Problem`.
+    cancel : bool
+        Whether a unit of every kind together changes nothing: as many as possible are taken out of each distinct row.
+    worst : callable
+        Most that a row with given statistics (C, W) can cost under any label, (C,).
+    """
+    found = kinds_of(columns)
+    if found is None:
+        return None
+    kinds, kind = found
+    count = np.bincount(group * len(kinds) + kind, minlength=len(codes) * len(kinds)).reshape(-1, len(kinds))
+    count = count.astype(np.int64)
+    if cancel and len(kinds) > 1 and np.ptp(kinds.sum(axis=0)) == 0:
+        count -= count.min(axis=1, keepdims=True)
+    sizes = np.diff(code_start)
+    splits = np.where(nominal & (sizes > 2), sizes, sizes - 1)
+    if not bits_pay(count, int(splits.sum()), codes.shape[1], columns.shape[1]):
+        return None
+    feature_of = np.repeat(np.arange(len(splits)), splits)
+    code_of = np.arange(len(feature_of)) - np.repeat(np.cumsum(splits) - splits, splits)
+    value, alone = codes[:, feature_of], nominal[feature_of]
+    full = np.zeros((len(codes), max(1, -(-len(feature_of) // WORD)) * WORD), np.bool_)
+    full[:, : len(feature_of)] = value <= code_of
+    if alone.any():
+        full[:, np.flatnonzero(alone)] = value[:, alone] == code_of[alone]
+    bits = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
+    return RowKinds(
+        kinds,
+        count,
+        np.ascontiguousarray(worst(kinds)),
+        np.ascontiguousarray(bits),
+        (code_of + code_start[feature_of]).astype(np.int32),
+        (~nominal[feature_of] & (code_of > 0)).astype(np.int8),
+    )
+
+
+def kinds_of(columns: Any) -> tuple[Any, Any] | None:
+    """Different rows (C, W) of the statistics (N, W), in order, and which of them each row is; None where too many."""
+    if len({row.tobytes() for row in columns[:WORD]}) > MAX_KINDS:
+        return None
+    kind, left, found = np.empty(len(columns), np.int64), np.arange(len(columns)), list[Any]()
+    while len(left):
+        if len(found) == MAX_KINDS:
+            return None
+        same = np.ones(len(left), np.bool_)
+        for column in columns.T:  # few columns: one at a time is faster than `all` over them
+            same &= column[left] == column[left[0]]
+        kind[left[same]] = len(found)
+        found.append(columns[left[0]])
+        left = left[~same]
+    kinds = np.array(found).reshape(-1, columns.shape[1])
+    order = np.lexsort(kinds.T[::-1])
+    return np.ascontiguousarray(kinds[order]), np.argsort(order)[kind]
+
+
+def bits_pay(kind_count: Any, n_splits: int, n_features: int, width: int) -> bool:
+    """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
+    bits = float(kind_count.sum()) * n_splits**2 * 3 / 1024
+    histogram = len(kind_count) * n_features**2 * width / 8
+    return bits < histogram

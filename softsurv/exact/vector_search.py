@@ -1,0 +1,338 @@
+"""Search for trees whose objectives are vectors: the best tree for given weights, and all trees near it.
+
+>>> search = VectorSearch(ERRORS, codes, n_codes, nominal, statistics, depth=3)  # doctest: +SKIP
+>>> search.use(np.array([1.0, 2.0]))  # a false positive costs twice as much as a false negative  # doctest: +SKIP
+>>> search.best(stop).tree  # by the engine of `search.py`  # doctest: +SKIP
+>>> search.points(stop, upper=30.0).v  # objectives of the trees that cost less than 30  # doctest: +SKIP
+
+The rows are prepared once. Weights change the costs of the rows, not the rows: so both calls share rows, bit columns,
+cache and bounds, and new weights take less than a millisecond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.errors import InvalidParameterError
+from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.compile import listing_of, ready
+from softsurv.exact.depth_run import new_shared
+from softsurv.exact.kernels.lists import FULL, Listing, new_listing
+from softsurv.exact.kernels.subsets import CALLS, STOP
+from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
+from softsurv.exact.problem import round_to_grid, sum_by_group
+from softsurv.exact.search import MAX_DEPTH, Search
+from softsurv.exact.task import Task
+from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
+from softsurv.exact.vector_task import Objectives
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+Answer = TypeVar("Answer")
+
+SHORT_RUN = 256
+"""With at most so many splits and a depth of two a run takes milliseconds: no thread has to look after the clock."""
+
+LIST_POINTS = 1 << 16
+"""Points of a list under construction; a list that stays longer after thinning ends the search, which says so."""
+
+SLACK = 1e-9
+"""Share of an objective's size by which two values may differ and still be the same: above the rounding of sums."""
+
+
+ROUNDING = 1e-12
+"""The same for a constraint on the whole tree, which is a plain sum over the rows."""
+
+
+def _nothing(sums: FloatArray, n: int, out: FloatArray) -> None:
+    out[:n] = 0.0
+
+
+GIVEN = Task("given", None, _nothing, superadditive=False)
+"""Stands in for the task while the rows are prepared: their costs come with the weights."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best tree for some weights with its objectives (D,) and its cost; what no tree costs less than.
+
+    Where no tree is below the upper bound asked for, ``value`` is at or above it.
+    """
+
+    tree: LabelledTree
+    v: FloatArray
+    value: float
+    bound: float
+    status: Status
+
+
+@dataclass(frozen=True)
+class Points:
+    """Trees that a listing found: objectives (T, D), and where each lies in the memory of finished fronts."""
+
+    v: FloatArray
+    place: IntArray
+    status: Status
+
+
+class VectorSearch:
+    """Search over one training set for trees whose objectives are vectors.
+
+    Parameters
+    ----------
+    objectives : Objectives
+    codes, n_codes, nominal
+        As `Search` has them.
+    statistics : (N, K)
+        Statistics of each row. Where rows are of few kinds their sums are population counts, which is fastest.
+    depth : int
+        Deepest tree, 0 to 10.
+    min_leaf : float
+        Least rows per leaf, or the least ``size``.
+    size : (N,), optional
+        What ``min_leaf`` adds up, such as weights; 1 for every row by default.
+    memory_limit : float
+        Bytes for cache and fronts.
+    bounds : Bounds, optional
+    n_jobs : int
+        Threads of `best`.
+    """
+
+    def __init__(
+        self,
+        objectives: Objectives,
+        codes: NDArray[np.integer],
+        n_codes: NDArray[np.integer],
+        nominal: BoolArray,
+        statistics: FloatArray,
+        depth: int,
+        *,
+        min_leaf: float = 1,
+        size: FloatArray | None = None,
+        memory_limit: float = 1e9,
+        bounds: Bounds | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        if not 0 <= depth <= MAX_DEPTH:
+            raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
+        min_leaf, size = as_size(min_leaf, size, len(codes))
+        self.objectives, self.depth, self.n_jobs = objectives, depth, n_jobs
+        self.codes, self.nominal = codes, np.asarray(nominal, dtype=bool)
+        self.statistics = np.ascontiguousarray(statistics, dtype=float)
+        check_sums(self.statistics)
+        self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
+        self.bounds = bounds or Bounds()
+        self.rows = prepare(
+            GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
+        )
+        self.size = objectives.size_of(self.totals)
+        self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
+        """By how much each constraint (C,) may be missed: rounding."""
+        self._memory_limit = memory_limit
+        self._listing: Listing | None = None
+        self._listed = False
+        weighted = self._weighted(np.eye(objectives.n)[0])
+        self.search = Search.over(weighted, 0.3 * memory_limit)
+        ready(weighted.task)
+
+    # -- weights -------------------------------------------------------------------------------------------------
+    def use(self, w: FloatArray, shift: float = 0.0) -> None:
+        """Take weights w (D,) for the following calls; what was found for other ones is forgotten.
+
+        Where the constraint holds, w . v <= first objective + ``shift``: that bounds the search for the best tree
+        under it.
+        """
+        self.search.take(self._weighted(np.asarray(w, dtype=float)))
+        self.shift, self._listed = shift, False
+
+    def _weighted(self, w: FloatArray) -> Prepared:
+        """The rows with the costs of w . objectives."""
+        rule, weights, k = self.objectives.rule, self.objectives.weights, self.statistics.shape[1]
+        self.w, problem, row_kinds = w, self.rows.problem, self.rows.problem.row_kinds
+        few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
+        floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
+        if rule.task.linear:
+            label_cost = np.einsum("d,ldk->lk", w, weights)
+            given = row_kinds.kind_stats if few else problem.stats
+            each = given[:, :k] @ label_cost.T
+            base = each.min(axis=1)
+            counts = row_kinds.kind_count.sum(axis=0) if few else np.ones(len(given))
+            each = np.column_stack([round_to_grid(each - base[:, None], counts), given[:, k:]])
+            stats, self._base_of_kind = each, base
+            if few:
+                stats, base = row_kinds.kind_count @ each, row_kinds.kind_count @ base
+                row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
+                use_similar = self.bounds.similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
+            if self.bounds.equivalent_points:
+                floor = stats[:, : len(weights)].min(axis=1)
+            scale, parameters, width = float(stats[:, : len(weights)].sum(axis=0).max()), np.zeros(0), len(weights)
+
+            def costs(sums: FloatArray) -> FloatArray:
+                return (sums @ label_cost.T).min(axis=1)
+        else:
+            assert rule.parameters is not None
+            assert rule.task.floor is not None
+            parameters, width, stats = rule.parameters(w, weights), k, problem.stats
+            floor = rule.task.floor(stats[:, :k], parameters)
+            scale = float(max(np.abs(rule.task.costs(self.totals[None], parameters)).max(), np.abs(floor).sum()))
+
+            def costs(sums: FloatArray) -> FloatArray:
+                return rule.task.costs(sums, parameters)
+
+        self.base = base
+        problem = problem._replace(
+            stats=np.ascontiguousarray(stats),
+            row_kinds=row_kinds,
+            floor=np.ascontiguousarray(floor),
+            parameters=parameters,
+            complexity=float(w @ self.objectives.constant),
+            n_statistics=width,
+            tolerance=RELATIVE_TOLERANCE * (scale or 1.0),
+            use_interval=self.bounds.interval and interval_applies(rule.task.superadditive, limited),
+            use_similar=use_similar,
+        )
+        task = replace(rule.task, base_case=self.rows.task.base_case)
+        return replace(self.rows, task=task, problem=problem, cancelled=float(base.sum()), costs=costs)
+
+    # -- running -------------------------------------------------------------------------------------------------
+    def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:
+        """Do work that runs the kernels several times: one thread for all of them takes less time than one for each."""
+        short = self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN
+        return stop.run(work, self.search.control[STOP:], short=short)
+
+    def best(self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None) -> Best:
+        """The tree with the least w . objectives, if that is below ``upper``; with at most so many ``leaves``."""
+
+        def work() -> Best:
+            solution = self.search.solve(self.depth, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
+            tree = solution.tree
+            points = self.objectives.points(tree.sums[tree.leaves])
+            label = (points @ self.w).argmin(axis=1)
+            v = points[np.arange(len(label)), label].sum(axis=0)
+            report = solution.report
+            return Best(LabelledTree(tree, label), v, report.objective, report.lower_bound, report.status)
+
+        return self.run(work, stop)
+
+    def points(self, stop: StopSignal, upper: float = math.inf, *, constrained: bool = False) -> Points:
+        """Trees with w . objectives below ``upper`` that none dominates.
+
+        ``constrained``: of those that meet the constraint the one with the least first objective, if any; where the
+        search ends early, the best so far.
+        """
+        return self.run(lambda: self._points(stop, upper, constrained), stop)
+
+    def _points(self, stop: StopSignal, upper: float, constrained: bool) -> Points:
+        search, problem = self.search, self.search.problem
+        listing = self._filled(constrained)
+        module = listing_of(search.task, self.objectives.rule.leaf_points)
+        control = search.control
+        control[FULL] = 0
+        if not stop.stage():
+            return self._unfinished(listing, stop.reason)
+        idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(problem.feature_of))))
+        rows = search.rows
+        module.front(
+            problem, rows, len(rows), *search.key, self.depth, upper - search.constant, 0,
+            *search.scratch[0], search.cache, idle, listing,
+        )  # fmt: skip
+        if control[FULL] or control[STOP]:
+            return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
+        start, end = listing.span[0]
+        return Points(listing.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
+
+    def _filled(self, constrained: bool) -> Listing:
+        """The scratch of a listing, under the present weights."""
+        objectives, given = self.objectives, self.rows.problem
+        if self._listing is None:
+            points_bytes = 8 * (objectives.n + 4)
+            room = max(1024, int(0.5 * self._memory_limit / points_bytes))
+            self._listing = new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack)
+        listing = self._listing
+        if not self._listed:
+            listing.filed[0], self._listed = 0, True
+            listing.stats[:, -2] = self.base
+            if len(listing.kinds):
+                listing.kinds[:, -2] = 0.0 if not objectives.rule.task.linear else self._base_of_kind
+        return listing._replace(
+            w=self.w,
+            limit=objectives.limit + self.slack,
+            shift=self.shift - self.search.constant,
+            constrained=constrained,
+        )
+
+    def _unfinished(self, listing: Listing, status: Status) -> Points:
+        """What the list of the root holds when a listing ends early, filed so that its trees can be read."""
+        start = int(listing.filed[0])
+        n = min(int(listing.n_points[0]), len(listing.filed_reduced) - start)
+        listing.filed_point[start : start + n] = listing.point[0, :n]
+        listing.filed_origin[start : start + n] = listing.origin[0, :n]
+        listing.filed[0] = start + n
+        return Points(listing.point[0, :n].copy(), np.arange(start, start + n), status)
+
+    # -- reading -------------------------------------------------------------------------------------------------
+    def tree(self, place: int) -> LabelledTree:
+        """The tree of a point that was listed; before other weights are."""
+        builder, label = TreeBuilder(), list[int]()
+        assert self._listing is not None
+        origin, labels = self._listing.filed_origin, self.objectives.n_labels
+
+        def leaf(one: int) -> int:
+            label.append(one)
+            return builder.add(np.zeros(0))
+
+        def grow(place: int) -> int:
+            if place < 0:  # a tree that a code of `listing` stands for
+                if place >= -labels:
+                    return leaf(-1 - place)
+                rest, right = divmod(-1 - labels - place, labels)
+                split, left = divmod(rest, labels)
+                return branch(split, -1 - left, -1 - right)
+            split, left, right = (int(x) for x in origin[place])
+            return grow(left) if split < 0 else branch(split, left, right)
+
+        def branch(split: int, left: int, right: int) -> int:
+            feature, code, swapped = self.split(split)
+            node = builder.add(np.zeros(0), feature, code)
+            sides = (right, left) if swapped else (left, right)
+            builder.connect(node, *(grow(side) for side in sides))
+            return node
+
+        grow(int(place))
+        return LabelledTree(builder.tree(), np.array(label))
+
+    def split(self, g: int) -> tuple[int, int, bool]:
+        """The given feature and the code of a split, and whether its left side is the right one of the search."""
+        splits = self.search.splits
+        return int(splits.feature[g]), int(splits.code[g]), bool(splits.swapped[g])
+
+    def leaf(self, label: int) -> LabelledTree:
+        """The tree without splits."""
+        none = np.full(1, -1)
+        return LabelledTree(CodeTree(none, none, none, none, self.totals[None]), np.array([label]))
+
+    def meets(self, v: FloatArray) -> bool:
+        """Whether objectives (D,) keep to the constraint, but for rounding."""
+        return bool((self.objectives.constraint @ v <= self.objectives.limit + self.slack).all())
+
+    def limit_to(self, limit: FloatArray) -> None:
+        """Change the limits (C,) of the constraint for the following calls."""
+        self.objectives = replace(self.objectives, limit=np.asarray(limit, dtype=float))
+
+    def value(self, tree: LabelledTree) -> FloatArray:
+        """Objectives (D,) of a tree, from the rows."""
+        leaf = tree.leaf_of(self.codes, self.nominal)
+        sums = sum_by_group(self.statistics, leaf, len(tree.label))
+        return self.objectives.points(sums)[np.arange(len(tree.label)), tree.label].sum(axis=0)
+
+    @property
+    def base_cases(self) -> int:
+        """Base cases solved so far."""
+        return int(self.search.control[CALLS])

@@ -1,0 +1,354 @@
+"""The tree of largest area under the ROC convex hull, or under its leftmost part, by branch and bound on whole trees.
+
+The ROC convex hull of a tree ranks its leaves by their share of positives (paper `gosdt`, section 2.1); with FN and FP
+the errors after each leaf, 1 - AUC is the area under the curve of the miss rate FN / P against the false-positive rate
+FP / N (eq. 2), and the partial loss for a share s is the area up to a rate of s (appendix C.5). It is no sum over
+leaves: the rank of a leaf depends on the others. What is a sum over leaves is the least weighted misclassification
+
+    c_T(u, v) = min over labels of  u FN + v FP  =  sum over leaves of min(u p_leaf, v n_leaf),
+
+and for every direction (u, v) > 0 the curve of T lies on or above the line u FN + v FP = c_T(u, v) and touches it, so
+the area of T is that under the upper envelope of these lines.
+
+*Bound.* A partly grown tree has closed leaves and open nodes with some depth left. In each direction the least cost
+of what an open node may become, c*(u, v), is a separable minimum, found for the node alone; the sum of c over the
+closed leaves and of c* over the open nodes is at most c_T of every tree that grows from it. So the area under the
+envelope of those lines, for finitely many directions, is a lower bound of the loss. Theorem 2.1 of the paper is the
+case c* = 0 (open nodes become pure), and its equivalent-points bound (Theorem C.3) the case of unlimited depth; the
+bound here knows the depth that is left. Growing an open node only raises c, so the bound is hierarchical (Theorem 2.2).
+
+Best-first search on this bound, the most promising partly grown tree next: the least bound in the queue is proven at
+any time, which gives the gap where time ends. Splitting never makes the area larger (Lemma C.1), so without a cost per
+leaf every open node is split where it can be.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import BoolArray, FloatArray
+from softsurv.exact import problem as arrays
+from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.tree import LabelledTree, TreeBuilder
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
+from softsurv.results import Status
+from softsurv.stopping import Stopped, StopSignal
+
+N_DIRECTIONS = 24
+"""Lines that bound the curve; more make the bound tighter and dearer."""
+
+EPSILON = 1e-12
+"""Areas closer than this are the same."""
+
+START_SECONDS = 0.25
+"""What the first whole tree may take after the end of the clock."""
+
+NODE_BYTES = 500
+"""Memory of a node but for its arrays."""
+
+
+@dataclass(frozen=True)
+class PartTree:
+    """A node of a partly grown tree: open with some depth left, closed, or split.
+
+    Attributes
+    ----------
+    rows : (R,) int32
+        Its distinct rows.
+    depth : int
+        Depth left; 0 where it is closed.
+    cost : (G,)
+        Least cost of what it may become, per direction.
+    sums : (K,)
+        Its negatives, positives and perhaps size.
+    split, left, right
+        Where it is split.
+    """
+
+    rows: NDArray[np.int32]
+    depth: int
+    cost: FloatArray
+    sums: FloatArray
+    split: int = -1
+    left: PartTree | None = None
+    right: PartTree | None = None
+
+    def leaves(self) -> list[PartTree]:
+        """Open and closed ends from left to right."""
+        return [self] if self.left is None or self.right is None else self.left.leaves() + self.right.leaves()
+
+    @property
+    def open(self) -> bool:
+        """Whether an end may still be split."""
+        return any(end.depth > 0 for end in self.leaves())
+
+    def with_leaf(self, old: PartTree, new: PartTree) -> PartTree:
+        """The tree with one end replaced."""
+        if self is old:
+            return new
+        if self.left is None or self.right is None:
+            return self
+        left, right = self.left.with_leaf(old, new), self.right.with_leaf(old, new)
+        return self if left is self.left and right is self.right else replace(self, left=left, right=right)
+
+
+@dataclass(frozen=True)
+class AucResult:
+    """The best tree found, its loss with the cost of its leaves, and what no tree falls below."""
+
+    tree: LabelledTree
+    loss: float
+    bound: float
+    status: Status
+    expanded: int
+
+
+class AucSearch:
+    """Branch and bound for one training set.
+
+    Parameters
+    ----------
+    search : VectorSearch
+        Whose statistics are the weights of negatives and positives, with the objectives `ERRORS`.
+    share : float
+        Largest false-positive rate of interest; 1 for the whole curve.
+    complexity : float
+        Cost per leaf, in the unit of the loss.
+    leaves : int, optional
+        Most leaves.
+    memory_limit : float
+        Bytes for open nodes and partly grown trees.
+    """
+
+    def __init__(
+        self,
+        search: VectorSearch,
+        share: float = 1.0,
+        complexity: float = 0.0,
+        leaves: int | None = None,
+        memory_limit: float = 1e9,
+    ) -> None:
+        self.search, self.share, self.complexity = search, share, complexity
+        self.most = min(leaves or 1 << search.depth, 1 << search.depth)
+        self.problem = search.rows.problem
+        self.negatives, self.positives = search.totals
+        angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
+        self.directions = np.column_stack([np.cos(angle) / self.positives, np.sin(angle) / self.negatives])
+        self.local = arrays.new_local(self.problem, search.search.control)
+        width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
+        self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
+        self.by_code = np.empty((g, width))
+        self.memory: dict[tuple[tuple[int, int], int], tuple[PartTree, NDArray[np.int32]]] = {}
+        self.memory_left = memory_limit
+        self.expanded = 0
+
+    def solve(self, stop: StopSignal) -> AucResult:
+        """The best tree, or the best so far with its bound."""
+        return self.search.run(lambda: self._solve(stop), stop)
+
+    def _solve(self, stop: StopSignal) -> AucResult:
+        self.stop, self.proven = stop, self.complexity
+        self.stop.stage(START_SECONDS)
+        everything = self.search.rows.rows
+        self.best, self.loss = self._close(everything), np.inf
+        self._offer(self.best)
+        try:
+            self._offer_accurate(stop)
+            self.stop.stage()
+            self._grow_best_first(self._open(everything, self.search.depth))
+        except Stopped as stopped:
+            return self._result(min(self.proven, self.loss), stopped.status)
+        return self._result(self.loss, Status.OPTIMAL)
+
+    def _grow_best_first(self, root: PartTree) -> None:
+        """Grow the tree with the least bound, until none is below the incumbent."""
+        self.proven = self._bound(root)
+        self._dive(root)
+        queue: list[tuple[float, int, PartTree]] = [(self._bound(root), 0, root)] if root.open else []
+        number = 0
+        while queue and queue[0][0] < self.loss - EPSILON:
+            self.proven = queue[0][0]
+            _, _, tree = heapq.heappop(queue)
+            for child in self._grow(tree):
+                self._offer(child)
+                bound = self._bound(child)
+                if child.open and bound < self.loss - EPSILON:
+                    number += 1
+                    self.memory_left -= NODE_BYTES * (self.search.depth + 2)
+                    heapq.heappush(queue, (bound, -number, child))
+
+    def _check(self) -> None:
+        """End the search where time or memory has run out."""
+        if self.memory_left < 0:
+            raise Stopped(Status.MEMORY_LIMIT)
+        if self.local.control[STOP] or self.stop.exhausted:
+            raise Stopped(self.stop.reason)
+
+    # -- growing -------------------------------------------------------------------------------------------------
+    def _grow(self, tree: PartTree) -> list[PartTree]:
+        """Partly grown trees with the next open node closed or split in every way; whole ones are offered instead."""
+        self.expanded += 1
+        ends = tree.leaves()
+        node = max((end for end in ends if end.depth > 0), key=lambda end: (end.depth, end.sums[:2].sum()))
+        last = sum(end.depth > 0 for end in ends) == 1
+        closed = tree.with_leaf(node, self._close(node.rows))
+        grown = []
+        if last:
+            self._offer(closed)
+        elif self.complexity > 0 or self.most < 1 << self.search.depth:
+            grown.append(closed)  # else a split is no worse (Lemma C.1)
+        if len(ends) >= self.most:
+            return grown
+        if last and node.depth == 1:
+            self._split_last(tree, node, ends)
+            return grown
+        for split in self._splits(node):
+            sides = self._sides(node.rows, split)
+            left, right = (self._close(s) if node.depth == 1 else self._open(s, node.depth - 1) for s in sides)
+            grown.append(tree.with_leaf(node, replace(node, depth=0, split=int(split), left=left, right=right)))
+        return grown
+
+    def _dive(self, root: PartTree) -> None:
+        """A first whole tree: the child with the least bound, again and again."""
+        tree = root
+        while tree.open:
+            children = self._grow(tree)
+            if not children:
+                return
+            tree = min(children, key=self._bound)
+        self._offer(tree)
+
+    def _offer_accurate(self, stop: StopSignal) -> None:
+        """Offer the tree of least balanced error of depth two: a good incumbent after a moment."""
+        search = self.search
+        search.use(np.array([1.0 / self.positives, 1.0 / self.negatives]))
+        tree = search.best(stop, leaves=min(self.most, 4)).tree.tree
+        backwards = reversed(range(len(self.problem.feature_of)))  # of two codes for one split the first counts
+        place = {search.split(g)[:2]: g for g in backwards}
+
+        def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
+            here = self._close(rows)
+            if tree.feature[node] < 0:
+                return here
+            split = place[int(tree.feature[node]), int(tree.code[node])]
+            below = [tree.left[node], tree.right[node]]
+            if search.split(split)[2]:
+                below.reverse()
+            left, right = (grow(*side) for side in zip(below, self._sides(rows, split), strict=True))
+            return replace(here, split=split, left=left, right=right)
+
+        self._offer(grow(0, search.rows.rows))
+
+    def _split_last(self, tree: PartTree, node: PartTree, ends: list[PartTree]) -> None:
+        """Offer the tree with the best split of its only open node."""
+        self._load(node.rows, 1)
+        closed = np.array([end.sums[:2] for end in ends if end is not node]).reshape(-1, 2)
+        _, chosen = best_last_split(
+            self.single, self.local.total, closed, self.share, self.positives, self.negatives, self._allowed()
+        )
+        if chosen >= 0:
+            split = int(self.local.split_code[chosen])
+            left, right = (self._close(side) for side in self._sides(node.rows, split))
+            self._offer(tree.with_leaf(node, replace(node, depth=0, split=split, left=left, right=right)))
+
+    def _offer(self, tree: PartTree) -> None:
+        """Take a whole tree if it is better."""
+        if tree.open:
+            return
+        leaves = tree.leaves()
+        area = curve_area(np.array([end.sums for end in leaves]), self.share, self.positives, self.negatives)
+        loss = area / self.share + self.complexity * len(leaves)
+        if loss < self.loss - EPSILON:
+            self.best, self.loss = tree, loss
+
+    # -- nodes ---------------------------------------------------------------------------------------------------
+    def _bound(self, tree: PartTree) -> float:
+        """What no tree that grows from this one falls below."""
+        leaves = tree.leaves()
+        cost = np.sum([end.cost for end in leaves], axis=0)
+        area = least_area(self.directions, cost, self.share, self.positives, self.negatives)
+        return float(area / self.share + self.complexity * len(leaves)) - EPSILON
+
+    def _load(self, rows: NDArray[np.int32], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Costs of a subset, see `directional`; its splits and sums are in the scratch."""
+        return directional(
+            self.problem, rows, len(rows), self.local, self.directions, depth > 1, self.single, self.both, self.by_code
+        )
+
+    def _open(self, rows: NDArray[np.int32], depth: int) -> PartTree:
+        """A node with so much depth left, and the least cost of what it may become."""
+        if depth == 0:
+            return self._close(rows)
+        key = self._key(rows), depth
+        if key not in self.memory:
+            leaf, stump, whole = self._load(rows, depth)
+            self._check()
+            sums, allowed = self.local.total.copy(), self._allowed()
+            splits = self.local.split_code[: leaf.shape[1]][allowed]
+            sides = (leaf if depth == 1 else stump).sum(axis=0)[allowed]
+            cost = np.minimum(whole, sides.min(axis=0, initial=np.inf)) if len(sides) else whole
+            if depth > 2 and len(splits):
+                children = [[self._open(side, depth - 1).cost for side in self._sides(rows, s)] for s in splits]
+                cost = np.minimum(whole, np.sum(children, axis=1).min(axis=0))
+            self._remember(key, PartTree(rows, depth if len(splits) else 0, cost, sums), splits)
+        return self.memory[key][0]
+
+    def _splits(self, node: PartTree) -> NDArray[np.int32]:
+        """Splits of an open node that leave enough rows on both sides."""
+        self._open(node.rows, node.depth)
+        return self.memory[self._key(node.rows), node.depth][1]
+
+    def _close(self, rows: NDArray[np.int32]) -> PartTree:
+        """A leaf."""
+        key = self._key(rows), 0
+        if key not in self.memory:
+            sums = self.problem.stats[rows].sum(axis=0)
+            cost = (self.directions * sums[1::-1]).min(axis=1)
+            self._remember(key, PartTree(rows, 0, cost, sums), np.zeros(0, np.int32))
+        return self.memory[key][0]
+
+    def _remember(self, key: tuple[tuple[int, int], int], node: PartTree, splits: NDArray[np.int32]) -> None:
+        self.memory[key] = node, splits
+        self.memory_left -= NODE_BYTES + node.rows.nbytes + node.cost.nbytes + splits.nbytes
+
+    def _key(self, rows: NDArray[np.int32]) -> tuple[int, int]:
+        low, high = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
+        return int(low), int(high)
+
+    def _sides(self, rows: NDArray[np.int32], split: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        feature = self.problem.feature_of[split]
+        codes = self.problem.gcode[rows, feature]
+        left = codes == split if self.problem.nominal[feature] else codes <= split
+        return rows[left], rows[~left]
+
+    def _allowed(self) -> BoolArray:
+        """Which splits of the loaded subset leave enough rows on both sides."""
+        m = int(self.local.size[2])
+        if not self.problem.use_size:
+            return np.ones(m, dtype=np.bool_)
+        left = self.single[-1, :m]
+        return np.minimum(left, self.local.total[-1] - left) >= self.problem.min_leaf
+
+    def _result(self, bound: float, status: Status) -> AucResult:
+        """The best tree with labels: leaves with a larger share of positives than all rows are called positive."""
+        prior = self.positives / (self.positives + self.negatives)
+        builder, label = TreeBuilder(), list[int]()
+
+        def read(node: PartTree) -> int:
+            if node.left is None or node.right is None:
+                label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
+                return builder.add(node.sums)
+            feature, code, swapped = self.search.split(node.split)
+            here = builder.add(node.sums, feature, code)
+            sides = (node.right, node.left) if swapped else (node.left, node.right)
+            builder.connect(here, *(read(side) for side in sides))
+            return here
+
+        read(self.best)
+        return AucResult(LabelledTree(builder.tree(), np.array(label)), self.loss, bound, status, self.expanded)

@@ -1,0 +1,222 @@
+"""The best tree under a constraint: Lagrangian bound, then the trees between the bound and the incumbent.
+
+Wanted is the least first objective a(T) over trees T with A v(T) <= c (group fairness, capacity). For any multipliers
+m >= 0,
+
+    L(m) = min over T of a(T) + m . (A v(T) - c)
+
+is a separable problem and a lower bound, as the second term is <= 0 where the constraint holds (weak duality). L is
+concave and piecewise linear; its maximum is found from the trees that attain it (`maximise_dual`). Every tree T that
+meets the constraint has a(T) >= a(T) + m . (A v(T) - c), so all of them with a(T) < u are among the trees whose
+reduced cost is below u: these are listed, with u a little above the bound at first and growing until the best tree
+listed that meets the constraint costs no more than u. What has been listed in full is a proven bound, so a search that
+ends early still states one.
+
+The list is short where the gap between the bound and the optimum is small, which the many trees of nearly equal cost
+see to: on the sets of `scripts/bench_pareto.py` it is a few errors.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linprog
+
+from softsurv.arrays import FloatArray
+from softsurv.errors import InvalidParameterError
+from softsurv.exact.tree import LabelledTree
+from softsurv.exact.vector_search import SLACK, VectorSearch
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+MOST_STEPS = 60
+"""Steps of the dual ascent; it ends after a handful where the optimum is exact, and any multipliers are valid."""
+
+GROWTH = 4.0
+"""By how much the list of near-optimal trees grows from one attempt to the next."""
+
+
+@dataclass
+class Constrained:
+    """State of a constrained search: the incumbent, the bound, and the multipliers that prove it."""
+
+    tree: LabelledTree
+    v: FloatArray
+    bound: float
+    multipliers: FloatArray
+    margin: float
+    """Values of the first objective closer than this are the same."""
+    status: Status = Status.OPTIMAL
+    trace: list[float] = field(default_factory=list)
+    seen: list[FloatArray] = field(default_factory=list)
+    """Objectives of the trees that the dual ascent met."""
+
+    @property
+    def value(self) -> float:
+        """First objective of the incumbent."""
+        return float(self.v[0])
+
+    def offer(self, v: FloatArray, tree: LabelledTree) -> None:
+        """Take a tree that meets the constraint if it is better."""
+        if v[0] < self.value:
+            self.v, self.tree = v, tree
+            self.trace.append(self.value)
+
+
+def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float = 0.0) -> Constrained:
+    """The best tree of a search that meets its constraint.
+
+    Parameters
+    ----------
+    search : VectorSearch
+    stop : StopSignal
+    unit : float
+        All first objectives are multiples of this (1 for counts of errors), 0 for any number.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no single leaf meets the constraint, so that there may be no such tree.
+    """
+    return search.run(lambda: _constrained_optimum(search, stop, unit), stop)
+
+
+def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
+    state = _start(search)
+    maximise_dual(search, state, stop)
+    _round_up(state, unit)
+    if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
+        _close_gap(search, state, stop, unit)
+    if state.status == Status.OPTIMAL:
+        state.bound = state.value
+    return state
+
+
+def _start(search: VectorSearch) -> Constrained:
+    """The best leaf that meets the constraint."""
+    leaves = [search.leaf(label) for label in range(search.objectives.n_labels)]
+    values = list(search.objectives.points(search.totals[None])[0])
+    good = [k for k, v in enumerate(values) if search.meets(v)]
+    if not good:
+        raise InvalidParameterError("the limit must leave at least one tree without splits; raise it")
+    best = min(good, key=lambda k: values[k][0])
+    none = np.zeros(search.objectives.n_limits)
+    state = Constrained(leaves[best], values[best], -math.inf, none, SLACK * float(search.size[0]), seen=list(values))
+    state.trace.append(state.value)
+    return state
+
+
+def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
+    """Raise the bound by cutting planes: each tree met is a line a + m . (A v - c) above L.
+
+    The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
+    """
+    goals = search.objectives
+    multipliers = np.zeros(goals.n_limits)
+    for _ in range(MOST_STEPS):
+        w = np.eye(goals.n)[0] + multipliers @ goals.constraint
+        shift = float(multipliers @ goals.limit)
+        search.use(w, shift)
+        best = search.best(stop)
+        state.status, least = best.status, best.bound
+        if least - shift > state.bound:
+            state.bound, state.multipliers = least - shift, multipliers
+        if search.meets(best.v):
+            state.offer(best.v, best.tree)
+        if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
+            return
+        listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size))
+        state.status = listed.status
+        if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
+            return
+        state.status = Status.OPTIMAL  # any of the equally good trees will do here
+        for v, place in zip(listed.v, listed.place, strict=True):
+            state.seen.append(v)
+            if search.meets(v):
+                state.offer(v, search.tree(place))
+        multipliers, top = _best_multipliers(search, np.array(state.seen))
+        if top <= state.bound + state.margin:
+            return
+
+
+def _best_multipliers(search: VectorSearch, seen: FloatArray) -> tuple[FloatArray, float]:
+    """Multipliers (C,) at which the least of the lines of the trees seen is highest, and that height."""
+    constraint, limit = search.objectives.constraint, search.objectives.limit
+    slope = seen @ constraint.T - limit  # (T, C)
+    slope[(slope > 0) & (slope <= search.slack)] = 0.0  # such a tree meets the constraint
+    if _is_interval(constraint):
+        return _interval_multipliers(slope, seen[:, 0], SLACK * float(search.size[0]))
+    n = slope.shape[1]
+    # multipliers and heights in units that the solver can compare
+    scale, unit = np.maximum(np.abs(slope).max(axis=0), 1e-300), float(search.size[0]) or 1.0
+    result = linprog(
+        np.append(np.zeros(n), -1.0),
+        np.column_stack([-slope / scale, np.ones(len(seen))]),
+        seen[:, 0] / unit,
+        bounds=[(0, None)] * n + [(None, None)],
+        method="highs",
+    )
+    return result.x[:n] * unit / scale, float(result.x[n]) * unit
+
+
+def _is_interval(constraint: FloatArray) -> bool:
+    """Whether there are two constraints, from below and from above, on one number."""
+    return len(constraint) == 2 and bool((constraint[0] == -constraint[1]).all())
+
+
+def _interval_multipliers(slope: FloatArray, height: FloatArray, margin: float) -> tuple[FloatArray, float]:
+    """The same for two opposite constraints, of which at most one multiplier is not 0: a maximum on two half-lines."""
+    best, top = np.zeros(2), -math.inf
+    for side in range(2):
+        at, value = _highest(slope[:, side], height, margin)
+        if value > top:
+            best, top = np.eye(2)[side] * at, value
+    return best, top
+
+
+def _highest(slope: FloatArray, height: FloatArray, margin: float) -> tuple[float, float]:
+    """Where on m >= 0 the least of the lines height + m slope is highest, and how high."""
+    at = 0.0
+    while True:
+        lines = height + at * slope
+        low = lines.min()
+        here = np.flatnonzero(lines <= low + margin)
+        lowest = here[slope[here].argmin()]
+        if slope[lowest] <= 0:
+            return at, float(low)
+        below = slope < slope[lowest]
+        if not below.any():
+            return at, float(low)  # no tree bounds it from here on
+        meets = (height[below] - height[lowest]) / (slope[lowest] - slope[below])
+        at = max(at, float(meets.min()))
+
+
+def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit: float) -> None:
+    """List near-optimal trees up to a growing reduced cost, until the incumbent is proven best."""
+    goals = search.objectives
+    w = np.eye(goals.n)[0] + state.multipliers @ goals.constraint
+    shift = float(state.multipliers @ goals.limit)
+    search.use(w, shift)
+    step = max(unit / 2, (state.value - state.bound) / 16)
+    while state.bound < state.value - state.margin:
+        upper = min(state.value - (unit / 2 if unit else state.margin), state.bound + step)
+        listed = search.points(stop, upper + shift, constrained=True)
+        for v, place in zip(listed.v, listed.place, strict=True):
+            state.offer(v, search.tree(place))
+        state.status = listed.status
+        if state.status != Status.OPTIMAL:
+            return
+        if upper >= state.value - max(unit / 2, state.margin):
+            state.bound = state.value
+            return
+        state.bound = upper
+        _round_up(state, unit)
+        step *= GROWTH
+
+
+def _round_up(state: Constrained, unit: float) -> None:
+    """No tree lies between two multiples of the unit."""
+    if unit > 0 and math.isfinite(state.bound):
+        state.bound = min(math.ceil(state.bound / unit - 1e-6) * unit, state.value)

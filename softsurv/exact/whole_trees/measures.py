@@ -1,0 +1,264 @@
+"""F1 and Matthews correlation, exactly, and the Pareto front of false negatives and false positives.
+
+A two-class tree is a point (FN, FP). Both measures fall in either count and are *quasi-convex* where they matter, so
+that their best value over all trees is attained at a corner of the convex hull of the points, and corners are what
+weighted misclassification finds:
+
+F1 = 2 TP / (2 TP + FP + FN) with TP = P - FN is a ratio of linear functions: F1 > q says
+(2 - q) FN + q FP < 2 P (1 - q). So one minimisation of that weighted misclassification either finds a better tree or
+proves q the best (Dinkelbach). Every step moves to another of the finitely many points with a larger F1, so it ends.
+
+MCC = (TP TN - FP FN) / sqrt((TP + FP)(TP + FN)(TN + FP)(TN + FN)). With x = TP / P, y = FP / N, a = P / (P + N) and
+s = a x + (1 - a) y, it is sqrt(a (1 - a)) (x - y) / sqrt(s (1 - s)). For q >= 0, MCC <= q where
+sqrt(a (1 - a)) (x - y) - q sqrt(s (1 - s)) <= 0, and the left side is convex as s (1 - s) has a concave root: the set
+{MCC <= q} is convex, which is quasi-convexity where MCC >= 0 (the constant trees have 0, so a better one is there).
+A quasi-convex function over a polygon is largest at a corner. The corners are found by dichotomy: the segment between
+two known corners is minimised against; either a corner below it appears, or it is an edge. The triangle between the
+segment and the two lines that support its ends bounds the measure, and is closed where the bound is no better.
+
+The front needs the points that are no corners too: all trees between an edge and the worst point that could be
+nondominated there are listed (two-phase method).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+from softsurv.exact.tree import LabelledTree
+from softsurv.exact.vector_search import SLACK, VectorSearch
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+Measure = Callable[[FloatArray, float, float], float]
+
+EPSILON = 1e-12
+"""Values of a measure closer than this are the same."""
+
+
+def f1(v: FloatArray, positives: float, negatives: float) -> float:
+    """F1 of the positive class at (FN, FP); 0 where nothing is found."""
+    found = positives - v[0]
+    return float(2 * found / (2 * found + v[0] + v[1])) if found > 0 else 0.0
+
+
+def matthews(v: FloatArray, positives: float, negatives: float) -> float:
+    """Matthews correlation at (FN, FP); 0 where all rows get one class."""
+    fn, fp = v
+    tp, tn = positives - fn, negatives - fp
+    scale = (tp + fp) * positives * negatives * (tn + fn)
+    return float((tp * tn - fp * fn) / np.sqrt(scale)) if scale > 0 else 0.0
+
+
+MEASURES: dict[str, Measure] = {"f1": f1, "mcc": matthews}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A tree with its (FN, FP)."""
+
+    v: FloatArray
+    tree: LabelledTree
+
+
+class Oracle:
+    """Weighted misclassification, by a search whose objectives are (FN, FP).
+
+    Parameters
+    ----------
+    search : VectorSearch
+    stop : StopSignal
+    leaves : int, optional
+        Most leaves.
+    """
+
+    def __init__(self, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> None:
+        self.search, self.stop, self.leaves = search, stop, leaves
+
+    def minimise(self, w: FloatArray, upper: float) -> tuple[float, Candidate | None, Status]:
+        """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
+        upper -= SLACK * float(w @ self.search.size)
+        self.search.use(w)
+        best = self.search.best(self.stop, upper, self.leaves)
+        found = Candidate(best.v, best.tree) if best.value < upper else None
+        return best.bound, found, best.status
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best tree by a measure, what no tree exceeds, and why the search ended."""
+
+    candidate: Candidate
+    value: float
+    bound: float
+    status: Status
+    corners: tuple[Candidate, ...]
+
+
+def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Candidate) -> Best:
+    """The best F1 by Dinkelbach's steps, from a tree to start with."""
+    best, value = start, f1(start.v, positives, negatives)
+    bound, corners, upper = 1.0, [start], np.inf
+    w = np.ones(2)  # the most accurate tree is a good first step
+    while True:
+        least, found, status = oracle.minimise(w, upper)
+        bound = min(bound, _bound_f1(w, least, positives))
+        if found is not None:
+            corners.append(found)
+        if found is not None and f1(found.v, positives, negatives) > value + EPSILON:
+            best, value = found, f1(found.v, positives, negatives)
+        elif status == Status.OPTIMAL and upper < np.inf:
+            bound = value
+            break
+        if status != Status.OPTIMAL:
+            break
+        w, upper = np.array([2 - value, value]), 2 * positives * (1 - value)
+    return Best(best, value, max(bound, value), status, tuple(corners))
+
+
+def _bound_f1(w: FloatArray, least: float, positives: float) -> float:
+    """Largest F1 over FN, FP >= 0 with w . (FN, FP) >= least: at a corner of that half-plane."""
+    if w[1] <= 0:
+        return 1.0
+    ends = [np.array([min(least / w[0], positives), 0.0]), np.array([0.0, least / w[1]])]
+    return max(f1(end, positives, 0.0) for end in ends)
+
+
+@dataclass(frozen=True, order=True)
+class _Segment:
+    """Two neighbouring corners of the hull with the lines that support them from either side."""
+
+    priority: float
+    number: int
+    a: Any
+    b: Any
+    line_a: Any
+    line_b: Any
+
+
+class Hull:
+    """The lower left hull of the points (FN, FP), found corner by corner.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    ends : pair of Candidate
+        The trees that call all rows positive and all rows negative.
+    """
+
+    def __init__(self, oracle: Oracle, ends: tuple[Candidate, Candidate]) -> None:
+        self.oracle = oracle
+        self.corners = list(ends)
+        self.status = Status.OPTIMAL
+
+    def explore(self, score: Callable[[FloatArray], float]) -> tuple[Candidate, float, float]:
+        """Best corner by a quasi-convex score that falls in both counts, its score, and what no point exceeds."""
+        best = max(self.corners, key=lambda one: score(one.v))
+        value, number = score(best.v), 0
+        heap: list[_Segment] = []
+
+        def add(a: Candidate, b: Candidate, line_a: Any, line_b: Any) -> None:
+            nonlocal number
+            number += 1
+            heapq.heappush(heap, _Segment(-score(_meet(line_a, line_b)), number, a, b, line_a, line_b))
+
+        a, b = self.corners
+        add(a, b, (np.array([1.0, 0.0]), 0.0), (np.array([0.0, 1.0]), 0.0))
+        while heap and -heap[0].priority > value + EPSILON:
+            here = heapq.heappop(heap)
+            w = _direction(here.a, here.b)
+            level = float(w @ here.a.v)
+            least, new, status = self.oracle.minimise(w, level)
+            if status != Status.OPTIMAL:
+                self.status = status
+                return best, value, max(value, -here.priority)
+            if new is None:
+                continue
+            self.corners.append(new)
+            if score(new.v) > value:
+                best, value = new, score(new.v)
+            line = (w, least)
+            add(here.a, new, here.line_a, line)
+            add(new, here.b, line, here.line_b)
+        return best, value, value
+
+
+@dataclass(frozen=True)
+class Front:
+    """Nondominated trees by false negatives, and why the search ended: all of them only where OPTIMAL."""
+
+    trees: tuple[Candidate, ...]
+    status: Status
+
+
+def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
+    """Every nondominated (FN, FP) with a tree that has it, by the two-phase method.
+
+    First all corners of the hull. Then, for the edge between corners a and b, a nondominated point between them has
+    fewer false negatives than b and fewer false positives than a, so it costs less than (FN of b, FP of a) in the
+    direction of the edge: all trees below that are listed.
+    """
+    oracle, ends = Oracle(search, stop), ends_of(search)
+    waiting, edges, found = [ends], [], list(ends)
+    status = Status.OPTIMAL
+    while waiting:
+        a, b = waiting.pop()
+        w = _direction(a, b)
+        _, better, status = oracle.minimise(w, float(w @ a.v))
+        if status != Status.OPTIMAL:
+            return Front(_nondominated(found, search), status)
+        if better is None:
+            edges.append((a, b))
+        else:
+            found.append(better)
+            waiting += [(a, better), (better, b)]
+    for a, b in edges:
+        w = _direction(a, b)
+        search.use(w)
+        listed = search.points(stop, float(w @ [b.v[0], a.v[1]]))
+        found += [Candidate(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
+        if listed.status != Status.OPTIMAL:
+            return Front(_nondominated(found, search), listed.status)
+    return Front(_nondominated(found, search), status)
+
+
+def _direction(a: Candidate, b: Candidate) -> FloatArray:
+    """Weights for which two corners cost the same, summing to one."""
+    w = np.array([a.v[1] - b.v[1], b.v[0] - a.v[0]])
+    return w / w.sum()
+
+
+def _nondominated(found: list[Candidate], search: VectorSearch) -> tuple[Candidate, ...]:
+    """Trees of which no other has as few errors of both kinds, one for each point."""
+    kept: list[Candidate] = []
+    for one in sorted(found, key=lambda one: (one.v[0], one.v[1])):
+        if not kept or one.v[1] < kept[-1].v[1] - SLACK * search.size[1]:
+            kept.append(one)
+    return tuple(kept)
+
+
+def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> FloatArray:
+    """Where two lines w . v = c meet."""
+    return np.linalg.solve(np.stack([one[0], two[0]]), np.array([one[1], two[1]]))
+
+
+def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Best:
+    """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves."""
+    oracle, ends = Oracle(search, stop, leaves), ends_of(search)
+    negatives, positives = search.totals
+    if name == "f1":
+        return maximise_f1(oracle, positives, negatives, max(ends, key=lambda one: f1(one.v, positives, negatives)))
+    hull = Hull(oracle, ends)
+    best, value, bound = hull.explore(lambda v: matthews(v, positives, negatives))
+    return Best(best, value, bound, hull.status, tuple(hull.corners))
+
+
+def ends_of(search: VectorSearch) -> tuple[Candidate, Candidate]:
+    """The trees that call all rows positive and all rows negative."""
+    negatives, positives = search.totals
+    return Candidate(np.array([0.0, negatives]), search.leaf(1)), Candidate(np.array([positives, 0.0]), search.leaf(0))

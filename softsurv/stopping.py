@@ -1,0 +1,209 @@
+"""When to stop early: a time limit, Ctrl-C, or the flag of compiled work. The best solution so far is kept."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.results import Status
+
+POLL_SECONDS = 0.05
+"""How often the time limit, Ctrl-C and the progress bar are looked after; a tenth of the promised 0.5 s."""
+
+SHORTEST_WAIT = 0.001
+"""What compiled work is given to notice its flag before it is looked after again."""
+
+Answer = TypeVar("Answer")
+
+
+class Stopped(Exception):  # noqa: N818  control flow, not an error
+    """Raised inside a search when a limit is reached."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
+class StopSignal:
+    """Time limit and interruption of one fit; a context manager.
+
+    While it is open, the first Ctrl-C in the main thread only sets a flag. A second one interrupts at once. Of nested
+    signals the inner one takes the Ctrl-C.
+
+    Compiled work cannot hear either. It runs in a thread of its own (`run`) and reads its flag now and then.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds from now; none by default.
+    hears_inner : bool
+        An inner signal may catch the Ctrl-C. With this it is counted here as well.
+    outer : StopSignal, optional
+        Stop also where that one was interrupted.
+    """
+
+    def __init__(
+        self, time_limit: float | None = None, hears_inner: bool = False, outer: StopSignal | None = None
+    ) -> None:
+        self.started = time.monotonic()
+        self.deadline = None if time_limit is None or time_limit == math.inf else self.started + time_limit
+        self.hears_inner, self.outer = hears_inner, outer
+        self._interrupted = False
+        self._open = 0
+        self._previous: Any = None
+        self._flags: list[NDArray[np.int64]] = []
+        self._thread: threading.Thread | None = None
+        self._sure_until = self.started
+        self._abandoned = False
+        self._lock = threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time since the start."""
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds until the time limit."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there was a Ctrl-C."""
+        return self._interrupted or (self.outer is not None and self.outer.interrupted)
+
+    @interrupted.setter
+    def interrupted(self, value: bool) -> None:
+        self._interrupted = value
+
+    @property
+    def status(self) -> Status | None:
+        """Why to stop now, or None."""
+        if self.interrupted:
+            return Status.INTERRUPTED
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            return Status.TIME_LIMIT
+        return None
+
+    @property
+    def reason(self) -> Status:
+        """Why work was stopped that was: a second Ctrl-C counts as the first."""
+        return self.status or Status.INTERRUPTED
+
+    @property
+    def exhausted(self) -> bool:
+        """True when it is time to stop."""
+        return self.status is not None
+
+    # -- Ctrl-C --------------------------------------------------------------------------------------------------
+    def __enter__(self) -> StopSignal:
+        self._open += 1
+        if self._open == 1 and threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open -= 1
+        if self._open == 0 and self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+            outer = getattr(self._previous, "__self__", None)
+            if isinstance(outer, StopSignal) and outer.hears_inner and self._interrupted:
+                outer.interrupted = True
+            self._previous = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    # -- compiled work -------------------------------------------------------------------------------------------
+    def run(
+        self,
+        work: Callable[[], Answer],
+        flag: NDArray[np.int64],
+        meanwhile: Callable[[], None] | None = None,
+        *,
+        short: bool = False,
+    ) -> Answer:
+        """What compiled work returns or raises. Inside other work that was given to `run` no further thread is started.
+
+        Parameters
+        ----------
+        work : callable
+        flag : (1 or more,) int64
+            The work reads ``flag[0]`` now and then and ends soon when it is 1. It stays 1 where work was stopped.
+        meanwhile : callable, optional
+            Called here every `POLL_SECONDS`.
+        short : bool
+            The work ends before anybody would look at the clock: no thread is started for it.
+        """
+        self._flags.append(flag)
+        try:
+            if len(self._flags) > 1:
+                return work()
+            with self:
+                self.stage()
+                return work() if short else self._in_thread(work, meanwhile)
+        finally:
+            self._flags.pop()
+
+    def stage(self, grace: float = 0.0) -> bool:
+        """Called by the work: begin a stage that has ``grace`` seconds in any case; whether there is time for it."""
+        with self._lock:
+            self._sure_until = time.monotonic() + grace
+            over = self._is_over()
+            for flag in self._flags:
+                flag[0] = over
+            return not over
+
+    def _in_thread(self, work: Callable[[], Answer], meanwhile: Callable[[], None] | None) -> Answer:
+        answers: list[Answer] = []
+        errors: list[BaseException] = []
+
+        def inside() -> None:
+            try:
+                answers.append(work())
+            except BaseException as error:  # raised again by the caller's thread
+                errors.append(error)
+
+        self._thread = thread = threading.Thread(target=inside, daemon=True)
+        thread.start()
+        try:
+            self._look_after(thread, meanwhile)
+        except BaseException:
+            self._abandoned = True  # a second Ctrl-C does not wait for the work
+            self._set_flags()
+            thread.join()
+            raise
+        finally:
+            self._thread = None
+        if errors:
+            raise errors[0]
+        return answers[0]
+
+    def _look_after(self, thread: threading.Thread, meanwhile: Callable[[], None] | None) -> None:
+        while True:
+            left = max(self.left, self._sure_until - time.monotonic())
+            thread.join(max(min(left, POLL_SECONDS), SHORTEST_WAIT))
+            if not thread.is_alive():
+                return
+            with self._lock:
+                if self._is_over():
+                    self._set_flags()
+            if meanwhile is not None:
+                meanwhile()
+
+    def _set_flags(self) -> None:
+        for flag in list(self._flags):
+            flag[0] = 1
+
+    def _is_over(self) -> bool:
+        return (self.exhausted and time.monotonic() >= self._sure_until) or self._abandoned

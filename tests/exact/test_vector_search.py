@@ -1,0 +1,95 @@
+"""Trees with several objectives against enumeration: the best one for given weights, and lists of them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.enumeration import all_points, nondominated
+from oracles.two_classes import coded, error_search, few, tiny
+
+from softsurv.errors import InvalidParameterError
+from softsurv.exact import vector_search
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives.fairness import KINDS, fair_search
+from softsurv.exact.whole_trees.constraint import constrained_optimum
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+seeds = st.integers(0, 10_000)
+
+
+@few
+@given(seeds, st.integers(0, 3), st.booleans(), st.sampled_from([1, 3]))
+def test_front_is_that_of_all_trees(seed, depth, weighted, min_leaf):
+    columns, label, rng = tiny(seed)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else None
+    search = error_search(columns, label, depth, weight, min_leaf=min_leaf)
+    search.use(np.ones(2))
+    found = search.points(StopSignal())
+    expected = nondominated(all_points(search, min_leaf), [False, False])
+    assert found.status == Status.OPTIMAL
+    np.testing.assert_allclose(found.v[np.lexsort(found.v.T[::-1])], expected)
+    for v, place in zip(found.v, found.place, strict=True):
+        tree = search.tree(place)
+        np.testing.assert_allclose(search.value(tree), v)
+        assert tree.tree.depth <= depth
+        assert np.bincount(tree.leaf_of(search.codes, search.nominal)).min() >= min_leaf
+
+
+@few
+@given(seeds, st.integers(0, 3), st.tuples(st.floats(-2, 2), st.floats(-2, 2)))
+def test_optimum_of_a_scalarisation(seed, depth, w):
+    columns, label, _ = tiny(seed)
+    search = error_search(columns, label, depth)
+    points = all_points(search)
+    for one in (np.array(w), np.array(w)[::-1]):  # a second scalarisation does not see the first one's cache
+        search.use(one)
+        best = search.best(StopSignal())
+        assert best.status == Status.OPTIMAL
+        assert best.value == pytest.approx((points @ one).min(), abs=1e-9)
+        assert best.bound == pytest.approx(best.value, abs=1e-12)
+        np.testing.assert_allclose(search.value(best.tree), best.v, atol=1e-12)
+        above = search.best(StopSignal(), best.value - 0.25)
+        assert best.value - 0.25 - 1e-9 <= above.bound <= best.value + 1e-9
+
+
+SWITCHES = [field.name for field in dataclasses.fields(Bounds)]
+
+
+@pytest.mark.parametrize("off", [*SWITCHES, "all of them"])
+def test_a_bound_changes_neither_the_best_tree_nor_the_list(off):
+    names = SWITCHES if off == "all of them" else [off]
+    bounds = dataclasses.replace(Bounds(), **dict.fromkeys(names, False))
+    for seed in range(15):
+        columns, label, rng = tiny(seed, n=40, splits=5)
+        weight = rng.integers(1, 4, len(label)) / 2 if seed % 2 else None
+        how = {"min_leaf": 1 + 2 * (seed % 3 == 0)}
+        with_all, without = (
+            error_search(columns, label, 2 + seed % 3, weight, bounds=one, **how) for one in (Bounds(), bounds)
+        )
+        for search in (with_all, without):
+            search.use(np.array([1.0, 1.5]))
+        right = with_all.best(StopSignal()).value
+        assert without.best(StopSignal()).value == pytest.approx(right)
+        lists = [search.points(StopSignal(), right + 3.0).v for search in (with_all, without)]
+        first, second = (one[np.lexsort(one.T[::-1])] for one in lists)
+        np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+def test_list_that_is_too_long_ends_the_search_with_a_status(monkeypatch):
+    columns, label, rng = tiny(5, n=60, splits=8)
+    group = rng.integers(0, 2, len(label))
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), StopSignal(), unit=1.0)
+    monkeypatch.setattr(vector_search, "LIST_POINTS", 2)
+    short = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.0, 3), StopSignal(), unit=1.0)
+    assert full.status == Status.OPTIMAL
+    assert short.status == Status.MEMORY_LIMIT
+    assert short.bound <= full.value <= short.value
+
+
+def test_numbers_that_cannot_be_computed_are_refused():
+    columns, label, _ = tiny(1)
+    with pytest.raises(InvalidParameterError, match="statistics must add up to at most"):
+        error_search(columns, label, 1, np.full(len(label), 1e200))

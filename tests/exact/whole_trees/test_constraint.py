@@ -1,0 +1,67 @@
+"""The best tree under a constraint against all trees, and where it ends early."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.enumeration import all_points
+from oracles.two_classes import coded, few, tiny
+
+from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
+from softsurv.exact.whole_trees.constraint import constrained_optimum
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+seeds = st.integers(0, 10_000)
+
+
+@few
+@given(
+    seeds, st.integers(0, 2), st.sampled_from(KINDS), st.sampled_from([0.0, 0.1, 0.25, 1.0]), st.sampled_from([2, 3]),
+    st.booleans(), st.sampled_from([None, 3]),
+)  # fmt: skip
+def test_fair_tree_is_the_best_of_all(seed, depth, kind, tolerance, n_groups, weighted, leaves):
+    columns, label, rng = tiny(seed, n=18)
+    group = rng.integers(0, n_groups, len(label))
+    group[: 2 * n_groups], label[: 2 * n_groups] = np.tile(np.arange(n_groups), 2), np.repeat([0, 1], n_groups)
+    weight = rng.integers(1, 5, len(label)) / 2 if weighted else None
+    search = fair_search(*coded(columns), label, group, kind, tolerance, depth, weight=weight, leaves=leaves)
+    state = constrained_optimum(search, StopSignal(), unit=0.5)
+    points = all_points(search)
+    meets = (points @ search.objectives.constraint.T <= search.objectives.limit + 1e-9).all(axis=1)
+    assert state.status == Status.OPTIMAL
+    assert state.value == pytest.approx(points[meets, 0].min())
+    assert state.bound == pytest.approx(state.value)
+    np.testing.assert_allclose(search.value(state.tree), state.v, atol=1e-9)
+    predicted = state.tree.label_of(search.codes, search.nominal)
+    assert difference(predicted, label, group, kind, weight) <= tolerance + 1e-9
+    assert leaves is None or len(state.tree.label) <= leaves
+
+
+def test_stopped_search_states_a_bound_below_its_tree():
+    columns, label, rng = tiny(3, n=300, splits=30)
+    group = rng.integers(0, 2, len(label))
+    full = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), StopSignal(), unit=1.0)
+    stopped = constrained_optimum(
+        fair_search(*coded(columns), label, group, KINDS[0], 0.01, 3), StopSignal(0.0), unit=1.0
+    )
+    assert stopped.status == Status.TIME_LIMIT
+    assert stopped.bound <= full.value <= stopped.value
+
+
+def test_ctrl_c_keeps_the_best_tree_so_far():
+    import os
+    import signal
+    import threading
+
+    columns, label, rng = tiny(7, n=600, splits=60)
+    group = rng.integers(0, 2, len(label))
+    search = fair_search(*coded(columns), label, group, KINDS[0], 0.0, 4)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with StopSignal(30.0) as clock:
+        timer.start()
+        state = constrained_optimum(search, clock, unit=1.0)
+    assert state.status == Status.INTERRUPTED
+    assert clock.seconds < 10
+    assert state.bound <= state.value
+    np.testing.assert_allclose(search.value(state.tree), state.v)

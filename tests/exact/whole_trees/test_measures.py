@@ -1,0 +1,56 @@
+"""F1, Matthews correlation and the front of two errors against all trees and scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.enumeration import all_points, nondominated
+from oracles.two_classes import error_search, few, tiny
+
+from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+seeds = st.integers(0, 10_000)
+
+
+@few
+@given(seeds, st.integers(0, 3), st.sampled_from(sorted(MEASURES)), st.booleans())
+def test_best_measure_is_that_of_all_trees(seed, depth, name, weighted):
+    columns, label, rng = tiny(seed)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    search = error_search(columns, label, depth, weight)
+    negatives, positives = search.totals
+    best = maximise(name, search, StopSignal())
+    points = all_points(search)
+    assert best.status == Status.OPTIMAL
+    assert best.value == pytest.approx(max(MEASURES[name](v, positives, negatives) for v in points))
+    assert best.bound == pytest.approx(best.value)
+    np.testing.assert_allclose(search.value(best.candidate.tree), best.candidate.v)
+
+
+@few
+@given(seeds, st.integers(0, 3), st.booleans())
+def test_front_in_two_phases_is_that_of_all_trees(seed, depth, weighted):
+    columns, label, rng = tiny(seed)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    search = error_search(columns, label, depth, weight)
+    front = pareto_front(search, StopSignal())
+    expected = nondominated(all_points(search), [False, False])
+    assert front.status == Status.OPTIMAL
+    np.testing.assert_allclose(np.array([one.v for one in front.trees]), expected, atol=1e-9)
+    for one in front.trees:
+        np.testing.assert_allclose(search.value(one.tree), one.v, atol=1e-9)
+
+
+@few
+@given(seeds)
+def test_measures_agree_with_scikit_learn(seed):
+    from sklearn.metrics import f1_score, matthews_corrcoef
+
+    _, label, rng = tiny(seed)
+    guess = rng.integers(0, 2, len(label))
+    v = np.array([((label == 1) & (guess == 0)).sum(), ((label == 0) & (guess == 1)).sum()], float)
+    counts = float(label.sum()), float((1 - label).sum())
+    assert MEASURES["f1"](v, *counts) == pytest.approx(f1_score(label, guess, zero_division=0))
+    assert MEASURES["mcc"](v, *counts) == pytest.approx(matthews_corrcoef(label, guess))
