@@ -273,6 +273,13 @@ class SoftSurvivalTree(FittedSoftEstimator):
             seconds=budget.seconds,
             details={"reason": fitted.reason, "collapsed": collapsed},
         )
+        if report.status != Status.CONVERGED:
+            warnings.warn(
+                f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
+                "settings compared; raise time_limit, or give depth and leaf",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return fitted.tree, fitted.candidate, report, fitted.table(), fitted.covariance
 
     def _dense_tree(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.encoding import is_number, numbers
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.rules import number_text
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import paths
+
+LEAST_SLOPE = 0.05
+"""A slope below this over a feature's range moves no prediction worth telling."""
 
 
 def encoded_names(encoder: Preprocessor | None, n_features: int, names: NDArray[np.object_] | None) -> list[str]:
@@ -41,11 +45,21 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     return found
 
 
-def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport) -> list[str]:
+def strongest_slopes(tree: SoftTree, names: Sequence[str], count: int = 3) -> list[str]:
+    """The features whose slopes in the leaves are largest over their training range; none where all are next to 0."""
+    slopes = tree.leaves[0, tree.used_leaves, 1 : len(names) + 1].detach().double().abs().mean(0).cpu().numpy()
+    order = np.argsort(-slopes, kind="stable")[:count]
+    return [names[k] for k in order if slopes[k] > LEAST_SLOPE]
+
+
+def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport, names: Sequence[str]) -> list[str]:
     """What a reader of the tree must know besides: why one leaf, what stands for missing values, what was taken out."""
     notes = []
     if tree.depth == 0 and "reason" in report.details:
         notes.append(f"One {tree.family.name} regression for all rows: {report.details['reason']}.")
+    named = strongest_slopes(tree, names)
+    if named:
+        notes.append(f"Within a leaf, a regression counts too, most of all on {', '.join(named)}: see summary().")
     columns = [] if encoder is None else encoder.columns_
     asked = {columns[k].source for rule in tree.rules if rule is not None for k in rule.columns} if columns else set()
     fills = {} if encoder is None else {source.name: source.fill for source in encoder.sources_}
@@ -61,7 +75,7 @@ def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitRepor
 
 
 def _fill_text(value: float | str | None) -> str:
-    return number_text(value) if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def importances(

@@ -22,7 +22,11 @@ class PrintedTree:
             elif line.startswith("points per unit"):
                 self._read_points(lines[number:])
                 in_table = True
-            elif not in_table and line.strip() and not line.startswith(("The splits are dense", "Taken out", "One ")):
+            elif (
+                not in_table
+                and line.strip()
+                and not line.startswith(("The splits are dense", "Taken out", "One ", "Within "))
+            ):
                 level = (len(line) - len(line.lstrip(" "))) // 4
                 self.nodes.append((level, re.sub(r"^(yes: |no:  )", "", line.strip())))
 
