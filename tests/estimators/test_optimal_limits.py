@@ -13,13 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
 
 import softsurv.estimators.optimal as optimal_module
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, load_dataset
+from softsurv.data.binarize import Binarizer
 from softsurv.data.partition import stratified_folds
-from softsurv.estimators.optimal_cv import choice_among
+from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, choice_among, choose_size
 from softsurv.estimators.optimal_search import RelativeRiskSearch
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 
 # -- tuning and limits ----------------------------------------------------------------------------------------------
@@ -193,3 +195,12 @@ def test_the_time_limit_counts_from_the_call(rows, monkeypatch):
     OptimalSurvivalTree(max_depth=1, time_limit=None).fit(*rows)
     assert 0 < seen[0] < 5.0
     assert seen[1] == math.inf
+
+
+def test_no_time_to_compare_sizes_is_no_reason_for_a_single_leaf():
+    """Where not one split was compared in time a small tree is searched for."""
+    data = load_dataset("veterans")
+    model = OptimalSurvivalTree(min_samples_leaf=5)
+    choice = choose_size(data, Binarizer(thresholds=10).fit(data.X), model, "nelson_aalen", 0, StopSignal(0.0))
+    assert choice.status == Status.TIME_LIMIT
+    assert (choice.depth, choice.leaves) == (UNTRIED_DEPTH, 2**UNTRIED_DEPTH)

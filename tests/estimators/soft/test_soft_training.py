@@ -135,7 +135,8 @@ def test_a_time_limit_keeps_the_best_so_far(rows):
 
 
 def test_a_time_limit_holds_for_the_choice_too(rows):
-    tree = SoftSurvivalTree(device="cpu", time_limit=0.0).fit(*rows)
+    with pytest.warns(ConvergenceWarning, match=r"the choice of a tree ended at its time limit with \d+ settings"):
+        tree = SoftSurvivalTree(device="cpu", time_limit=0.0).fit(*rows)
     assert tree.report_.status == Status.TIME_LIMIT
     assert tree.depth_ == 0
 
