@@ -16,6 +16,7 @@ light.
 Karnofsky_score > 40
     yes: leaf 0: n 77, events 70, median 111
     no:  leaf 1: n 33, events 32, median 20
+Within a leaf, a regression counts too, most of all on Karnofsky_score, Celltype: see summary().
 >>> tree.predict_median(test.X).shape
 (27,)
 """

@@ -46,10 +46,10 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
 
 
 def strongest_slopes(tree: SoftTree, names: Sequence[str], count: int = 3) -> list[str]:
-    """The features whose slopes in the leaves are largest over their training range; none where all are next to 0."""
+    """Features (of each column) with the largest slopes in the leaves over their range; none where all are next to 0."""
     slopes = tree.leaves[0, tree.used_leaves, 1 : len(names) + 1].detach().double().abs().mean(0).cpu().numpy()
-    order = np.argsort(-slopes, kind="stable")[:count]
-    return [names[k] for k in order if slopes[k] > LEAST_SLOPE]
+    order = [k for k in np.argsort(-slopes, kind="stable") if slopes[k] > LEAST_SLOPE]
+    return list(dict.fromkeys(names[k] for k in order))[:count]
 
 
 def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport, names: Sequence[str]) -> list[str]:
@@ -57,7 +57,7 @@ def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitRepor
     notes = []
     if tree.depth == 0 and "reason" in report.details:
         notes.append(f"One {tree.family.name} regression for all rows: {report.details['reason']}.")
-    named = strongest_slopes(tree, names)
+    named = strongest_slopes(tree, names if encoder is None else [column.source for column in encoder.columns_])
     if named:
         notes.append(f"Within a leaf, a regression counts too, most of all on {', '.join(named)}: see summary().")
     columns = [] if encoder is None else encoder.columns_
