@@ -46,7 +46,7 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
 
 
 def strongest_slopes(tree: SoftTree, names: Sequence[str], count: int = 3) -> list[str]:
-    """Features (of each column) with the largest slopes in the leaves over their range; none where all are next to 0."""
+    """Features (of each column) with the largest slopes in the leaves; none where all are next to 0."""
     slopes = tree.leaves[0, tree.used_leaves, 1 : len(names) + 1].detach().double().abs().mean(0).cpu().numpy()
     order = [k for k in np.argsort(-slopes, kind="stable") if slopes[k] > LEAST_SLOPE]
     return list(dict.fromkeys(names[k] for k in order))[:count]
