@@ -45,8 +45,12 @@ def test_same_optimum():
 @pytest.mark.parametrize("cost", [0.1, 0.05])
 @pytest.mark.parametrize("name", ["vote", "heart-train-1", "ricci-binarized"])
 def test_same_cost_of_leaves(name, cost):
-    case = reproduce_gosdt.compare(*_tasks.classification_sets()[name], 4, cost, 60)
-    assert reproduce_gosdt.row(name, cost, case)["verdict"] == "equal", case
+    for _ in range(3):  # gosdt runs out of memory now and then, also on sets as small as these
+        case = reproduce_gosdt.compare(*_tasks.classification_sets()[name], 4, cost, 60)
+        verdict = reproduce_gosdt.row(name, cost, case)["verdict"]
+        if verdict:
+            break
+    assert verdict == "equal", case
 
 
 def test_a_peer_that_takes_too_long_is_stopped_and_finished_cases_are_kept(tmp_path):
