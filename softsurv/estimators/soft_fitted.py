@@ -244,11 +244,13 @@ class FittedSoftEstimator(SurvivalTreeBase):
         What is printed is the model: whoever follows the rules by hand comes to the leaf of ``apply``. A dense split
         is printed by its points, with the whole table of points below the tree.
         """
+        check_is_fitted(self, "censoring_")
         notes = reading_notes(self.tree_, self.preprocessor_, self.report_, self.encoded_names_)
         return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
 
     def export_dot(self) -> str:
         """The tree in Graphviz's language."""
+        check_is_fitted(self, "censoring_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
 
     # -- saving --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.catalogue import DATASETS
@@ -156,6 +157,12 @@ def test_dense_arguments_ask_for_a_dense_tree():
         SoftSurvivalTree(prefer="forest").fit(data)
     with pytest.raises(InvalidParameterError, match="max_terms must be"):
         SoftSurvivalTree(max_terms=0).fit(data)
+
+
+@pytest.mark.parametrize("export", ["export_text", "export_dot"])
+def test_an_unfitted_tree_says_so(export):
+    with pytest.raises(NotFittedError):
+        getattr(SoftSurvivalTree(), export)()
 
 
 def test_the_simplest_may_be_preferred():
