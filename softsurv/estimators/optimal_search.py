@@ -145,6 +145,7 @@ class RelativeRiskSearch(TreeSearch):
         ready(relative_risk.TASK)
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+        """Best tree within the limits; smaller sizes are searched when they are asked for."""
         assert depth is not None
         timer = StopSignal(seconds)
         solution = self._solve(depth, leaves, timer, progress)

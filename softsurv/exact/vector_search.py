@@ -211,6 +211,7 @@ class VectorSearch:
         """The tree with the least w . objectives, if that is below ``upper``; with at most so many ``leaves``."""
 
         def work() -> Best:
+            """Search, and value the tree that was found."""
             solution = self.search.solve(self.depth, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
             tree = solution.tree
             points = self.objectives.points(tree.sums[tree.leaves])
@@ -289,6 +290,7 @@ class VectorSearch:
             return builder.add(np.zeros(0))
 
         def grow(place: int) -> int:
+            """Add the tree of a place to the builder; its node."""
             if place < 0:  # a tree that a code of `listing` stands for
                 if place >= -labels:
                     return leaf(-1 - place)

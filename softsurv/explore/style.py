@@ -169,6 +169,7 @@ def literal_text(plot: Callable[P, Axes]) -> Callable[P, Axes]:
 
     @wraps(plot)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Axes:
+        """Draw with formulas switched off."""
         from matplotlib import rcParams
 
         before = rcParams["text.parse_math"]

@@ -49,6 +49,7 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
     """array[index : index + 8] as a vector."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         return builder.load(_pointer(context, builder, signature.args[0], *args), align=8)
 
     return vector(array, types.intp), generate
@@ -59,6 +60,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     """array[index : index + 8] = value"""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         builder.store(args[2], _pointer(context, builder, signature.args[0], args[0], args[1]), align=8)
         return context.get_dummy_value()
 

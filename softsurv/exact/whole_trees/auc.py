@@ -233,6 +233,7 @@ class AucSearch:
         place = {search.split(g)[:2]: g for g in backwards}
 
         def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
+            """The part of the tree below a node."""
             here = self._close(rows)
             if tree.feature[node] < 0:
                 return here
@@ -341,6 +342,7 @@ class AucSearch:
         builder, label = TreeBuilder(), list[int]()
 
         def read(node: PartTree) -> int:
+            """Add a node and all below it to the builder; its place."""
             if node.left is None or node.right is None:
                 label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
                 return builder.add(node.sums)
