@@ -127,7 +127,8 @@ def event_column(values: Any) -> NDArray[np.bool_]:
         code = _plain(max(found) if np.issubdtype(np.asarray(found).dtype, np.number) else found[0])
         raise InvalidSurvivalDataError(
             f"event must be bool or 0/1 (1 = event observed), got {shown}; "
-            f"pass a comparison, such as event == {code!r} if {code!r} marks an observed event"
+            f"pass a comparison, such as event == {code!r} if {code!r} marks an observed event, "
+            "or cause= where the codes are competing causes"
         )
     return np.array(column.to_numpy(dtype=bool))
 
@@ -144,19 +145,21 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def group_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Group labels as codes (N,) and their names, in sorted or categorical order; none may be missing.
+def group_column(
+    values: Any, names: tuple[str, ...] = (), argument: str = "group"
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Labels of groups or subjects as codes (N,) and their names, in sorted or categorical order; none missing.
 
     With ``names`` given, the values are codes into them already.
     """
     import pandas as pd
 
-    column = series(values, "group")
+    column = series(values, argument)
     if names:
         known = column.isin(range(len(names))).to_numpy()
-        require(known, column, "group", f"a code in 0..{len(names) - 1}", "fix the code or leave out the names")
+        require(known, column, argument, f"a code in 0..{len(names) - 1}", "fix the code or leave out the names")
         return column.to_numpy(dtype=np.int64), tuple(names)
-    require(~column.isna().to_numpy(), column, "group", "known", "drop the row or name a group 'unknown'")
+    require(~column.isna().to_numpy(), column, argument, "known", f"drop the row or name a {argument} 'unknown'")
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.map(lambda value: str(_plain(value)))
     coded = column.astype("category").cat.remove_unused_categories()

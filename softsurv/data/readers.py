@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softsurv.data.columns import is_binary, series
 from softsurv.data.frames import as_frame, checked_features
+from softsurv.data.histories import cause_column
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -30,6 +31,12 @@ def survival_data(
     weight: Any = None,
     group: Any = None,
     upper: Any = None,
+    cause: Any = None,
+    cause_names: Sequence[str] = (),
+    start: Any = None,
+    stop: Any = None,
+    id: Any = None,
+    recurrent: bool = False,
     categorical: Sequence[str] = (),
     missing_values: Sequence[Any] = (),
     name: str | None = None,
@@ -49,6 +56,15 @@ def survival_data(
     entry, weight, group, upper : column name or array, optional
         Late entry, sample weight, sensitive group and interval end: see `SurvivalData`. Columns named
         here are removed from the features.
+    cause : column name or array, optional
+        Competing risks: 0 for censored rows, else the code or label of what happened. Takes the place of ``event``.
+    cause_names : sequence of str
+        Names of the codes 1..K.
+    start, stop, id : column name or array, optional
+        Event histories, several rows for each ``id``: under observation in (start, stop] with the row's features.
+        Other names of ``entry``, ``time`` and of the subject in `SurvivalData`.
+    recurrent : bool
+        Whether events of a subject may happen again.
     categorical : sequence of str
         Features that are categories though they look like numbers.
     missing_values : sequence
@@ -73,6 +89,9 @@ def survival_data(
     SurvivalData(n=3, p=1, events=2)
     """
     given = {"time": time, "event": event, "entry": entry, "weight": weight, "group": group, "upper": upper}
+    given |= {"cause": cause, "subject": id}
+    _take_in(given, "entry", start, "start")
+    _take_in(given, "time", stop, "stop")
     if isinstance(X, SurvivalData):
         extra = [key for key, value in {"y": y, **given}.items() if value is not None]
         if extra:
@@ -84,21 +103,34 @@ def survival_data(
         name = Path(X).stem
     frame = as_frame(X)
     if y is not None:
-        if time is not None or event is not None:
-            raise InvalidSurvivalDataError("y must be left out where time= and event= are given; drop one")
+        if given["time"] is not None or event is not None or cause is not None:
+            raise InvalidSurvivalDataError("y must be left out where time=, event= or cause= are given; drop one")
         given["event"], given["time"] = _event_and_time(y)
-    for key in ("time", "event"):
+    for key in ("time",) if given["event"] is None and cause is not None else ("time", "event"):
         if given[key] is None:
             raise InvalidSurvivalDataError(f"{key} must be given; {_OUTCOME_HELP}")
     columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
-    _refuse_swap(columns["event"], columns["time"])
+    if "event" in columns:
+        _refuse_swap(columns["event"], columns["time"])
+    else:
+        columns["cause"], cause_names = cause_column(columns["cause"], tuple(cause_names))
+        columns["event"] = columns["cause"] > 0
     used = [value for value in given.values() if isinstance(value, str)]
     features = frame.drop(columns=used) if used else frame
     if len(categorical) or len(missing_values):
         from softsurv.data.kinds import declared
 
         features = declared(checked_features(features), categorical, missing_values)
-    return SurvivalData(features, name=name, **columns)
+    return SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
+
+
+def _take_in(given: dict[str, Any], argument: str, value: Any, other_name: str) -> None:
+    """Put a value under its first name; both names at once are refused."""
+    if value is None:
+        return
+    if given[argument] is not None:
+        raise InvalidSurvivalDataError(f"{argument} and {other_name} name the same column; leave out one")
+    given[argument] = value
 
 
 def _event_and_time(y: Any) -> tuple[Any, Any]:

@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.data.columns import event_column, float_column, group_column, require
+from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
-from softsurv.data.partition import stratified_split
+from softsurv.data.histories import cause_code, cause_column, check_causes, check_histories
+from softsurv.data.outcome_checks import check_lengths, check_values
+from softsurv.data.partition import Index, stratified_folds, stratified_split
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     import torch
     from torch import Tensor
 
-_ROW_FIELDS = ("time", "event", "entry", "weight", "group", "upper")
+_ROW_FIELDS = ("time", "event", "entry", "weight", "group", "upper", "cause", "subject")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +60,21 @@ class SurvivalData:
         Shown in reports.
     group_names : tuple of str, optional
         Names of integer ``group`` codes; leave empty to have them read off the labels.
+    cause : (N,) int64, optional
+        Competing risks: 0 where the row is censored, else the code 1..K of what happened, so that ``event`` is
+        ``cause > 0``. Given as codes, or as any labels with 0, False or a missing value for censored rows.
+    cause_names : tuple of str (K,), optional
+        Names of the codes 1..K; read off the labels where left empty.
+    subject : (N,) int64, optional
+        Event histories: rows of one subject share a label and follow one another as (entry, time], with the
+        covariates of that stretch. Stored as codes into ``subject_names``. Folds and splits keep subjects whole.
+    recurrent : bool
+        Whether a subject may have several events (a counting process). Otherwise an event ends the history.
 
     Raises
     ------
     InvalidSurvivalDataError
-        With the column, the row and the remedy.
+        With the column, the row and the remedy; with the subject too where its rows do not fit together.
 
     Examples
     --------
@@ -79,6 +93,11 @@ class SurvivalData:
     upper: Tensor | None = None
     name: str | None = None
     group_names: tuple[str, ...] = ()
+    cause: Tensor | None = None
+    cause_names: tuple[str, ...] = ()
+    subject: Tensor | None = None
+    subject_names: tuple[str, ...] = ()
+    recurrent: bool = False
 
     def __post_init__(self) -> None:
         import torch
@@ -90,8 +109,16 @@ class SurvivalData:
         columns["group"], columns["group_names"] = (
             (None, ()) if self.group is None else group_column(self.group, self.group_names)
         )
-        _check_lengths(columns)
-        _check_values(columns)
+        columns["cause"], columns["cause_names"] = (
+            (None, ()) if self.cause is None else cause_column(self.cause, self.cause_names)
+        )
+        columns["subject"], columns["subject_names"] = (
+            (None, ()) if self.subject is None else group_column(self.subject, self.subject_names, "subject")
+        )
+        check_lengths(columns, _ROW_FIELDS)
+        check_values(columns)
+        check_causes(columns)
+        check_histories(columns, self.recurrent)
         columns["X"] = _plain_numbers(columns["X"])
         for field in _ROW_FIELDS:
             if columns[field] is not None:
@@ -105,7 +132,9 @@ class SurvivalData:
 
     def __repr__(self) -> str:
         label = "" if self.name is None else f"{self.name!r}, "
-        return f"SurvivalData({label}n={self.n}, p={self.X.shape[1]}, events={self.n_events})"
+        causes = "" if self.cause is None else f", causes={self.n_causes}"
+        subjects = "" if self.subject is None else f", subjects={self.n_subjects}"
+        return f"SurvivalData({label}n={self.n}, p={self.X.shape[1]}, events={self.n_events}{causes}{subjects})"
 
     @property
     def n(self) -> int:
@@ -116,6 +145,16 @@ class SurvivalData:
     def n_events(self) -> int:
         """Number of events observed at a known time."""
         return int(self.event.sum())
+
+    @property
+    def n_causes(self) -> int:
+        """Number of competing causes K; 1 where there is one kind of event."""
+        return 1 if self.cause is None else len(self.cause_names)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of subjects; each row is one where ``subject`` is not given."""
+        return self.n if self.subject is None else int(self.subject.unique().numel())
 
     @property
     def n_zero_times(self) -> int:
@@ -165,7 +204,7 @@ class SurvivalData:
         return self._derive(kept)
 
     def split(self, test_size: float = 0.2, seed: int = 0) -> tuple[SurvivalData, SurvivalData]:
-        """Train and test part, the share of events equal in both; rows keep their order.
+        """Train and test part, the share of events equal in both; rows keep their order, subjects stay whole.
 
         Parameters
         ----------
@@ -174,8 +213,56 @@ class SurvivalData:
         seed : int
             Same seed, same split.
         """
-        train, test = stratified_split(self.failed, test_size=test_size, seed=seed)
+        if self.subject is None:
+            train, test = stratified_split(self.failed, test_size=test_size, seed=seed)
+        else:
+            failed, rows_of = self._by_subject()
+            train, test = map(rows_of, stratified_split(failed, test_size=test_size, seed=seed))
         return self.take(train), self.take(test)
+
+    def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+        """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.
+
+        All rows of a subject are in the same part. See :func:`softsurv.data.partition.stratified_folds`.
+        """
+        if self.subject is None:
+            return stratified_folds(self.failed, n_splits, seed)
+        failed, rows_of = self._by_subject()
+        return [(rows_of(train), rows_of(test)) for train, test in stratified_folds(failed, n_splits, seed)]
+
+    def of_cause(self, cause: int | str) -> SurvivalData:
+        """The same rows with the events of one cause alone: what happened from another cause is censored.
+
+        This is what a cause-specific hazard is estimated from.
+
+        Parameters
+        ----------
+        cause : int or str
+            Code 1..K or name.
+        """
+        code = self.cause_code(cause)
+        event = self.cause == code
+        return self._derive({"event": event, "cause": None, "cause_names": ()})
+
+    def cause_code(self, cause: int | str) -> int:
+        """The code 1..K of a cause given by code or name.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            Where there is no such cause, with those there are.
+        """
+        if self.cause is None:
+            raise InvalidSurvivalDataError("cause needs data with causes; pass cause= when the data are read")
+        return cause_code(cause, self.cause_names)
+
+    def _by_subject(self) -> tuple[NDArray[np.bool_], Callable[[Index], Index]]:
+        """Which subjects had an event, and the rows of a selection of them."""
+        assert self.subject is not None
+        present, code = np.unique(self.subject.cpu().numpy(), return_inverse=True)
+        failed = np.zeros(len(present), dtype=bool)
+        failed[code[self.failed]] = True
+        return failed, lambda chosen: np.flatnonzero(np.isin(code, chosen))
 
     def with_features(self, X: pd.DataFrame) -> SurvivalData:
         """The same subjects with other features, such as those that `Preprocessor` returns."""
@@ -201,6 +288,10 @@ class SurvivalData:
             if (values := getattr(self, field)) is not None:
                 _update(digest, field, np.ascontiguousarray(values.cpu().numpy(), dtype="<f8").tobytes())
         _update(digest, "group_names", "\x1f".join(self.group_names).encode())
+        if self.cause is not None:
+            _update(digest, "cause_names", "\x1f".join(self.cause_names).encode())
+        if self.recurrent:
+            _update(digest, "recurrent", b"1")
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -224,7 +315,15 @@ class SurvivalData:
             "interval_censored": int(self.failed.sum()) - self.n_events,
             "weighted": self.weight is not None,
             "groups": list(self.group_names),
+            "causes": self._events_by_cause(),
+            "subjects": self.n_subjects,
+            "recurrent": self.recurrent,
         }
+
+    def _events_by_cause(self) -> dict[str, int]:
+        if self.cause is None:
+            return {}
+        return {name: int((self.cause == k).sum()) for k, name in enumerate(self.cause_names, start=1)}
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -253,46 +352,6 @@ def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
     look_over(X)
     found = {name: numbers(X[name], name) for name in X.columns if is_text(X[name]) and is_number(X[name])}
     return X.assign(**found) if found else X
-
-
-def _check_lengths(columns: dict[str, Any]) -> None:
-    n = len(columns["X"])
-    for field in _ROW_FIELDS:
-        if columns[field] is not None and len(columns[field]) != n:
-            raise InvalidSurvivalDataError(f"{field} must have one value per row of X, {n}, got {len(columns[field])}")
-
-
-def _check_values(columns: dict[str, Any]) -> None:
-    """Every rule about times, entries, upper bounds and weights."""
-    time, event, entry = columns["time"], columns["event"], columns["entry"]
-    upper, weight = columns["upper"], columns["weight"]
-    good = np.isfinite(time) & (time >= 0)
-    require(good, time, "time", "finite and >= 0", "drop the row or shift the time origin")
-    if not time.any() and (upper is None or np.isinf(upper).all()):
-        raise InvalidSurvivalDataError("time must be > 0 in at least one row, got only zeros; check the column")
-    if entry is not None:
-        require(np.isfinite(entry) & (entry >= 0), entry, "entry", "finite and >= 0", "use 0 for no truncation")
-        early = (entry < time) | (entry == 0)
-        require(early, entry, "entry", "below time", "a subject must be observed after it enters; drop the row")
-    if weight is not None:
-        require(np.isfinite(weight) & (weight >= 0), weight, "weight", "finite and >= 0", "fix the weight")
-        with np.errstate(over="ignore"):
-            total = weight.sum()
-        if not np.isfinite(total):
-            raise InvalidSurvivalDataError(f"weight must have a finite sum, got up to {weight.max():g}; rescale it")
-        if not weight.any():
-            raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
-    if upper is not None:
-        require(~np.isnan(upper), upper, "upper", "known", "use inf for right censoring")
-        require(event | (upper > time), upper, "upper", "above time where event is False", "swap or drop the row")
-        exact = ~event | np.isinf(upper) | (upper == time)
-        require(
-            exact,
-            upper,
-            "upper",
-            "inf or equal to time where event is True",
-            "set event False for an interval",
-        )
 
 
 def _zero_times(data: SurvivalData) -> Tensor:

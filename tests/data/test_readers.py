@@ -134,7 +134,7 @@ def test_wrong_outcomes_get_one_sentence(y, match):
 
 
 def test_an_outcome_given_twice_is_refused():
-    with pytest.raises(InvalidSurvivalDataError, match="y must be left out where time= and event= are given"):
+    with pytest.raises(InvalidSurvivalDataError, match="y must be left out where time=, event= or cause= are given"):
         survival_data(WHOLE, (EVENT, TIME), time="T", event="E")
 
 

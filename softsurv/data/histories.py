@@ -1,0 +1,130 @@
+"""Event histories: which cause an event had, and which rows belong to one subject."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.columns import require, series
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+
+def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Causes as codes (N,), 0 for censored rows, and the names of the codes 1..K.
+
+    Numbers are codes; they must be whole and start at 1 without holes, unless ``names`` says which there are. Labels
+    are named in sorted or categorical order; 0, False and missing values are censored rows.
+    """
+    import pandas as pd
+
+    column = series(values, "cause")
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return _codes(column.to_numpy(dtype=float, na_value=np.nan), names)
+    censored = (column.isna() | column.isin([0, False, "0", ""])).to_numpy()
+    labels = column[~censored]
+    ordered = isinstance(column.dtype, pd.CategoricalDtype)
+    kinds = labels.astype(str).astype("category") if not ordered else labels.cat.remove_unused_categories()
+    found = tuple(str(label) for label in kinds.cat.categories)
+    if names and not set(found) <= set(names):
+        strange = next(label for label in found if label not in names)
+        row = int(np.flatnonzero(~censored)[np.argmax(labels.astype(str).to_numpy() == strange)])
+        raise InvalidSurvivalDataError(
+            f"cause must be one of {list(names)} or 0 for censored, got {strange!r} at row {row}"
+        )
+    order = names or found
+    codes = np.zeros(len(column), dtype=np.int64)
+    codes[~censored] = np.array([order.index(name) for name in found], dtype=np.int64)[kinds.cat.codes] + 1
+    return codes, order
+
+
+def _codes(values: NDArray[np.float64], names: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values))
+    require(whole, values, "cause", "a whole number, 0 for censored", "number the causes 1, 2, ... or pass their names")
+    codes = values.astype(np.int64)
+    highest = int(codes.max(initial=0))
+    if names:
+        require(codes <= len(names), codes, "cause", f"at most {len(names)}, the number of names", "name every cause")
+        return codes, tuple(names)
+    missing = sorted(set(range(1, highest + 1)) - set(np.unique(codes).tolist()))
+    if missing:
+        raise InvalidSurvivalDataError(
+            f"cause must count 1..K without holes, got up to {highest} but never {missing[0]}; "
+            "renumber the causes, or pass cause_names with one name for each"
+        )
+    return codes, tuple(str(code) for code in range(1, highest + 1))
+
+
+def cause_code(cause: int | str, names: tuple[str, ...]) -> int:
+    """The code 1..K of a cause given by its code or its name."""
+    if isinstance(cause, str) and cause in names:
+        return names.index(cause) + 1
+    if isinstance(cause, (int, np.integer)) and not isinstance(cause, bool) and 1 <= cause <= len(names):
+        return int(cause)
+    raise InvalidSurvivalDataError(
+        f"cause must be a code from 1 to {len(names)} or one of the names {list(names)}, got {cause!r}"
+    )
+
+
+def check_causes(columns: dict[str, Any]) -> None:
+    """An event is a cause above 0; events within an interval have no cause that the likelihood could use."""
+    cause, event, upper = columns["cause"], columns["event"], columns["upper"]
+    if cause is None:
+        return
+    require(event == (cause > 0), cause, "cause", "0 exactly where event is False", "leave out event; cause holds it")
+    if upper is not None:
+        exact = event | np.isinf(upper)
+        require(exact, upper, "upper", "inf where causes are given", "causes of interval-censored events are not known")
+
+
+def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
+    """Rows of a subject follow one another, do not overlap, and end with the event unless events recur.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        With the subject and the row.
+
+    Warns
+    -----
+    DataWarning
+        Where time passes between two rows of a subject: it is not at risk there.
+    """
+    subject = columns["subject"]
+    if subject is None:
+        return
+    stop, event = columns["time"], columns["event"]
+    start = np.zeros(len(stop)) if columns["entry"] is None else columns["entry"]
+    order = np.lexsort((stop, start, subject))
+    row, later = order[:-1], order[1:]
+    follows = subject[row] == subject[later]
+    names = columns["subject_names"]
+
+    def first(bad: NDArray[np.bool_]) -> tuple[str, int, int] | None:
+        at = np.flatnonzero(follows & bad)
+        return (names[subject[row[at[0]]]], int(row[at[0]]), int(later[at[0]])) if at.size else None
+
+    if found := first(start[later] < stop[row]):
+        who, a, b = found
+        raise InvalidSurvivalDataError(
+            f"rows of a subject must not overlap, got ({start[a]:g}, {stop[a]:g}] at row {a} and "
+            f"({start[b]:g}, {stop[b]:g}] at row {b} of subject {who!r}; "
+            "let each row start where the one before it stops"
+        )
+    if not recurrent and (found := first(event[row])):
+        who, a, b = found
+        raise InvalidSurvivalDataError(
+            f"an event must end the history of its subject, got an event at row {a} of subject {who!r} and more time "
+            f"at row {b}; set recurrent=True where events may happen again"
+        )
+    if found := first(start[later] > stop[row]):
+        who, a, b = found
+        gaps = int((follows & (start[later] > stop[row])).sum())
+        warnings.warn(
+            f"subject {who!r} is not under observation from {stop[a]:g} (row {a}) to {start[b]:g} (row {b}); "
+            f"there are {gaps} such gaps, in which nobody counts as at risk",
+            DataWarning,
+            stacklevel=5,
+        )

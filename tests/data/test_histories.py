@@ -1,0 +1,110 @@
+"""Event histories: causes, subjects with several rows, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import SurvivalData
+from softsurv.data.readers import survival_data
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+TABLE = pd.DataFrame(
+    {
+        "who": ["a", "a", "b", "c", "c"],
+        "from": [0.0, 3.0, 0.0, 0.0, 2.0],
+        "to": [3.0, 5.0, 4.0, 2.0, 6.0],
+        "why": [0, 2, 1, 0, 0],
+        "x": [1.0, 2.0, 3.0, 4.0, 5.0],
+    }
+)
+
+
+def read(table=TABLE, **changes):
+    return survival_data(table, **({"start": "from", "stop": "to", "cause": "why", "id": "who"} | changes))
+
+
+def test_causes_and_subjects_are_read_and_leave_the_features():
+    data = read(cause_names=("relapse", "death"))
+    assert data.feature_names == ["x"]
+    assert data.cause.tolist() == [0, 2, 1, 0, 0]
+    assert data.event.tolist() == [False, True, True, False, False]
+    assert (data.n_causes, data.n_subjects) == (2, 3)
+    assert data.summary()["causes"] == {"relapse": 1, "death": 1}
+    assert repr(data) == "SurvivalData(n=5, p=1, events=2, causes=2, subjects=3)"
+
+
+def test_labels_are_causes_in_sorted_or_categorical_order():
+    labels = pd.Series(["death", None, "relapse", "0"])
+    data = survival_data({"x": [1, 2, 3, 4]}, time=[1.0, 2, 3, 4], cause=labels)
+    assert data.cause_names == ("death", "relapse")
+    assert data.cause.tolist() == [1, 0, 2, 0]
+    ordered = labels.replace("0", None).astype(pd.CategoricalDtype(["relapse", "death"]))
+    data = survival_data({"x": [1, 2, 3, 4]}, time=[1.0, 2, 3, 4], cause=ordered)
+    assert data.cause_names == ("relapse", "death")
+    assert data.cause.tolist() == [2, 0, 1, 0]
+
+
+def test_one_cause_at_a_time():
+    data = read(cause_names=("relapse", "death"))
+    assert data.of_cause("death").event.tolist() == [False, True, False, False, False]
+    assert data.of_cause(1).event.tolist() == [False, False, True, False, False]
+    assert data.of_cause(1).cause is None
+    with pytest.raises(InvalidSurvivalDataError, match=r"one of the names \['relapse', 'death'\], got 'cancer'"):
+        data.of_cause("cancer")
+
+
+def test_folds_and_splits_keep_subjects_whole():
+    rng = np.random.default_rng(0)
+    n, rows = 60, 3
+    subject = np.repeat(np.arange(n), rows)
+    start = np.tile(np.arange(rows, dtype=float), n)
+    event = np.zeros(n * rows, dtype=bool)
+    event[rows - 1 :: rows] = rng.random(n) < 0.5
+    data = survival_data({"x": rng.random(n * rows)}, start=start, stop=start + 1, event=event, id=subject)
+    parts = [*data.folds(5, seed=1)]
+    assert sorted(np.concatenate([test for _, test in parts])) == list(range(n * rows))
+    for train, test in parts:
+        assert not set(subject[train]) & set(subject[test])
+    train, test = data.split(seed=3)
+    assert not set(train.subject.tolist()) & set(test.subject.tolist())
+    assert train.n + test.n == data.n
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"start": [0, 2, 0, 0, 2]}, r"\(0, 3\] at row 0 and \(2, 5\] at row 1 of subject 'a'"),
+        ({"cause": [1, 0, 1, 0, 2]}, r"an event at row 0 of subject 'a' and more time at row 1; set recurrent=True"),
+        ({"cause": [0, 3, 1, 0, 0]}, "got up to 3 but never 2"),
+        ({"cause": [0, 1.5, 1, 0, 0]}, "a whole number, 0 for censored, got 1.5 at row 1"),
+        ({"cause": [0, 3, 1, 0, 0], "cause_names": ("a", "b")}, "at most 2, the number of names, got 3 at row 1"),
+        ({"entry": "from"}, "entry and start name the same column"),
+        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got None at row 2"),
+        ({"event": [0, 0, 1, 0, 0]}, "cause must be 0 exactly where event is False, got 2 at row 1"),
+        ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4"),
+    ],
+)
+def test_what_does_not_fit_is_named(changes, sentence):
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        read(**changes)
+
+
+def test_gaps_are_said_and_recurrent_events_allowed():
+    with pytest.warns(DataWarning, match=r"subject 'a' is not under observation from 3 \(row 0\) to 4 \(row 1\)"):
+        read(start=[0, 4, 0, 0, 2])
+    again = read(cause=[1, 0, 1, 0, 1], recurrent=True)
+    assert again.recurrent
+    assert again.n_events == 3
+
+
+def test_the_fingerprint_and_pickling_know_causes():
+    import pickle
+
+    data = read()
+    assert data.fingerprint() != read(cause=[0, 1, 2, 0, 0]).fingerprint()
+    assert data.fingerprint() != data.of_cause(1).fingerprint()
+    assert pickle.loads(pickle.dumps(data)).fingerprint() == data.fingerprint()
+    assert isinstance(data.take([0, 1]), SurvivalData)
+    assert data.take([1]).cause_names == data.cause_names
