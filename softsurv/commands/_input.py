@@ -146,7 +146,7 @@ def read_data(args: argparse.Namespace, training: bool = False) -> SurvivalData:
     for role, name in columns.items():
         check_column(frame, name, role)
     _refuse_shared(columns, dropped)
-    how = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
+    how: dict[str, Any] = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
     data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
     if training:
         _warn_of_columns(data.require_events().X)
