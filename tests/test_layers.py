@@ -11,7 +11,7 @@ import softsurv.explore
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
     {"arrays", "errors", "results", "numerics", "stopping", "budget", "files", "kernel_cache"},
-    {"nonparametric", "data"},
+    {"nonparametric", "aalen_johansen", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
     {"sparse"},
@@ -24,6 +24,7 @@ ROWS = [
 
 NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
+    ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
     ("stopping", "results"),  # why to stop is a Status
     ("budget", "stopping"),
     ("cli", "commands"),
