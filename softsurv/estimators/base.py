@@ -22,26 +22,28 @@ from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.competing import CompetingRisks
 from softsurv.estimators.pictures import Pictures
 from softsurv.metrics.concordance import harrell_c
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring, warn_of_ignored
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
 from softsurv.nonparametric import StepFunction
+from softsurv.trees.incidence import log_time_simpson
 
 MAX_UNIQUE_TIMES = 500
 """Most times of the default grid. More distinct event times are thinned to quantiles."""
 
-N_EXPECTATION, EXPECTATION_DECADES = 2001, 12
-"""Simpson's rule for a restricted mean: number of points, and decades between the first point and the horizon."""
 
-
-class SurvivalTreeBase(Pictures, BaseEstimator):
+class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
 
     censoring_: StepFunction
     unique_times_: FloatArray
     horizon_: float
     n_features_in_: int
+
+    _knows: tuple[str, ...] = ()
+    """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
 
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -69,6 +71,8 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
         data = survival_data(X, y, **columns)
         data.require_events()
+        self._refuse_unknown(data)
+        self.cause_names_ = data.cause_names
         self.n_features_in_ = data.X.shape[1]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
@@ -79,18 +83,31 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         self.horizon_ = float(known[0].max())
         return data
 
+    def _refuse_unknown(self, data: SurvivalData) -> None:
+        """Refuse histories that this kind of tree cannot fit, rather than leave causes or subjects out."""
+        has = {"causes": data.cause is not None, "subjects": data.subject is not None, "recurrent": data.recurrent}
+        for name, given in has.items():
+            if given and name not in self._knows:
+                what = {"causes": "one kind of event", "subjects": "one row a subject"}.get(name, "one event a subject")
+                raise InvalidParameterError(
+                    f"{type(self).__name__} takes {alone}, got data with {name}; "
+                    "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
+                )
+
     # -- predictions ---------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
         """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
         check_is_fitted(self, "censoring_")
         return self._leaf(self._prepare(X))
 
-    def predict(self, X: Any, **how: Any) -> FloatArray:
+    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
         """Risk score of each row, (n,); higher means an earlier event.
 
         Parameters
         ----------
         X : table of n rows
+        cause : int or str, optional
+            Of the events of this cause; of all events by default.
         **how
             Choices of the subclass: soft trees take ``path="soft"`` for the mixture of all leaves. The other
             predictions take them too.
@@ -98,10 +115,14 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         Notes
         -----
         The mean of log H over the deciles of ``unique_times_``, the distinct training event times (one that many
-        rows share counts once), so that curves may cross and survival near 0 or 1 still ranks.
+        rows share counts once), so that curves may cross and survival near 0 or 1 still ranks. For a cause, of
+        log(-log(1 - F)) with its cumulative incidence F.
         """
         check_is_fitted(self, "censoring_")
         deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
+        if cause is not None:
+            code = self._cause(cause)
+            return self._cause_risk(self._prepare(X, **how), deciles, code)
         log_hazard = self._log_cumulative_hazard(self._prepare(X, **how), deciles)
         return np.clip(log_hazard, -745.0, 745.0).mean(1)
 
@@ -144,7 +165,9 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
             raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
         return self._hazard(self._prepare(X, **how), grid)
 
-    def predict_quantile(self, X: Any, probability: float = 0.5, **how: Any) -> FloatArray:
+    def predict_quantile(
+        self, X: Any, probability: float = 0.5, cause: int | str | None = None, **how: Any
+    ) -> FloatArray:
         """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does.
 
         Parameters
@@ -152,6 +175,8 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         X : table of n rows
         probability : float
             Between 0 and 1.
+        cause : int or str, optional
+            The event of this cause, which the other causes may prevent; any event by default.
 
         Returns
         -------
@@ -166,6 +191,8 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         check_is_fitted(self, "censoring_")
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+        if cause is not None:
+            return self._incidence_quantile(self._prepare(X, **how), float(probability), self._cause(cause))
         return self._quantile(self._prepare(X, **how), 1 - float(probability))
 
     def predict_median(self, X: Any, **how: Any) -> FloatArray:
@@ -191,13 +218,9 @@ class SurvivalTreeBase(Pictures, BaseEstimator):
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
         prepared = self._prepare(X, **how)
-        # Simpson's rule in log time, in which survival is smooth on every scale; S = 1 before the first point
-        log_grid = np.linspace(np.log(end) - EXPECTATION_DECADES * np.log(10), np.log(end), N_EXPECTATION)
-        grid = np.exp(log_grid)
-        width = grid * (log_grid[1] - log_grid[0]) / 3 * np.where(np.arange(N_EXPECTATION) % 2, 4, 2)
-        width[[0, -1]] *= 0.5
-        total = np.full(len(self._leaf(prepared)), grid[0])
-        for chunk in np.array_split(np.arange(N_EXPECTATION), 20):
+        grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
+        total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
+        for chunk in np.array_split(np.arange(len(grid)), 20):
             survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
             total += survival @ width[chunk]
         return total

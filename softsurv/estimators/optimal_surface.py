@@ -74,14 +74,16 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
         return self.curves_.quantile(prepared, 1 - level)
 
-    def predict(self, X: Any, **how: Any) -> FloatArray:
-        """Risk score of each row, (n,); higher means an earlier event.
+    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
+        """Risk score of each row, (n,); higher means an earlier event, or an earlier one of a cause.
 
         Notes
         -----
         The relative risk theta that the tree prints; with Kaplan-Meier or "ipcw" leaves, whose curves may cross, the
         expected time lost before the last training time.
         """
+        if cause is not None:
+            return super().predict(X, cause, **how)
         leaf = self._checked(X, how)
         if self.leaf_ in WITH_RISK:
             return self.tree_.value[leaf, 0]

@@ -42,6 +42,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
             "censoring.values": model.censoring_.values,
             "unique_times": model.unique_times_,
         }
+        state = state | {"cause_names": list(model.cause_names_)}
     names = getattr(model, "feature_names_in_", None)
     saved = Saved(
         type(model).__name__,
@@ -101,6 +102,7 @@ def _rebuild(saved: Saved, device: str) -> Any:
         model.horizon_ = saved.horizon
         model.unique_times_ = arrays.pop("unique_times")
         model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
+        model.cause_names_ = tuple(saved.state.get("cause_names", ()))
     model._restore(arrays, saved.state)
     return model
 
