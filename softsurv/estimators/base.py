@@ -85,10 +85,13 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
 
     def _refuse_unknown(self, data: SurvivalData) -> None:
         """Refuse histories that this kind of tree cannot fit, rather than leave causes or subjects out."""
-        has = {"causes": data.cause is not None, "subjects": data.subject is not None, "recurrent": data.recurrent}
-        for name, given in has.items():
+        has = {
+            "causes": (data.cause is not None, "one kind of event"),
+            "subjects": (data.subject is not None, "one row a subject"),
+            "recurrent": (data.recurrent, "one event a subject"),
+        }
+        for name, (given, alone) in has.items():
             if given and name not in self._knows:
-                what = {"causes": "one kind of event", "subjects": "one row a subject"}.get(name, "one event a subject")
                 raise InvalidParameterError(
                     f"{type(self).__name__} takes {alone}, got data with {name}; "
                     "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
