@@ -11,6 +11,13 @@ from softsurv.metrics.calibration import (
     d_calibration,
     smoothed_observed_survival,
 )
+from softsurv.metrics.competing import (
+    auc_incidence,
+    brier_score_incidence,
+    calibration_curve_incidence,
+    cause_specific_concordance,
+    integrated_brier_score_incidence,
+)
 from softsurv.metrics.concordance import PairCounts, count_pairs, harrell_c, uno_c
 from softsurv.metrics.evaluate import evaluate, evaluate_with_censoring
 from softsurv.metrics.fairness import CurveGap, LeafGini, curve_gap, fairness_penalty, leaf_gini
@@ -29,9 +36,13 @@ __all__ = [
     "EvaluationRange",
     "LeafGini",
     "PairCounts",
+    "auc_incidence",
     "brier_score",
+    "brier_score_incidence",
     "calibration_curve",
+    "calibration_curve_incidence",
     "calibration_errors",
+    "cause_specific_concordance",
     "count_pairs",
     "cumulative_dynamic_auc",
     "curve_gap",
@@ -42,6 +53,7 @@ __all__ = [
     "fairness_penalty",
     "harrell_c",
     "integrated_brier_score",
+    "integrated_brier_score_incidence",
     "leaf_gini",
     "relative_integrated_brier_score",
     "smoothed_observed_survival",

@@ -95,8 +95,8 @@ def integrated_brier_score(
     1 / (b - a) int_a^b BS(t) dt, a and b the first and last grid time. `evaluation_range` chooses a
     grid that a test fold supports.
     """
-    axis = _axis(checked_times(times), scale)
-    return _mean_over(axis, brier_score(time, event, survival, times, censoring))
+    axis = axis_of(checked_times(times), scale)
+    return mean_over(axis, brier_score(time, event, survival, times, censoring))
 
 
 def relative_integrated_brier_score(
@@ -138,7 +138,7 @@ def relative_integrated_brier_score(
     return 1.0 - integrated_brier_score(time, event, survival, grid, censoring, scale) / baseline
 
 
-def _axis(grid: FloatArray, scale: Scale) -> FloatArray:
+def axis_of(grid: FloatArray, scale: Scale) -> FloatArray:
     """The variable of integration at the grid times, (T,)."""
     if scale not in ("time", "log"):
         raise InvalidParameterError(f"scale must be 'time' or 'log', got {scale!r}")
@@ -151,6 +151,6 @@ def _axis(grid: FloatArray, scale: Scale) -> FloatArray:
     return np.asarray(np.log(grid))
 
 
-def _mean_over(axis: FloatArray, values: FloatArray) -> float:
+def mean_over(axis: FloatArray, values: FloatArray) -> float:
     """Trapezoidal mean of values (T,) over axis (T,)."""
     return float(np.trapezoid(values, axis) / (axis[-1] - axis[0]))

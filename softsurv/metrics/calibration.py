@@ -100,14 +100,14 @@ def calibration_curve(
     time_, event_, predicted = _checked(time, event, survival, horizon)
     if n_bins < 1:
         raise InvalidParameterError(f"n_bins must be >= 1, got {n_bins!r}")
-    group = _equal_groups(predicted, n_bins)
+    group = equal_groups(predicted, n_bins)
     labels, size = np.unique(group, return_counts=True)
     rows = []
     for label in labels:
         chosen = group == label
         curve = kaplan_meier(time_[chosen], event_[chosen])
         lower, upper = survival_interval(time_[chosen], event_[chosen], level=level)
-        rows.append([predicted[chosen].mean(), *(_at_horizon(c, curve, horizon) for c in (curve, lower, upper))])
+        rows.append([predicted[chosen].mean(), *(value_at_horizon(c, curve, horizon) for c in (curve, lower, upper))])
     mean, observed, low, high = np.array(rows).T
     return CalibrationCurve(float(horizon), mean, observed, low, high, size)
 
@@ -235,7 +235,7 @@ def _checked(
     return time_, event_, column
 
 
-def _equal_groups(predicted: FloatArray, n_bins: int) -> np.ndarray:
+def equal_groups(predicted: FloatArray, n_bins: int) -> np.ndarray:
     """Group labels (N,) by rising prediction: equal sizes, equal predictions together."""
     values = np.unique(predicted)
     if values.size <= n_bins:
@@ -244,7 +244,7 @@ def _equal_groups(predicted: FloatArray, n_bins: int) -> np.ndarray:
     return np.searchsorted(edges, predicted, side="right")
 
 
-def _at_horizon(curve: StepFunction, survival: StepFunction, horizon: float) -> float:
+def value_at_horizon(curve: StepFunction, survival: StepFunction, horizon: float) -> float:
     """Value of the curve at the horizon, NaN where the Kaplan-Meier estimate is undefined there."""
     known = horizon <= survival.times[-1] or survival.values[-1] == 0.0
     return float(curve(horizon)) if known else float("nan")

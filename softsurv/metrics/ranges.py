@@ -156,7 +156,7 @@ def checked_probabilities(name: str, values: ArrayLike, n_rows: int, n_times: in
     matrix = checked_matrix(name, values, n_rows, n_times)
     if matrix.min() < 0.0 or matrix.max() > 1.0:
         raise InvalidParameterError(
-            f"{name} must hold survival probabilities between 0 and 1, got {matrix.min():g} to "
+            f"{name} must hold probabilities between 0 and 1, got {matrix.min():g} to "
             f"{matrix.max():g}; risk scores do not belong here"
         )
     return matrix

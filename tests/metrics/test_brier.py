@@ -89,7 +89,7 @@ def test_bad_arguments_are_refused(fold):
     grid, curves = grid_and_curves(data)
     censoring = censoring_survival(data.time, data.event)
     fixed = (data.time, data.event)
-    with pytest.raises(InvalidParameterError, match="survival probabilities between 0 and 1"):
+    with pytest.raises(InvalidParameterError, match="survival must hold probabilities between 0 and 1"):
         brier_score(*fixed, curves + 0.5, grid, censoring)
     with pytest.raises(InvalidParameterError, match="one row per subject and one column per time"):
         brier_score(*fixed, curves.T, grid, censoring)
