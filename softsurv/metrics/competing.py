@@ -199,7 +199,8 @@ def auc_incidence(
     weight = _weights(time_, codes, grid, censoring)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
     auc = np.array([_weighted_auc(scores[:, k], case[:, k], weight[:, k]) for k in range(grid.size)])
-    rise = np.diff(aalen_johansen(time_, codes).of_cause(code)(grid), prepend=0.0)
+    incidence = aalen_johansen(time_, codes, n_causes=max(int(codes.max()), code)).of_cause(code)
+    rise = np.diff(incidence(grid), prepend=0.0)
     seen = np.isfinite(auc) & (rise > 0.0)
     if not seen.any():
         raise NoComparablePairsError(
