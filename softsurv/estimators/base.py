@@ -23,9 +23,9 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.competing import CompetingRisks
+from softsurv.estimators.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.pictures import Pictures
-from softsurv.metrics.concordance import harrell_c
-from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring, warn_of_ignored
+from softsurv.metrics.evaluate import outcome, times_known, training_censoring
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
 from softsurv.nonparametric import StepFunction
 from softsurv.trees.incidence import log_time_simpson
@@ -264,9 +264,16 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         X, y
             As in ``fit``.
         **options
-            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight`` as in ``fit``; ``times``, ``n_times``,
-            ``scale``, ``tied_event_times`` as in :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come
-            from the training data.
+            ``time``, ``event``, ``entry``, ``upper``, ``cause``, ``start``, ``stop``, ``id``, ``sample_weight`` as in
+            ``fit``; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as in
+            :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
+
+        Returns
+        -------
+        dict
+            Where events have causes, these measures are of all events, and ``causes`` holds those of each:
+            see :func:`softsurv.metrics.histories.evaluate_causes`. Where subjects have several rows, all but the
+            concordances are None: see :func:`softsurv.metrics.histories.evaluate_histories`.
 
         Warns
         -----
@@ -275,10 +282,12 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
             rest is not corrected for them.
         """
         check_is_fitted(self, "censoring_")
-        names = {k: options.pop(k) for k in ("time", "event", "entry", "upper") if k in options}
-        data = survival_data(X, y, weight=options.pop("sample_weight", None), **names)
-        curves, known = self._log_hazard_of(self._prepare(data.X)), self._outcome(data)
-        return evaluate_with_censoring(self.censoring_, **known, log_cumulative_hazard=curves, **options)
+        named = ("time", "event", "entry", "upper", "cause", "start", "stop", "id", "recurrent")
+        columns = {name: options.pop(name) for name in named if name in options}
+        if "cause" in columns:
+            columns["cause_names"] = self.cause_names_
+        data = survival_data(X, y, weight=options.pop("sample_weight", None), **columns)
+        return evaluate_fitted(self, data, options)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
@@ -289,14 +298,11 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
     def score(self, X: Any, y: Any = None, *, entry: Any = None) -> float:
         """Time-dependent Harrell concordance of held-out rows, so that model selection tools work.
 
-        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared.
+        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared. Where
+        events have causes, all of them count.
         """
         check_is_fitted(self, "censoring_")
-        fold = survival_data(X, y, entry=entry)
-        known = self._outcome(fold)
-        warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"], stacklevel=3)
-        curves = self._log_hazard_of(self._prepare(fold.X))
-        return harrell_c(known["time"], known["event"], curves, entry=known["entry"])
+        return score_fitted(self, survival_data(X, y, entry=entry))
 
     # -- inside --------------------------------------------------------------------------------------------------
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:

@@ -1,0 +1,181 @@
+"""The measures of one model on a fold whose events have causes, or whose subjects have several rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softsurv.arrays import FloatArray
+from softsurv.errors import EvaluationWarning
+from softsurv.metrics.brier import Scale
+from softsurv.metrics.competing import (
+    auc_incidence,
+    integrated_brier_score_incidence,
+    without_other_causes,
+)
+from softsurv.metrics.concordance import PairCounts, TiedTimes, count_pairs
+from softsurv.nonparametric import StepFunction, checked_columns
+
+Incidence = Callable[[FloatArray, int], ArrayLike]
+"""Times (T,) and the code of a cause to the cumulative incidences (N, T)."""
+
+ONE_ROW_EACH = (
+    "uno_c, cd_auc, ibs and the AUC and Brier score by cause need one row for each subject: they are None for subjects "
+    "with several rows; concordance compares the rows at risk at each event"
+)
+
+
+def evaluate_causes(
+    censoring: StepFunction,
+    time: ArrayLike,
+    cause: ArrayLike,
+    incidence: Incidence,
+    names: Sequence[str],
+    times: ArrayLike,
+    *,
+    entry: ArrayLike | None = None,
+    scale: Scale = "time",
+    tied_event_times: TiedTimes = "ignore",
+    tied_censoring: TiedTimes = "ignore",
+) -> dict[str, dict[str, Any]]:
+    """Concordance, AUC and integrated Brier score of each cause.
+
+    Parameters
+    ----------
+    censoring : StepFunction
+        G of the training fold, from `softsurv.nonparametric.censoring_survival` of all events.
+    time, cause : array_like (N,)
+        Test fold; ``cause`` is 0 where censored, else the code 1..K of what happened.
+    incidence : callable
+        Takes times (T,) and a code, returns the cumulative incidences (N, T) of that cause.
+    names : sequence of str (K,)
+    times : array_like (T,)
+        Grid of AUC and Brier score.
+    entry, scale, tied_event_times, tied_censoring
+        As in `evaluate_with_censoring`.
+
+    Returns
+    -------
+    dict
+        For each name ``concordance`` (`cause_specific_concordance`), ``auc`` (mean of `auc_incidence`), ``ibs``
+        (`integrated_brier_score_incidence`) and ``events``. ``concordance`` and ``auc`` are None where the fold has no
+        event of the cause up to the last time, and ``auc`` too where none has a control.
+    """
+    time_, _, _, _ = checked_columns(time, np.asarray(cause) > 0)
+    codes, grid = np.asarray(cause), np.asarray(times, dtype=float)
+    ties = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring}
+    found = {}
+    for code, name in enumerate(names, start=1):
+        curves = np.asarray(incidence(grid, code))
+        measured = ((codes == code) & (time_ <= grid[-1])).any()  # somebody is free of events after the grid's end
+        found[name] = {
+            "concordance": _concordance(time_, codes, incidence, code, entry, ties),
+            "auc": auc_incidence(time_, codes, curves, grid, censoring, code)[1] if measured else None,
+            "ibs": integrated_brier_score_incidence(time_, codes, curves, grid, censoring, code, scale),
+            "events": int((codes == code).sum()),
+        }
+    return found
+
+
+def evaluate_histories(
+    time: ArrayLike,
+    event: ArrayLike,
+    log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
+    subject: ArrayLike,
+    *,
+    entry: ArrayLike | None = None,
+    cause: ArrayLike | None = None,
+    incidence: Incidence | None = None,
+    names: Sequence[str] = (),
+    tied_event_times: TiedTimes = "ignore",
+    tied_censoring: TiedTimes = "ignore",
+) -> dict[str, Any]:
+    """Concordance of subjects that have several rows, each (entry, time] with its own covariates.
+
+    Parameters
+    ----------
+    time, event, entry, log_cumulative_hazard
+        Rows of the test fold, as in `evaluate_with_censoring`.
+    subject : array_like (N,)
+        Whose row it is.
+    cause, incidence, names
+        As in `evaluate_causes`, where events have causes.
+    tied_event_times, tied_censoring
+        See `harrell_c`.
+
+    Returns
+    -------
+    dict
+        The keys of `evaluate_with_censoring`, with None for the measures that need one row for each subject, and
+        ``subjects``. ``range`` is from the first to the last event. With causes ``causes``, as `evaluate_causes`.
+
+    Raises
+    ------
+    NoComparablePairsError
+        If no event has anybody at risk beside it.
+
+    Warns
+    -----
+    EvaluationWarning
+        That the other measures are left out.
+
+    Notes
+    -----
+    At each event its subject is compared with the rows at risk then, entry < t <= time: each at the covariates that it
+    has at t. Where nothing changes within a subject this is `harrell_c` of one row for each.
+    """
+    warnings.warn(ONE_ROW_EACH, EvaluationWarning, stacklevel=4)
+    time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
+    ends = ends_at_risk(time_, event_, subject, entry_)
+    ties = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring}
+    pairs = count_pairs(ends, event_, log_cumulative_hazard, entry=entry, **ties)
+    result: dict[str, Any] = {
+        "harrell_c": pairs.concordance(),
+        **dict.fromkeys(("uno_c", "cd_auc", "ibs")),
+        "n": int(time_.size),
+        "events": int(event_.sum()),
+        "range": (float(pairs.time[0]), float(pairs.time[-1])),
+        "n_times": 0,
+        "n_beyond": 0,
+        "events_beyond": 0,
+        "subjects": int(np.unique(np.asarray(subject)).size),
+    }
+    if cause is not None and incidence is not None:
+        codes = np.asarray(cause)
+        result["causes"] = {
+            name: {
+                "concordance": _concordance(ends, codes, incidence, code, entry, ties),
+                "auc": None,
+                "ibs": None,
+                "events": int((codes == code).sum()),
+            }
+            for code, name in enumerate(names, start=1)
+        }
+    return result
+
+
+def ends_at_risk(time: FloatArray, event: ArrayLike, subject: ArrayLike, entry: ArrayLike | None) -> FloatArray:
+    """Ends (N,) of the rows, a moment later where the subject goes on: it is still at risk at the end of such a row."""
+    starts = np.zeros(time.size) if entry is None else np.maximum(np.asarray(entry, dtype=float), 0.0)
+    who = np.unique(np.asarray(subject), return_inverse=True)[1]
+    order = np.lexsort((starts, who))
+    before, after = order[:-1], order[1:]
+    goes_on = (who[before] == who[after]) & (time[before] == starts[after]) & ~np.asarray(event, dtype=bool)[before]
+    ends = time.copy()
+    ends[before[goes_on]] = np.nextafter(time[before[goes_on]], np.inf)
+    return ends
+
+
+def _concordance(
+    time: FloatArray, codes: Any, incidence: Incidence, code: int, entry: ArrayLike | None, ties: dict[str, Any]
+) -> float | None:
+    """Concordance of one cause; None where no pair can be ordered."""
+    if not (codes == code).any():
+        return None
+    later = without_other_causes(time, codes, code)
+    pairs: PairCounts = count_pairs(later, codes == code, lambda t: incidence(t, code), entry=entry, **ties)
+    return pairs.concordance() if (pairs.comparable + pairs.tied_events).any() else None
