@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import __version__, load_model
+from softsurv import __version__, load_dataset, load_model
 from softsurv.cli import build_parser, main
 from softsurv.commands import modules
+from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names
 from softsurv.persistence import read_model
 
@@ -298,6 +299,19 @@ def test_datasets_tells_of_one_and_saves_it(trial, capsys):
     assert pd.read_csv("v.csv").shape == (137, 8)
     assert main(["datasets", "veterans", "--out", "v.parquet"]) == 0
     assert pd.read_parquet("v.parquet").shape == (137, 8)
+
+
+@pytest.mark.parametrize("name", ["survset:follic", "survset:heart"])
+def test_datasets_saves_event_histories_as_they_are_read(trial, name):
+    assert main(["datasets", name, "--out", "h.csv"]) == 0
+    data, outcome = load_dataset(name), {"time": "time"}
+    if data.subject is not None:
+        outcome = {"id": "id", "start": "start", "stop": "stop"}
+    outcome["event" if data.cause is None else "cause"] = "event" if data.cause is None else "cause"
+    saved = survival_data("h.csv", **outcome)
+    np.testing.assert_array_equal(saved.time, data.time)
+    np.testing.assert_array_equal(saved.event, data.event)
+    assert (saved.summary()["causes"], saved.n_subjects) == (data.summary()["causes"], data.n_subjects)
 
 
 def test_datasets_as_json(capsys):

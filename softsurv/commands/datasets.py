@@ -18,7 +18,9 @@ examples:
   softsurv datasets survset:cancer --out lung.csv  any table of the SurvSet package
 
 churn, credit, employee and maintenance are files: they are looked up in the folder that the environment variable
-SOFTSURV_DATA names, then in the user's cache, then downloaded.
+SOFTSURV_DATA names, then in the user's cache, then downloaded. mgus2, pbc_transplant, pbcseq, heart_transplant and cgd
+are looked up in its folder event-history alone. Those with competing events are saved with a column cause, those with
+several rows for a subject with the columns id, start and stop.
 """
 _SHOWN = ("event", "time_unit", "n", "p", "events", "censoring_percent", "zero_times", "variants")
 
@@ -86,7 +88,7 @@ def _one(args: argparse.Namespace) -> None:
 
 
 def _save(data: Any, path: Path) -> None:
-    frame = data.X.assign(time=data.time.numpy(), event=data.event.numpy().astype(int))
+    frame = data.X.assign(**_outcome(data))
     if data.group is not None:
         frame["group"] = [data.group_names[code] for code in data.group.tolist()]
     with replacing(path) as part:
@@ -94,3 +96,17 @@ def _save(data: Any, path: Path) -> None:
             frame.to_csv(part, index=False)
         else:
             frame.to_parquet(part, index=False)
+
+
+def _outcome(data: Any) -> dict[str, Any]:
+    """Columns time (or id, start, stop) and event (or cause, by name)."""
+    import numpy as np
+
+    columns: dict[str, Any] = {}
+    if data.subject is not None:
+        start = 0.0 if data.entry is None else data.entry.numpy()
+        columns |= {"id": [data.subject_names[code] for code in data.subject.tolist()], "start": start}
+    columns["time" if data.subject is None else "stop"] = data.time.numpy()
+    if data.cause is None:
+        return columns | {"event": data.event.numpy().astype(int)}
+    return columns | {"cause": np.array(["", *data.cause_names], dtype=object)[data.cause.numpy()]}

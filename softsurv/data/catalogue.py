@@ -1,6 +1,7 @@
 """The catalogue of data sets: one ``load_`` function with its facts for each.
 
-To add one, write a ``load_`` function with a ``@_dataset`` line: tables and tests find it in `DATASETS`.
+To add one, write a ``load_`` function with a ``@dataset`` line: tables and tests find it in `DATASETS`. Those of event
+histories are in `softsurv.data.event_sets`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class DatasetInfo:
         Name, origin, meaning of the event, unit of time.
     n, p, events, zero_times : int
         Rows, raw features, observed events, rows with time 0 (soft trees floor them).
-    paper : (n, p, censoring in percent)
-        As printed in paper `sst`, Table 2.
+    paper : (n, p, censoring in percent), or None
+        As printed in paper `sst`, Table 2; None for sets that it does not have.
     dropped : str
         What is left out by default, and why.
     note : str
@@ -48,7 +49,7 @@ class DatasetInfo:
     p: int
     events: int
     zero_times: int
-    paper: tuple[int, int, float]
+    paper: tuple[int, int, float] | None
     dropped: str
     note: str
     variants: tuple[str, ...]
@@ -63,13 +64,13 @@ class DatasetInfo:
 DATASETS: dict[str, DatasetInfo] = {}
 
 
-def _dataset(
+def dataset(
     name: str,
     source: str,
     event: str,
     unit: str,
     sizes: tuple[int, int, int],
-    paper: tuple[int, int, float],
+    paper: tuple[int, int, float] | None = None,
     *,
     zero_times: int = 0,
     dropped: str = "nothing",
@@ -79,7 +80,7 @@ def _dataset(
     """Enter a loader into `DATASETS`; ``sizes`` are n, p and events of the default variant."""
 
     def enter(load: Loader) -> Loader:
-        known = ("paper", *variants)
+        known = variants if paper is None else ("paper", *variants)
         DATASETS[name] = DatasetInfo(name, source, event, unit, *sizes, zero_times, paper, dropped, note, known, load)
         return load
 
@@ -96,7 +97,7 @@ def _from_sksurv(name: str, loader: str, drop: tuple[str, ...] = (), **options: 
     return as_data(name, frame.drop(columns=list(drop)).assign(**outcome), time=" time", event=" event")
 
 
-@_dataset(
+@dataset(
     "aids",
     "scikit-survival, load_aids",
     "AIDS or death",
@@ -110,7 +111,7 @@ def load_aids(variant: str | None) -> SurvivalData:
     return _from_sksurv("aids", "load_aids", endpoint="aids")
 
 
-@_dataset(
+@dataset(
     "aids_death",
     "scikit-survival, load_aids",
     "death",
@@ -125,7 +126,7 @@ def load_aids_death(variant: str | None) -> SurvivalData:
     return _from_sksurv("aids_death", "load_aids", endpoint="death")
 
 
-@_dataset(
+@dataset(
     "aids2",
     "SurvSet, Aids2 (R: MASS)",
     "death",
@@ -140,7 +141,7 @@ def load_aids2(variant: str | None) -> SurvivalData:
     return as_data("aids2", from_survset("Aids2"), "time", "event")
 
 
-@_dataset(
+@dataset(
     "churn",
     "PySurvival, churn.csv",
     "subscription cancelled",
@@ -154,7 +155,7 @@ def load_churn(variant: str | None) -> SurvivalData:
     return as_data("churn", from_csv(sources.CHURN), "months_active", "churned")
 
 
-@_dataset(
+@dataset(
     "credit",
     "PySurvival, credit_risk.csv (UCI German credit)",
     "loan repaid in full",
@@ -168,7 +169,7 @@ def load_credit(variant: str | None) -> SurvivalData:
     return as_data("credit", frame, "duration", "full_repaid")
 
 
-@_dataset(
+@dataset(
     "dialysis",
     "SurvSet, Dialysis (R: RcmdrPlugin.survival)",
     "death",
@@ -181,7 +182,7 @@ def load_dialysis(variant: str | None) -> SurvivalData:
     return as_data("dialysis", from_survset("Dialysis"), "time", "event")
 
 
-@_dataset(
+@dataset(
     "employee",
     "PySurvival, employee_attrition.csv",
     "employee left",
@@ -203,7 +204,7 @@ def load_employee(variant: str | None) -> SurvivalData:
     return as_data("employee", frame, "time_spend_company", "left")
 
 
-@_dataset(
+@dataset(
     "flchain",
     "scikit-survival, load_flchain",
     "death",
@@ -223,7 +224,7 @@ def load_flchain(variant: str | None) -> SurvivalData:
     return _from_sksurv("flchain", "load_flchain", drop=() if variant == "paper" else ("chapter",))
 
 
-@_dataset(
+@dataset(
     "framingham",
     "SurvSet, Framingham",
     "coronary heart disease",
@@ -240,7 +241,7 @@ def load_framingham(variant: str | None) -> SurvivalData:
     return as_data("framingham", frame, "time", "event")
 
 
-@_dataset(
+@dataset(
     "gbsg2",
     "scikit-survival, load_gbsg2",
     "recurrence or death",
@@ -253,7 +254,7 @@ def load_gbsg2(variant: str | None) -> SurvivalData:
     return _from_sksurv("gbsg2", "load_gbsg2")
 
 
-@_dataset(
+@dataset(
     "maintenance",
     "PySurvival, maintenance.csv",
     "machine broken",
@@ -266,7 +267,7 @@ def load_maintenance(variant: str | None) -> SurvivalData:
     return as_data("maintenance", from_csv(sources.MAINTENANCE, sep=";"), "lifetime", "broken")
 
 
-@_dataset(
+@dataset(
     "uissurv",
     "SurvSet, uis (Hosmer and Lemeshow)",
     "return to drug use",
@@ -282,7 +283,7 @@ def load_uissurv(variant: str | None) -> SurvivalData:
     return as_data("uissurv", from_survset("uis"), "time", "event")
 
 
-@_dataset(
+@dataset(
     "unempdur",
     "SurvSet, UnempDur (R: Ecdat)",
     "re-employed in a full-time job",
@@ -296,7 +297,7 @@ def load_unempdur(variant: str | None) -> SurvivalData:
     return as_data("unempdur", from_survset("UnempDur"), "time", "event")
 
 
-@_dataset(
+@dataset(
     "unemployment",
     "SurvSet, Unemployment (R: Ecdat)",
     "spell of unemployment ended",
@@ -313,7 +314,7 @@ def load_unemployment(variant: str | None) -> SurvivalData:
     return as_data("unemployment", from_survset("Unemployment"), "time", "event", group="sex")
 
 
-@_dataset(
+@dataset(
     "veterans",
     "scikit-survival, load_veterans_lung_cancer",
     "death",
@@ -326,7 +327,7 @@ def load_veterans(variant: str | None) -> SurvivalData:
     return _from_sksurv("veterans", "load_veterans_lung_cancer")
 
 
-@_dataset(
+@dataset(
     "whas500",
     "scikit-survival, load_whas500",
     "death",

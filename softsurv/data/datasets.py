@@ -1,14 +1,15 @@
-"""Ready data sets: the 15 of the soft-survival-tree paper, its fairness set, and any SurvSet table.
+"""Ready data sets: the 15 of the soft-survival-tree paper, its fairness set, event histories, and any SurvSet table.
 
-They are entered in `softsurv.data.catalogue`.
+They are entered in `softsurv.data.catalogue` and `softsurv.data.event_sets`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from softsurv.data import event_sets as event_sets  # enters its sets
 from softsurv.data.catalogue import DATASETS
-from softsurv.data.sources import SURVSET_LEAKS, as_data, from_survset
+from softsurv.data.sources import SURVSET_LEAKS, as_data, as_history, from_survset
 from softsurv.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def load_dataset(name: str, variant: str | None = None) -> SurvivalData:
     Parameters
     ----------
     name : str
-        One of `list_datasets`, or ``survset:<name>`` for any time-invariant table of the SurvSet package.
+        One of `list_datasets`, or ``survset:<name>`` for any table of the SurvSet package, those with competing events
+        and with several rows for a subject too.
     variant : str, optional
         By default no feature that is known only after time zero or follows from the outcome is kept:
         flchain leaves out ``chapter``, the cause of death, and whas500 leaves out ``los``. "paper" gives
@@ -77,19 +79,18 @@ def list_datasets() -> pd.DataFrame:
             "zero_times": info.zero_times,
             "dropped": info.dropped,
             "variants": ", ".join(info.variants),
-            "paper_n": info.paper[0],
-            "paper_p": info.paper[1],
-            "paper_censoring_percent": info.paper[2],
+            **dict(zip(("paper_n", "paper_p", "paper_censoring_percent"), info.paper or (None,) * 3, strict=True)),
             "note": info.note,
         }
         for info in sorted(DATASETS.values(), key=lambda info: info.name)
     ]
-    return pd.DataFrame(rows).set_index("name")
+    return pd.DataFrame(rows, dtype=object).infer_objects().set_index("name")
 
 
 def _check_variant(variant: str | None, known: tuple[str, ...], name: str) -> None:
     if variant is not None and variant not in known:
-        raise InvalidParameterError(f"variant of {name!r} must be None or one of {', '.join(known)}, got {variant!r}")
+        choice = f"None or one of {', '.join(known)}" if known else "None, as there is no other"
+        raise InvalidParameterError(f"variant of {name!r} must be {choice}, got {variant!r}")
 
 
 def _load_survset(name: str, variant: str | None) -> SurvivalData:
@@ -98,4 +99,8 @@ def _load_survset(name: str, variant: str | None) -> SurvivalData:
     frame = from_survset(name)
     if variant is None:
         frame = frame.drop(columns=list(SURVSET_LEAKS.get(name, {})))
+    if "time2" in frame:
+        return as_history(SURVSET_PREFIX + name, frame, start="time", stop="time2", event="event", id="pid")
+    if frame["event"].max() > 1:
+        return as_history(SURVSET_PREFIX + name, frame, time="time", cause="event")
     return as_data(SURVSET_PREFIX + name, frame, time="time", event="event")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
+from softsurv.errors import DataWarning, InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 
 if TYPE_CHECKING:
@@ -39,15 +39,21 @@ SURVSET_LEAKS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class DataFile:
-    """A csv file with its checksum, to be found in a folder, in the cache or on the net."""
+    """A csv file with its checksum, in a folder, in the cache or on the net; without ``url`` in a folder alone."""
 
     name: str
     sha256: str
     url: str
+    folder: str = "pysurvival"
 
 
 def _pysurvival(name: str, sha256: str) -> DataFile:
     return DataFile(name, sha256, _PYSURVIVAL_URL + name)
+
+
+def of_folder(folder: str, name: str, sha256: str) -> DataFile:
+    """A file that is looked for in one folder only, below that named by ``SOFTSURV_DATA``."""
+    return DataFile(name, sha256, "", folder)
 
 
 CHURN = _pysurvival("churn.csv", "e24e4fbd37ab8e7505f346ee8a7dd696da425f697666c42d3fb56edd65c1e50e")
@@ -59,8 +65,8 @@ MAINTENANCE = _pysurvival("maintenance.csv", "6d996031986e9c148937afc9e8f7a2c000
 def find_file(file: DataFile) -> Path:
     """Path of a data file whose content has the recorded checksum.
 
-    Searched in the folder named by the environment variable ``SOFTSURV_DATA`` and its subfolder
-    ``pysurvival``, then in the user's cache; downloaded into the cache otherwise.
+    Searched in the folder named by the environment variable ``SOFTSURV_DATA`` and the file's own folder
+    below it, then in the user's cache; downloaded into the cache otherwise.
 
     Raises
     ------
@@ -70,14 +76,19 @@ def find_file(file: DataFile) -> Path:
     if folder := os.environ.get(FOLDER_VARIABLE):
         if not Path(folder).is_dir():
             raise SoftsurvError(f"{FOLDER_VARIABLE} must name an existing folder, got {folder!r}")
-        for path in (Path(folder) / file.name, Path(folder) / "pysurvival" / file.name):
+        for path in (Path(folder) / file.name, Path(folder) / file.folder / file.name):
             if path.is_file():
                 if _digest(path.read_bytes()) != file.sha256:
                     raise SoftsurvError(
                         f"{path} must have the sha256 {file.sha256[:12]}..., got another content; "
-                        f"replace it by {file.url} or remove it"
+                        f"{f'replace it by {file.url} or ' if file.url else ''}remove it"
                     )
                 return path
+    if not file.url:
+        raise SoftsurvError(
+            f"{file.name} could not be found: write it from R's package survival into the folder {file.folder!r} of a "
+            f"folder named by {FOLDER_VARIABLE}"
+        )
     return _cached(file)
 
 
@@ -122,15 +133,14 @@ def from_csv(file: DataFile, **options: Any) -> pd.DataFrame:
 def from_survset(name: str) -> pd.DataFrame:
     """A SurvSet table: columns event, time and features without the prefixes fac_ and num_.
 
-    The row number ``pid`` is dropped. A feature that SurvSet holds both as a number and as a factor keeps
-    its prefixes.
+    A table with several rows for a subject has the columns ``pid``, ``time`` and ``time2`` of its rows (time, time2];
+    otherwise the row number ``pid`` is dropped. ``event`` counts 0, 1, 2, ... where events compete. A feature that
+    SurvSet holds both as a number and as a factor keeps its prefixes.
 
     Raises
     ------
     InvalidParameterError
         SurvSet has no such table.
-    InvalidSurvivalDataError
-        The table has time-varying features or competing events.
     """
     from SurvSet.data import SurvLoader
 
@@ -143,20 +153,11 @@ def from_survset(name: str) -> pd.DataFrame:
             f"name must be one of the {len(tables)} SurvSet tables, got {name!r}; "
             f"close ones: {', '.join(near) or 'none'} (names are case-sensitive)"
         )
-    if tables.loc[name, "is_td"]:
-        raise InvalidSurvivalDataError(
-            f"'survset:{name}' has features that vary over time (several rows per subject), which softsurv "
-            "does not model; choose a time-invariant table"
-        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # SurvSet's files name old numpy modules
-        frame = loader.load_dataset(name)["df"].drop(columns="pid").reset_index(drop=True)
-    if not frame["event"].isin([0, 1]).all():
-        codes = ", ".join(map(str, sorted(frame["event"].unique())))
-        raise InvalidSurvivalDataError(
-            f"'survset:{name}' has competing events, coded {codes}; load it with SurvSet and pass the event of "
-            "interest, such as event == 1, to survival_data"
-        )
+        frame = loader.load_dataset(name)["df"].reset_index(drop=True)
+    if not tables.loc[name, "is_td"]:
+        frame = frame.drop(columns="pid")
     bare = [column.removeprefix("fac_").removeprefix("num_") for column in frame.columns]
     return frame.set_axis([b if bare.count(b) == 1 else c for b, c in zip(bare, frame, strict=True)], axis=1)
 
@@ -166,8 +167,13 @@ def as_data(name: str, frame: pd.DataFrame, time: str, event: str, group: str | 
 
     Zero times are stated in the table of data sets, so there is no warning here.
     """
+    return as_history(name, frame, time=time, event=event, group=group)
+
+
+def as_history(name: str, frame: pd.DataFrame, **outcome: Any) -> SurvivalData:
+    """`SurvivalData` from a frame, with the outcome columns of `survival_data`; all others are features."""
     from softsurv.data.readers import survival_data
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return survival_data(frame, time=time, event=event, group=group, name=name)
+        return survival_data(frame, **outcome, name=name)

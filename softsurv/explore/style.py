@@ -80,7 +80,7 @@ def unit_of(data: SurvivalData | None, time_unit: str | None) -> str:
     """The unit of time: as given, or what the catalogue says of a named data set, else nothing."""
     if time_unit is not None:
         return time_unit
-    from softsurv.data.catalogue import DATASETS
+    from softsurv.data.datasets import DATASETS
 
     info = DATASETS.get(data.name) if data is not None and data.name is not None else None
     return "" if info is None else info.unit
