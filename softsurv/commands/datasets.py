@@ -109,4 +109,4 @@ def _outcome(data: Any) -> dict[str, Any]:
     columns["time" if data.subject is None else "stop"] = data.time.numpy()
     if data.cause is None:
         return columns | {"event": data.event.numpy().astype(int)}
-    return columns | {"cause": np.array(["", *data.cause_names], dtype=object)[data.cause.numpy()]}
+    return columns | {"cause": np.array(["0", *data.cause_names], dtype=object)[data.cause.numpy()]}
