@@ -157,6 +157,11 @@ class SurvivalData:
         return self.n if self.subject is None else int(self.subject.unique().numel())
 
     @property
+    def n_failed_subjects(self) -> int:
+        """Number of subjects known to have had an event."""
+        return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
+
+    @property
     def n_zero_times(self) -> int:
         """Rows with time 0 that are not left censored: soft trees floor them."""
         return int(_zero_times(self).sum())

@@ -73,6 +73,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         here unless it is already, or its survival probabilities at the distinct training times. The result is then
         optimal on the condition that no tree beats the reference on any row; ``report_.details`` says how far it can
         be from the optimum without it.
+    cause_weights : mapping, int or str, optional
+        With competing causes: how much each counts in the objective, by name or code, those not named not at all; or
+        the one cause of interest. All count alike by default. The leaves show every cause in any case.
     tune : {"auto", None, "cv"}
         "cv": choose depth, leaves and shrinkage, up to the limits, by event-stratified cross-validation, twice five
         folds: the largest size that is as good as the best up to two standard errors of their paired difference; see
@@ -141,6 +144,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         entry: Any = None,
         time: Any = None,
         event: Any = None,
+        **history: Any,
     ) -> OptimalSurvivalTree:
         """Find the tree.
 
@@ -154,6 +158,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             Rows of weight 0 are left out.
         entry : (n,), optional
             Left truncation ("relative_risk" only).
+        **history
+            ``cause``, ``cause_names``, ``start``, ``stop``, ``id``, ``recurrent`` of
+            :func:`softsurv.data.readers.survival_data`. With competing causes the objective is the sum of the causes'
+            deviances, and leaves hold cumulative incidences. With several rows for each subject, a subject may visit
+            several leaves. With recurrent events leaves hold mean counts (Andersen and Gill 1982).
 
         Raises
         ------
@@ -167,7 +176,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         check_parameters(self)
         SEARCHES[self.objective].warm_up()
         timer = StopSignal(self.time_limit, hears_inner=True)
-        data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event)
+        data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event, **history)
+        self.leaf_ = leaf_kind(self, data)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
@@ -175,7 +185,6 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         table, _ = self.binarizer_.fit_filled(data.X)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=2)
-        self.leaf_ = leaf_kind(self)
         rows = Rows.coded(data, self.binarizer_, table)
         search = self._search(rows, data)
         with timer:  # a Ctrl-C between two searches counts too

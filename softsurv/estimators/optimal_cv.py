@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.binarize import Binarizer
-from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.optimal_parameters import score_of, size_limits
@@ -68,9 +67,8 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
     Cuts, levels and leaf values are learned on the training part of each fold. A tree of depth d has at least d + 1
     leaves, so smaller sizes belong to smaller depths.
     """
-    event = data.event.numpy()
-    n_folds = min(FOLDS, max(int(event.sum()), 2))
-    folds = [fold for repeat in range(REPEATS) for fold in stratified_folds(event, n_folds, seed + repeat)]
+    n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
+    folds = [fold for repeat in range(REPEATS) for fold in data.folds(n_folds, seed + repeat)]
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None

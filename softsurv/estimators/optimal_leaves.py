@@ -45,7 +45,7 @@ class LeafCurves:
     @classmethod
     def of(cls, hazards: Sequence[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
         """Keep the steps alone."""
-        return cls(tuple(_steps(hazard) for hazard in hazards), tuple(own or [False] * len(hazards)))
+        return cls(tuple(steps(hazard) for hazard in hazards), tuple(own or [False] * len(hazards)))
 
     @property
     def survival(self) -> tuple[StepFunction, ...]:
@@ -85,8 +85,63 @@ class LeafCurves:
         return cls(hazards, tuple(bool(own) for own in arrays.get("own", np.zeros(n_leaves))))
 
 
+@dataclass(frozen=True)
+class CauseCurves(LeafCurves):
+    """Leaves with K competing causes: the hazard is that of any event, and each cause has a cumulative incidence.
+
+    ``incidences`` holds K step functions for each of the L leaves, by the estimator of Aalen and Johansen (1978).
+    """
+
+    incidences: tuple[tuple[StepFunction, ...], ...] = ()
+
+    @classmethod
+    def of_hazards(cls, times: FloatArray, hazards: FloatArray) -> CauseCurves:
+        """From the hazards (K, L, T) of the causes at times (T,): dF_k = S(t-) h_k, S = product of (1 - sum of h_k)."""
+        survival = np.cumprod(1.0 - np.minimum(hazards.sum(axis=0), 1.0), axis=1)  # (L, T)
+        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        incidence = np.cumsum(before * hazards, axis=2)  # (K, L, T)
+        leaves = range(len(survival))
+        return cls(
+            tuple(steps(cumulative(times, survival[leaf])) for leaf in leaves),
+            (False,) * len(survival),
+            tuple(tuple(steps(StepFunction(times, one[leaf], 0.0)) for one in incidence) for leaf in leaves),
+        )
+
+    def incidence(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """Probability of each cause by each time, (n, T, K)."""
+        table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
+        return np.ascontiguousarray(table.transpose(0, 2, 1)[leaf])
+
+    def time_lost(self, leaf: NDArray[np.int64], cause: int, horizon: float) -> FloatArray:
+        """Area under the incidence of a cause (from 0) up to the horizon, exactly, (n,)."""
+        curves = (curves[cause] for curves in self.incidences)
+        alive = (StepFunction(c.times, 1.0 - c.values, 1.0) for c in curves)
+        return horizon - np.array([restricted_mean(curve, horizon) for curve in alive])[leaf]
+
+    def state(self) -> dict[str, FloatArray]:
+        return super().state() | {
+            f"incidence.{name}.{leaf}.{k}": getattr(curve, name)
+            for leaf, curves in enumerate(self.incidences)
+            for k, curve in enumerate(curves)
+            for name in ("times", "values")
+        }
+
+    @classmethod
+    def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> CauseCurves:
+        plain = LeafCurves.restore(arrays, n_leaves)
+        n_causes = sum(name.startswith("incidence.times.0.") for name in arrays)
+        incidences = tuple(
+            tuple(
+                StepFunction(arrays[f"incidence.times.{leaf}.{k}"], arrays[f"incidence.values.{leaf}.{k}"], 0.0)
+                for k in range(n_causes)
+            )
+            for leaf in range(n_leaves)
+        )
+        return cls(plain.hazards, plain.own, incidences)
+
+
 def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> LeafCurves:
-    """Curves of a tree's leaves from the training rows: "adaptive", "nelson_aalen", "km" or "ipcw".
+    """Curves of a tree's leaves from the training rows, of one of the kinds of `optimal_parameters.OBJECTIVES`.
 
     ``shrinkage`` is the number of events that a leaf takes from above; the tree's relative risks have theirs already.
     """
@@ -100,12 +155,17 @@ def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> Leaf
             hazards.append(StepFunction(baseline.times, values, 0.0))
         return LeafCurves.of(hazards, own)
     members = node_rows(tree, tree.node_of(rows.table, rows.n))
+    times = np.unique(rows.time)
     if kind == "ipcw":
         score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         survival = shrunk_score_curves(tree, members, score, shrinkage)
-    else:
-        survival = list(np.cumprod(1.0 - shrunk_hazards(tree, rows, members, shrinkage), axis=1))
-    return LeafCurves.of([_cumulative(np.unique(rows.time), one) for one in survival])
+        return LeafCurves.of([cumulative(times, one) for one in survival])
+    hazards = shrunk_hazards(tree, rows, members, shrinkage)  # (K, L, T)
+    if kind == "mean_count":
+        return LeafCurves.of([StepFunction(times, count, 0.0) for count in hazards[0].cumsum(axis=1)])
+    if kind == "aalen_johansen":
+        return CauseCurves.of_hazards(times, hazards)
+    return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - hazards[0], axis=1)])
 
 
 def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score: str) -> float:
@@ -145,12 +205,13 @@ def _own_hazard(
     return np.cumsum(pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior))
 
 
-def _cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:
+def cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:
+    """Cumulative hazard of a survival curve (T,); inf from where nobody survives."""
     with np.errstate(divide="ignore"):
         return StepFunction(times, -np.log(np.maximum(survival, 0.0)), 0.0)
 
 
-def _steps(hazard: StepFunction) -> StepFunction:
+def steps(hazard: StepFunction) -> StepFunction:
     """The function without the times at which it stays where it is."""
     keep = hazard.values != np.concatenate([[0.0], hazard.values[:-1]])
     return StepFunction(hazard.times[keep], hazard.values[keep] + 0.0, 0.0)

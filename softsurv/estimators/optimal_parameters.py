@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
-from softsurv.errors import InvalidParameterError
+from softsurv.data.histories import cause_code
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import jobs, number, one_of, whole
 from softsurv.exact.search import MAX_DEPTH
 
 OBJECTIVES = {"relative_risk": ("adaptive", "nelson_aalen", "km"), "ibs": ("km", "ipcw")}
 """Leaf curves of each objective, the default first."""
+
+HISTORIES = {"causes": "aalen_johansen", "recurrent": "mean_count"}
+"""Leaf curves of event histories: cumulative incidences of competing causes, and mean counts of recurrent events."""
 
 SCORES = ("likelihood", "ibs", "concordance")
 """What sizes may be chosen by; the objective's own is the default."""
@@ -46,6 +55,7 @@ class OptimalParameters:
         leaf: str = "auto",
         shrinkage: float | str = "auto",
         reference: Any = None,
+        cause_weights: Any = None,
         tune: str | None = "auto",
         tune_score: str = "auto",
         time_limit: float | None = 60.0,
@@ -65,6 +75,7 @@ class OptimalParameters:
         self.leaf = leaf
         self.shrinkage = shrinkage
         self.reference = reference
+        self.cause_weights = cause_weights
         self.tune = tune
         self.tune_score = tune_score
         self.time_limit = time_limit
@@ -74,9 +85,42 @@ class OptimalParameters:
         self.progress = progress
 
 
-def leaf_kind(p: Any) -> str:
-    """The leaf curve that the arguments ask for."""
-    return OBJECTIVES[p.objective][0] if p.leaf == "auto" else p.leaf
+def leaf_kind(p: Any, data: SurvivalData) -> str:
+    """The leaf curve that the arguments and the data ask for."""
+    history = "causes" if data.cause is not None else "recurrent" if data.recurrent else None
+    if history is None:
+        return OBJECTIVES[p.objective][0] if p.leaf == "auto" else p.leaf
+    if data.cause is not None and data.recurrent:
+        raise InvalidSurvivalDataError("recurrent events of several causes are not fitted; take data.of_cause(...)")
+    _require_auto(p, "objective", "relative_risk", history)
+    _require_auto(p, "leaf", "auto", history)
+    if p.tune_score not in ("auto", "likelihood"):
+        _require_auto(p, "tune_score", "likelihood", history)
+    return HISTORIES[history]
+
+
+def _require_auto(p: Any, name: str, only: str, history: str) -> None:
+    what = "competing causes" if history == "causes" else "recurrent events"
+    if getattr(p, name) != only:
+        raise InvalidParameterError(f"{name} must be {only!r} with {what}, got {getattr(p, name)!r}")
+
+
+def cause_weights(p: Any, names: tuple[str, ...]) -> FloatArray:
+    """How often each cause counts, (K,): ones, one cause alone, or as given by name."""
+    given = p.cause_weights
+    if not names:
+        if given is not None:
+            raise InvalidParameterError(f"cause_weights needs data with causes, got {given!r}; pass cause= to fit")
+        return np.ones(1)
+    if given is None:
+        return np.ones(len(names))
+    weights = np.zeros(len(names))
+    for cause, weight in (given if isinstance(given, Mapping) else {given: 1.0}).items():
+        number("cause_weights", weight, 0.0)
+        weights[cause_code(cause, names) - 1] = weight
+    if not weights.any():
+        raise InvalidParameterError(f"cause_weights must be > 0 for some cause, got {given!r}")
+    return weights
 
 
 def size_limits(p: Any) -> tuple[int | None, int | None]:

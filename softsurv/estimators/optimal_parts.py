@@ -42,7 +42,9 @@ class TreeParts:
     def leaf_table(self) -> LeafTable:
         """Rows and events of each leaf, with the curve and the median that it predicts."""
         rows, tree = self._rows, self._found.tree
-        seen = leaf_table(rows.leaf_of(tree), rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
+        leaf = rows.leaf_of(tree)
+        seen = leaf_table(leaf, rows.time, rows.event, tree.n_leaves, rows.weight, rows.entry)
+        seen = seen.with_history(leaf, rows.cause, rows.cause_names, rows.subject)
         curves = self.curves.survival
         return replace(seen, curves=curves, median=np.array([median(curve) for curve in curves]))
 

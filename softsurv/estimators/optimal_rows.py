@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ class Rows:
     codes : ndarray (N, P)
     time, event, weight : ndarray (N,)
     entry : ndarray (N,) or None
+    cause : ndarray (N,) or None
+        Code 1..K of what happened, 0 for censored rows; None where there is one kind of event.
+    cause_names : tuple of str (K,)
+    subject : ndarray (N,) or None
+        Code of the subject, where subjects have several rows.
     """
 
     binarizer: Binarizer
@@ -40,6 +45,9 @@ class Rows:
     event: NDArray[np.bool_]
     weight: FloatArray
     entry: FloatArray | None
+    cause: NDArray[np.int64] | None = None
+    cause_names: tuple[str, ...] = ()
+    subject: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, data: SurvivalData, binarizer: Binarizer) -> Rows:
@@ -56,7 +64,16 @@ class Rows:
         time, event = data.time.numpy(), data.event.numpy()
         weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
         entry = None if data.entry is None or not bool((data.entry > 0).any()) else data.entry.numpy()
-        return cls(binarizer, table, binarizer.codes_of(table, data.n), time, event, weight, entry)
+        cause, subject = (None if column is None else column.numpy() for column in (data.cause, data.subject))
+        codes = binarizer.codes_of(table, data.n)
+        return cls(binarizer, table, codes, time, event, weight, entry, cause, data.cause_names, subject)
+
+    @property
+    def by_cause(self) -> tuple[Rows, ...]:
+        """The rows once for each cause, with the events of that cause alone; once where there is one kind of event."""
+        if self.cause is None:
+            return (self,)
+        return tuple(replace(self, event=self.cause == k, cause=None) for k in range(1, len(self.cause_names) + 1))
 
     @property
     def n(self) -> int:

@@ -14,7 +14,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_leaves import held_out_loss, leaf_curves
-from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, least_rows
+from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, cause_weights, least_rows
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -61,9 +61,11 @@ class TreeSearch:
         self.rows, self.p, self.leaf = rows, p, leaf
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
         self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
-        self.baseline = baseline_of(rows)
-        self.hazard = exposure(self.baseline, rows)
-        self.statistics = relative_risk.statistics(rows.event, self.hazard, rows.weight)
+        self.cause_weights = cause_weights(p, rows.cause_names)
+        self.baselines = [baseline_of(one) for one in rows.by_cause]
+        self.hazards = [exposure(baseline, rows) for baseline in self.baselines]
+        pairs = zip(rows.by_cause, self.hazards, strict=True)
+        self.statistics = np.hstack([relative_risk.statistics(one.event, hazard, rows.weight) for one, hazard in pairs])
 
     @classmethod
     def warm_up(cls) -> None:
@@ -92,19 +94,21 @@ class TreeSearch:
         for strength in strengths:
             shrunk = with_risk(self.rows, tree, leaf_sums, strength)
             if score == "likelihood":
-                theta = shrunk.value[test.leaf_of(tree), 0]
-                losses.append(np.average(theta * self.met(test) - test.event * np.log(theta), weights=test.weight))
+                theta = shrunk.value[test.leaf_of(tree)]  # (N, K)
+                happened = np.stack([one.event for one in test.by_cause], axis=1)
+                loss = (theta * self.met(test) - happened * np.log(theta)) @ self.cause_weights
+                losses.append(np.average(loss, weights=test.weight))
             else:
                 curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
                 losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
         return [float(loss) for loss in losses]
 
     def met(self, test: Rows) -> FloatArray:
-        """Cumulative hazard of the training rows that each row of others went through, (N,)."""
-        return went_through(self.baseline, test)
+        """Cumulative hazard of the training rows that each row of others went through, of each cause, (N, K)."""
+        return np.stack([went_through(baseline, test) for baseline in self.baselines], axis=1)
 
     def leaf_sums(self, tree: HardTree) -> FloatArray:
-        """Events and expected events of the training rows of each leaf, (L, 2)."""
+        """Events and expected events of the training rows of each leaf, for each cause, (L, 2 K)."""
         leaf = self.rows.leaf_of(tree)
         return np.stack([np.bincount(leaf, column, tree.n_leaves) for column in self.statistics.T], axis=1)
 
@@ -127,14 +131,16 @@ class RelativeRiskSearch(TreeSearch):
 
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         super().__init__(rows, p, leaf)
-        log_hazard = np.log(self.hazard, out=np.zeros(rows.n), where=rows.event)
+        constant = np.zeros(rows.n)
+        for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
+            constant -= count * one.event * np.log(hazard, out=np.zeros(rows.n), where=one.event)
         self.search = Search(
             relative_risk.TASK,
             rows.codes,
             rows.binarizer.n_codes,
             rows.binarizer.nominal,
-            self.statistics,
-            -rows.weight * rows.event * log_hazard,
+            self._weighed(self.statistics),
+            rows.weight * constant,
             min_leaf=self.least,
             complexity=p.complexity,
             memory_limit=p.memory_limit,
@@ -187,12 +193,18 @@ class RelativeRiskSearch(TreeSearch):
         return self.search.solve(depth, leaves, stop=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
 
     def loss(self, rows: NDArray[np.int64]) -> float:
-        return float(relative_risk.TASK.costs(self.statistics[rows].sum(axis=0, keepdims=True))[0])
+        sums = self.statistics[rows].sum(axis=0, keepdims=True)
+        return float(relative_risk.TASK.costs(self._weighed(sums))[0])
 
     def tree_of(self, code_tree: CodeTree) -> HardTree:
         """The tree in the data's own units."""
         root, order = branches(code_tree, self.rows.binarizer)
-        return self.grown(root, code_tree.sums[code_tree.leaves[order]])
+        plain = self.rows.cause is None
+        return self.grown(root, code_tree.sums[code_tree.leaves[order]] if plain else None)
+
+    def _weighed(self, sums: FloatArray) -> FloatArray:
+        """Sums (n, 2 K) with each cause as often as it counts."""
+        return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
 
 
 class IbsSearch(TreeSearch):

@@ -71,25 +71,28 @@ def shrunk_risks(tree: HardTree, leaf_sums: FloatArray, events: float, one: floa
 
 
 def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) -> HardTree:
-    """The tree with the relative risk of every leaf."""
-    theta = shrunk_risks(tree, leaf_sums, events, relative_risk.one_subject(rows.weight))
-    return replace(tree, value=theta[:, None], value_names=("relative risk",))
+    """The tree with the relative risk of every leaf, of each cause where there are several; ``leaf_sums`` (L, 2 K)."""
+    one = relative_risk.one_subject(rows.weight)
+    theta = [shrunk_risks(tree, leaf_sums[:, k : k + 2], events, one) for k in range(0, leaf_sums.shape[1], 2)]
+    names = ("relative risk",) if rows.cause is None else tuple(f"relative risk of {c}" for c in rows.cause_names)
+    return replace(tree, value=np.stack(theta, axis=1), value_names=names)
 
 
 def shrunk_hazards(tree: HardTree, rows: Rows, members: list[NDArray[np.int64]], events: float) -> FloatArray:
-    """Hazard of each leaf at the distinct times (L, T), pulled to its parent's: h = (d + c h_parent) / (Y + c).
+    """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
 
-    ``members`` are the rows of each node; c are the subjects of a node among whom ``events`` of its events happened.
+    h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are the subjects of a node among whom
+    ``events`` of its events happened, of any cause: so the hazards of all causes sum to that of any event.
     """
-    times = np.unique(rows.time)
-    parent, hazard = parents(tree), np.zeros((tree.n_nodes, times.size))
+    times, kinds = np.unique(rows.time), rows.by_cause
+    parent, hazard = parents(tree), np.zeros((len(kinds), tree.n_nodes, times.size))
     for node, some in enumerate(members):
-        died, at_risk = risk_set(rows, some, times)
-        pull, prior = 0.0, np.zeros(times.size)
-        if node > 0:
-            pull, prior = subjects_of(rows, some, events), hazard[parent[node]]
-        hazard[node] = pulled(died, at_risk, pull, prior)
-    return np.asarray(hazard[tree.leaf >= 0])
+        pull = subjects_of(rows, some, events) if node > 0 else 0.0
+        for k, one_cause in enumerate(kinds):
+            died, at_risk = risk_set(one_cause, some, times)
+            prior = hazard[k, parent[node]] if node > 0 else np.zeros(times.size)
+            hazard[k, node] = pulled(died, at_risk, pull, prior)
+    return np.asarray(hazard[:, tree.leaf >= 0])
 
 
 def pulled(died: FloatArray, at_risk: FloatArray, pull: float, prior: FloatArray) -> FloatArray:

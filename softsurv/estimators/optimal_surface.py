@@ -13,7 +13,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.exact_tree import ExactTree, SizedTree
-from softsurv.estimators.optimal_leaves import LeafCurves
+from softsurv.estimators.optimal_leaves import CauseCurves, LeafCurves
+from softsurv.estimators.optimal_parameters import HISTORIES
 from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line
@@ -171,7 +172,8 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         self.leaf_, self.shrinkage_ = meta["leaf"], float(meta.get("shrinkage", 0.0))
         table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
-        curves = LeafCurves.restore(_below("curves.", arrays), len(table.n))
+        kind = CauseCurves if self.leaf_ == HISTORIES["causes"] else LeafCurves
+        curves = kind.restore(_below("curves.", arrays), len(table.n))
         self._parts = TreeParts.known(curves, table, arrays["importances"])
         self._restore_search(meta)
         self.selection_ = pd.DataFrame(meta["selection"])

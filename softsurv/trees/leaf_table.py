@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,12 @@ class LeafTable:
         95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, as with intervals.
     curves : tuple of StepFunction
         Survival curve of each leaf with weights and late entries: Kaplan-Meier, or Turnbull's with intervals.
+    cause_names : tuple of str (K,)
+        Competing causes; empty where there is one kind of event.
+    cause_events : ndarray (L, K)
+        Events of each cause.
+    subjects : ndarray (L,), optional
+        Subjects with a row in the leaf, where subjects have several rows; one may count in several leaves.
     """
 
     n: IntArray
@@ -36,11 +42,40 @@ class LeafTable:
     median_lower: FloatArray
     median_upper: FloatArray
     curves: tuple[StepFunction, ...]
+    cause_names: tuple[str, ...] = ()
+    cause_events: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    subjects: IntArray | None = None
 
     def take(self, leaves: IntArray) -> LeafTable:
         """The numbers of some leaves."""
         medians = (self.median[leaves], self.median_lower[leaves], self.median_upper[leaves])
-        return LeafTable(self.n[leaves], self.events[leaves], *medians, tuple(self.curves[k] for k in leaves))
+        return LeafTable(
+            self.n[leaves],
+            self.events[leaves],
+            *medians,
+            tuple(self.curves[k] for k in leaves),
+            self.cause_names,
+            self.cause_events[leaves] if self.cause_names else self.cause_events,
+            None if self.subjects is None else self.subjects[leaves],
+        )
+
+    def with_history(
+        self,
+        leaf: IntArray,  # (N,)
+        cause: IntArray | None,  # (N,)
+        cause_names: tuple[str, ...],
+        subject: IntArray | None,  # (N,)
+    ) -> LeafTable:
+        """The table with the events of each cause and the number of subjects, of the rows that count."""
+        table = self
+        if cause is not None:
+            count = np.zeros((len(self.n), len(cause_names) + 1), dtype=np.int64)
+            np.add.at(count, (leaf, cause), 1)
+            table = replace(table, cause_names=cause_names, cause_events=count[:, 1:])
+        if subject is not None:
+            pairs = np.unique(np.stack([leaf, subject]), axis=1)
+            table = replace(table, subjects=np.bincount(pairs[0], minlength=len(self.n)))
+        return table
 
     def state(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
         """Arrays and plain values to save."""
@@ -49,14 +84,33 @@ class LeafTable:
         }
         fields = ("median", "median_lower", "median_upper")
         arrays |= {name: getattr(self, name) for name in fields}
-        return arrays, {"n": self.n.tolist(), "events": self.events.tolist()}
+        return arrays, {
+            "n": self.n.tolist(),
+            "events": self.events.tolist(),
+            "cause_names": list(self.cause_names),
+            "cause_events": self.cause_events.tolist(),
+            "subjects": None if self.subjects is None else self.subjects.tolist(),
+        }
 
     @classmethod
     def restore(cls, arrays: dict[str, FloatArray], meta: dict[str, Any]) -> LeafTable:
         """The table that :meth:`state` wrote."""
         curves = tuple(StepFunction(arrays[f"times.{k}"], arrays[f"values.{k}"], 1.0) for k in range(len(meta["n"])))
         n, events = (np.asarray(meta[name], dtype=np.int64) for name in ("n", "events"))
-        return cls(n, events, arrays["median"], arrays["median_lower"], arrays["median_upper"], curves)
+        names = tuple(meta.get("cause_names", ()))
+        by_cause = np.asarray(meta.get("cause_events", []), dtype=np.int64).reshape(-1, max(len(names), 1))
+        subjects = meta.get("subjects")
+        return cls(
+            n,
+            events,
+            arrays["median"],
+            arrays["median_lower"],
+            arrays["median_upper"],
+            curves,
+            names,
+            by_cause,
+            None if subjects is None else np.asarray(subjects, dtype=np.int64),
+        )
 
 
 def leaf_table(
@@ -90,7 +144,12 @@ def leaf_table(
 
 def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTable:
     """Summarise the rows (N,) of some data by their leaves (N,)."""
-    return leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
+    table = leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
+    counts = slice(None) if data.weight is None else np.flatnonzero(data.weight.cpu().numpy() > 0)
+    cause, subject = (
+        None if column is None else column.cpu().numpy()[counts] for column in (data.cause, data.subject)
+    )
+    return table.with_history(leaf[counts], cause, data.cause_names, subject)
 
 
 def _jumps(curve: StepFunction) -> StepFunction:

@@ -74,12 +74,17 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
 
 
 def leaf_line(table: LeafTable, leaf: int) -> str:
-    """Size, events and median of a leaf."""
+    """Size, events, by cause where there are several, and median of a leaf."""
     if table.n[leaf] == 0:
         return "no training rows"
     middle = table.median[leaf]
     words = f"median {middle:.4g}" if np.isfinite(middle) else "median not reached"
-    return f"n {table.n[leaf]}, events {table.events[leaf]}, {words}"
+    size = f"n {table.n[leaf]}" if table.subjects is None else f"subjects {table.subjects[leaf]}, rows {table.n[leaf]}"
+    events = f"events {table.events[leaf]}"
+    if table.cause_names:
+        by_cause = zip(table.cause_names, table.cause_events[leaf], strict=True)
+        events += f" ({', '.join(f'{name} {count}' for name, count in by_cause)})"
+    return f"{size}, {events}, {words}"
 
 
 def soft_tree_text(

@@ -34,7 +34,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
 
     def __init__(self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float) -> None:
         super().__init__(rows, p, "nelson_aalen")
-        self.group, self.hazard_at, self.tolerance = group, self.baseline(times), tolerance
+        self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
 
     def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> VectorSearch:
         """The search over deviance and differences."""
@@ -193,6 +193,10 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
 
     def _rows(self, data: SurvivalData) -> tuple[Rows, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """Training rows of positive weight, the group of each, and the names of the groups."""
+        if data.cause is not None or data.subject is not None:
+            raise InvalidParameterError(
+                "a fair optimal tree takes one kind of event and one row for each subject; pass data.of_cause(...)"
+            )
         if data.group is None:
             raise InvalidParameterError("group must say which group each row belongs to, got None")
         if data.weight is not None and not bool((data.weight > 0).all()):

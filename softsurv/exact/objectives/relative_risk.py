@@ -1,4 +1,11 @@
-"""Relative-risk deviance of a survival tree (papers `surtree`, eq. 9 and 20; LeBlanc & Crowley 1992)."""
+"""Relative-risk deviance of a survival tree (papers `surtree`, eq. 9 and 20; LeBlanc & Crowley 1992).
+
+With K competing causes a leaf has a relative risk theta_k for each, over the cause's own baseline, and costs the sum over
+causes of -E_k log(E_k / H_k): the deviance of cause-specific hazards theta_k Lambda_k. The statistics are 2 K sums. The
+cost is the minimum over the label (theta_1, ..., theta_K) of a loss that adds over rows, so it is superadditive and every
+bound of `softsurv.exact.bounds` holds as for one cause. A cause counts c_k times where its two columns are multiplied by
+c_k: -c E log(c E / (c H)) = c (-E log(E / H)).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +20,25 @@ from softsurv.kernel_cache import njit
 
 @njit(**FAST)
 def leaf_costs(sums, n, out):
-    """-ES log(ES / HS), and 0 without events (0 log 0 = 0); the sum of -log Lambda over events is a constant."""
+    """-ES log(ES / HS), and 0 without events (0 log 0 = 0); the sum of -log Lambda over events is a constant.
+
+    With several causes, the sum of this over causes.
+    """
     for i in range(n):
         events, hazard = sums[0, i], sums[1, i]
         events_or_one = events if events > 0.0 else 1.0
         hazard_or_one = hazard if hazard > 0.0 else 1.0
         out[i] = -events * log_ratio(events_or_one, hazard_or_one)
+    for k in range(2, sums.shape[0], 2):
+        for i in range(n):
+            events, hazard = sums[k, i], sums[k + 1, i]
+            events_or_one = events if events > 0.0 else 1.0
+            hazard_or_one = hazard if hazard > 0.0 else 1.0
+            out[i] -= events * log_ratio(events_or_one, hazard_or_one)
 
 
-TASK = Task("relative_risk", 2, leaf_costs)
+TASK = Task("relative_risk", None, leaf_costs)
+"""Two columns for each cause; the same compiled search for one cause and for several."""
 
 
 def one_subject(weight: np.ndarray) -> float:
