@@ -70,6 +70,10 @@ class LeafCurves:
         """Area under the survival curve up to the horizon, exactly, (n,)."""
         return np.array([restricted_mean(curve, horizon) for curve in self.survival])[leaf]
 
+    def jumps(self) -> FloatArray:
+        """Times at which the curve of some leaf steps."""
+        return np.unique(np.concatenate([hazard.times for hazard in self.hazards]))
+
     def state(self) -> dict[str, FloatArray]:
         """Arrays to save."""
         return {"own": np.array(self.own, dtype=np.float64)} | {
@@ -112,11 +116,25 @@ class CauseCurves(LeafCurves):
         table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
         return np.ascontiguousarray(table.transpose(0, 2, 1)[leaf])
 
-    def time_lost(self, leaf: NDArray[np.int64], cause: int, horizon: float) -> FloatArray:
-        """Area under the incidence of a cause (from 0) up to the horizon, exactly, (n,)."""
-        curves = (curves[cause] for curves in self.incidences)
-        alive = (StepFunction(c.times, 1.0 - c.values, 1.0) for c in curves)
-        return horizon - np.array([restricted_mean(curve, horizon) for curve in alive])[leaf]
+    def time_lost(self, leaf: NDArray[np.int64], horizon: float) -> FloatArray:
+        """Area under the incidence of each cause up to the horizon, exactly, (n, K)."""
+        kept = [[restricted_mean(_without(curve), horizon) for curve in curves] for curves in self.incidences]
+        return np.asarray(horizon - np.array(kept)[leaf])
+
+    def incidence_quantile(self, leaf: NDArray[np.int64], probability: float, cause: int) -> FloatArray:
+        """Time of the first step by which the incidence of a cause (from 0) reaches a probability, (n,); inf if none."""
+        return np.array([quantile(_without(curves[cause]), probability) for curves in self.incidences])[leaf]
+
+    def cause_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """-log S shared among the causes in proportion to their events at each step, (n, T, K)."""
+        table = []
+        for hazard, curves in zip(self.hazards, self.incidences, strict=True):
+            rise = np.diff(hazard.values, prepend=0.0)  # (J,)
+            events = np.stack([np.diff(curve(hazard.times), prepend=0.0) for curve in curves])  # (K, J)
+            share = events / events.sum(axis=0)
+            own = np.cumsum(np.where(share > 0, rise * share, 0.0), axis=1)
+            table.append([StepFunction(hazard.times, values, 0.0)(times) for values in own])
+        return np.ascontiguousarray(np.array(table).transpose(0, 2, 1)[leaf])
 
     def state(self) -> dict[str, FloatArray]:
         return super().state() | {
@@ -203,6 +221,11 @@ def _own_hazard(
     died, at_risk = risk_set(rows, some, baseline.times)
     prior = theta * np.diff(baseline.values, prepend=0.0)
     return np.cumsum(pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior))
+
+
+def _without(incidence: StepFunction) -> StepFunction:
+    """Probability of not having had the event of the cause."""
+    return StepFunction(incidence.times, 1.0 - incidence.values, 1.0)
 
 
 def cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:

@@ -17,9 +17,9 @@ from softsurv.estimators.optimal_leaves import CauseCurves, LeafCurves
 from softsurv.estimators.optimal_parameters import HISTORIES
 from softsurv.estimators.optimal_parts import TreeParts
 from softsurv.trees.leaf_table import LeafTable
-from softsurv.trees.soft_text import leaf_line
+from softsurv.trees.soft_text import leaf_line, leaf_size
 
-WITH_RISK = ("adaptive", "nelson_aalen")
+WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 """Leaves that are ranked by their relative risk."""
 
 
@@ -30,6 +30,7 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     shrinkage_: float
     selection_: pd.DataFrame
     _parts: TreeParts
+    _knows = ("causes", "subjects", "recurrent")
 
     # -- worked out when asked for -------------------------------------------------------------------------------
     @property
@@ -75,17 +76,75 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
         return self.curves_.quantile(prepared, 1 - level)
 
-    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
-        """Risk score of each row, (n,); higher means an earlier event, or an earlier one of a cause.
+    # -- event histories -----------------------------------------------------------------------------------------
+    def _cause_hazards(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        if isinstance(self.curves_, CauseCurves):
+            return self.curves_.cause_hazard(prepared, times)
+        return super()._cause_hazards(prepared, times)
+
+    def _hazard_grid(self, last: float) -> FloatArray:
+        jumps = self.curves_.jumps()
+        return np.unique(np.append(jumps[jumps <= last], last))
+
+    def _incidences(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.incidence(prepared, times)
+
+    def _incidence_quantile(self, prepared: NDArray[np.int64], probability: float, code: int) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.incidence_quantile(prepared, probability, code - 1)
+
+    def _time_lost(self, prepared: NDArray[np.int64], horizon: float) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.time_lost(prepared, horizon)
+
+    def predict_mean_count(self, X: Any, times: Any = None) -> FloatArray:
+        """Mean number of events of a subject by each time, (n, T), where events recur.
+
+        Parameters
+        ----------
+        X : table of n rows
+        times : array_like (T,), optional
+            ``unique_times_`` by default.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the tree was not fitted to recurrent events.
 
         Notes
         -----
-        The relative risk theta that the tree prints; with Kaplan-Meier or "ipcw" leaves, whose curves may cross, the
-        expected time lost before the last training time.
+        Nelson-Aalen estimate of the leaf, pulled to those of the nodes above it (Andersen and Gill 1982; Lawless and
+        Nadeau 1995). For recurrent events ``predict_cumulative_hazard_function`` is the same number, and
+        ``predict_survival_function`` the probability of no event yet if events come as a Poisson process.
         """
-        if cause is not None:
-            return super().predict(X, cause, **how)
+        leaf = self._checked(X, {})
+        if self.leaf_ != HISTORIES["recurrent"]:
+            raise InvalidParameterError(
+                "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
+                "or use predict_cumulative_hazard_function"
+            )
+        grid = self._grid(times)
+        return np.stack([hazard(grid) for hazard in self.curves_.hazards])[leaf]
+
+    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
+        """Risk score of each row, (n,); higher means an earlier event.
+
+        Parameters
+        ----------
+        X : table of n rows
+        cause : int or str, optional
+            Of the events of this cause; of all events by default.
+
+        Notes
+        -----
+        The relative risk theta that the tree prints; with Kaplan-Meier, "ipcw" and Aalen-Johansen leaves, whose curves
+        may cross, the expected time lost (to the cause) before the last training time.
+        """
         leaf = self._checked(X, how)
+        if cause is not None:
+            code = self._cause(cause)
+            return self._time_lost(leaf, self.horizon_)[:, code - 1]
         if self.leaf_ in WITH_RISK:
             return self.tree_.value[leaf, 0]
         return self.horizon_ - self.curves_.restricted_mean(leaf, self.horizon_)
@@ -117,12 +176,25 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def leaf_lines(self) -> list[str]:
-        """Size, events, median and relative risk of each leaf in words, as they are predicted."""
+        """Size, events and prediction of each leaf in words: median and relative risk, incidences, or mean count."""
+        leaves = range(self.tree_.n_leaves)
+        if self.leaf_ in HISTORIES.values():
+            return [self._history_line(leaf) for leaf in leaves]
         risk, own = self.tree_.leaf_lines(), self.curves_.own
         return [
-            f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "")
-            for k in range(self.tree_.n_leaves)
+            f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "") for k in leaves
         ]
+
+    def _history_line(self, leaf: int) -> str:
+        """What a leaf of an event history predicts by the middle of the event times."""
+        time = float(f"{np.median(self.unique_times_):.2g}")
+        at, grid = np.array([leaf]), np.array([time])
+        if isinstance(self.curves_, CauseCurves):
+            pairs = zip(self.cause_names_, self.curves_.incidence(at, grid)[0, 0], strict=True)
+            words = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
+            return f"{leaf_line(self.leaf_table_, leaf)}, by {time:g} {words}"
+        count = float(self.curves_.hazards[leaf](time))
+        return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
 
     def export_text(self) -> str:
         """The tree as text: rules in the data's own units, and each leaf's numbers."""
@@ -142,13 +214,14 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""
         check_is_fitted(self, "tree_")
-        table = self.leaf_table_
+        table, names = self.leaf_table_, [name.replace(" ", "_") for name in self.tree_.value_names]
         leaves = [
             {
                 "n": int(table.n[k]),
                 "events": int(table.events[k]),
                 "median": float(table.median[k]) if np.isfinite(table.median[k]) else None,
-                "relative_risk": float(self.tree_.value[k, 0]),
+                **dict(zip(names, self.tree_.value[k].tolist(), strict=True)),
+                **({"events_by_cause": table.cause_events[k].tolist()} if table.cause_names else {}),
             }
             for k in range(self.tree_.n_leaves)
         ]

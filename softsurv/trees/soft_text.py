@@ -79,12 +79,17 @@ def leaf_line(table: LeafTable, leaf: int) -> str:
         return "no training rows"
     middle = table.median[leaf]
     words = f"median {middle:.4g}" if np.isfinite(middle) else "median not reached"
+    return f"{leaf_size(table, leaf)}, {words}"
+
+
+def leaf_size(table: LeafTable, leaf: int) -> str:
+    """Rows, subjects where they have several rows, and events of a leaf."""
     size = f"n {table.n[leaf]}" if table.subjects is None else f"subjects {table.subjects[leaf]}, rows {table.n[leaf]}"
     events = f"events {table.events[leaf]}"
     if table.cause_names:
         by_cause = zip(table.cause_names, table.cause_events[leaf], strict=True)
         events += f" ({', '.join(f'{name} {count}' for name, count in by_cause)})"
-    return f"{size}, {events}, {words}"
+    return f"{size}, {events}"
 
 
 def soft_tree_text(
