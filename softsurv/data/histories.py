@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.columns import require, series
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -128,3 +131,29 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
             DataWarning,
             stacklevel=5,
         )
+
+
+def stretches(columns: dict[str, NDArray[Any] | None], X: pd.DataFrame) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First and last row of every stretch of a subject without event, gap or change of its columns, both (R,).
+
+    ``columns`` holds subject, time, event, entry, weight and group. Stretches are in the order of their first rows.
+    """
+    subject, stop, event = columns["subject"], columns["time"], columns["event"]
+    assert subject is not None
+    assert stop is not None
+    assert event is not None
+    start = np.zeros(len(stop)) if columns["entry"] is None else columns["entry"]
+    order = np.lexsort((stop, start, subject))
+    row, later = order[:-1], order[1:]
+    goes_on = (subject[row] == subject[later]) & ~event[row] & (stop[row] == start[later])
+    for values in (columns["weight"], columns["group"]):
+        if values is not None:
+            goes_on &= values[row] == values[later]
+    for name in X.columns:
+        code = X[name].factorize()[0]
+        goes_on &= code[row] == code[later]
+    begins = np.concatenate([[True], ~goes_on])
+    ends = np.concatenate([~goes_on, [True]])
+    first, last = order[begins], order[ends]
+    sequence = np.argsort(first)
+    return first[sequence], last[sequence]

@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.columns import event_column, float_column, group_column
+from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
-from softsurv.data.histories import cause_code, cause_column, check_causes, check_histories
+from softsurv.data.histories import cause_column, check_causes, check_histories
 from softsurv.data.outcome_checks import check_lengths, check_values
-from softsurv.data.partition import Index, stratified_folds, stratified_split
+from softsurv.data.partition import stratified_split
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
     import torch
     from torch import Tensor
@@ -29,7 +28,7 @@ _ROW_FIELDS = ("time", "event", "entry", "weight", "group", "upper", "cause", "s
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalData:
+class SurvivalData(EventHistory):
     """A validated table of subjects: features, observed time, event indicator and what else is known.
 
     Columns may be given as arrays, lists, Series or tensors; they are stored as tensors. Nothing is
@@ -147,21 +146,6 @@ class SurvivalData:
         return int(self.event.sum())
 
     @property
-    def n_causes(self) -> int:
-        """Number of competing causes K; 1 where there is one kind of event."""
-        return 1 if self.cause is None else len(self.cause_names)
-
-    @property
-    def n_subjects(self) -> int:
-        """Number of subjects; each row is one where ``subject`` is not given."""
-        return self.n if self.subject is None else int(self.subject.unique().numel())
-
-    @property
-    def n_failed_subjects(self) -> int:
-        """Number of subjects known to have had an event."""
-        return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
-
-    @property
     def n_zero_times(self) -> int:
         """Rows with time 0 that are not left censored: soft trees floor them."""
         return int(_zero_times(self).sum())
@@ -225,50 +209,6 @@ class SurvivalData:
             train, test = map(rows_of, stratified_split(failed, test_size=test_size, seed=seed))
         return self.take(train), self.take(test)
 
-    def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
-        """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.
-
-        All rows of a subject are in the same part. See :func:`softsurv.data.partition.stratified_folds`.
-        """
-        if self.subject is None:
-            return stratified_folds(self.failed, n_splits, seed)
-        failed, rows_of = self._by_subject()
-        return [(rows_of(train), rows_of(test)) for train, test in stratified_folds(failed, n_splits, seed)]
-
-    def of_cause(self, cause: int | str) -> SurvivalData:
-        """The same rows with the events of one cause alone: what happened from another cause is censored.
-
-        This is what a cause-specific hazard is estimated from.
-
-        Parameters
-        ----------
-        cause : int or str
-            Code 1..K or name.
-        """
-        code = self.cause_code(cause)
-        event = self.cause == code
-        return self._derive({"event": event, "cause": None, "cause_names": ()})
-
-    def cause_code(self, cause: int | str) -> int:
-        """The code 1..K of a cause given by code or name.
-
-        Raises
-        ------
-        InvalidSurvivalDataError
-            Where there is no such cause, with those there are.
-        """
-        if self.cause is None:
-            raise InvalidSurvivalDataError("cause needs data with causes; pass cause= when the data are read")
-        return cause_code(cause, self.cause_names)
-
-    def _by_subject(self) -> tuple[NDArray[np.bool_], Callable[[Index], Index]]:
-        """Which subjects had an event, and the rows of a selection of them."""
-        assert self.subject is not None
-        present, code = np.unique(self.subject.cpu().numpy(), return_inverse=True)
-        failed = np.zeros(len(present), dtype=bool)
-        failed[code[self.failed]] = True
-        return failed, lambda chosen: np.flatnonzero(np.isin(code, chosen))
-
     def with_features(self, X: pd.DataFrame) -> SurvivalData:
         """The same subjects with other features, such as those that `Preprocessor` returns."""
         if len(X) != self.n:
@@ -324,11 +264,6 @@ class SurvivalData:
             "subjects": self.n_subjects,
             "recurrent": self.recurrent,
         }
-
-    def _events_by_cause(self) -> dict[str, int]:
-        if self.cause is None:
-            return {}
-        return {name: int((self.cause == k).sum()) for k, name in enumerate(self.cause_names, start=1)}
 
     @property
     def failed(self) -> NDArray[np.bool_]:

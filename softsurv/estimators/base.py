@@ -69,7 +69,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
     # -- reading -------------------------------------------------------------------------------------------------
     def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
-        data = survival_data(X, y, **columns)
+        data = survival_data(X, y, **columns).joined()
         data.require_events()
         self._refuse_unknown(data)
         self.cause_names_ = data.cause_names

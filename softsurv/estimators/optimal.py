@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -144,7 +145,12 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         entry: Any = None,
         time: Any = None,
         event: Any = None,
-        **history: Any,
+        cause: Any = None,
+        cause_names: Sequence[str] = (),
+        start: Any = None,
+        stop: Any = None,
+        id: Any = None,
+        recurrent: bool = False,
     ) -> OptimalSurvivalTree:
         """Find the tree.
 
@@ -158,11 +164,14 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             Rows of weight 0 are left out.
         entry : (n,), optional
             Left truncation ("relative_risk" only).
-        **history
-            ``cause``, ``cause_names``, ``start``, ``stop``, ``id``, ``recurrent`` of
-            :func:`softsurv.data.readers.survival_data`. With competing causes the objective is the sum of the causes'
-            deviances, and leaves hold cumulative incidences. With several rows for each subject, a subject may visit
-            several leaves. With recurrent events leaves hold mean counts (Andersen and Gill 1982).
+        cause : column name or array, optional
+            Competing risks, instead of ``event``: 0 for censored rows, else what happened. ``cause_names`` names codes.
+            The objective is the sum of the causes' deviances, and leaves hold cumulative incidences.
+        start, stop, id : column name or array, optional
+            Several rows for each subject, one for each stretch of time; a subject may visit several leaves. Rows that
+            only cut a stretch of equal features are joined.
+        recurrent : bool
+            Whether events of a subject may happen again: leaves hold mean counts (Andersen and Gill 1982).
 
         Raises
         ------
@@ -176,7 +185,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         check_parameters(self)
         SEARCHES[self.objective].warm_up()
         timer = StopSignal(self.time_limit, hears_inner=True)
-        data = self._read(X, y, weight=sample_weight, entry=entry, time=time, event=event, **history)
+        data = self._read(
+            X, y, weight=sample_weight, entry=entry, time=time, event=event, cause=cause, cause_names=cause_names,
+            start=start, stop=stop, id=id, recurrent=recurrent,
+        )  # fmt: skip
         self.leaf_ = leaf_kind(self, data)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()

@@ -122,7 +122,7 @@ class CauseCurves(LeafCurves):
         return np.asarray(horizon - np.array(kept)[leaf])
 
     def incidence_quantile(self, leaf: NDArray[np.int64], probability: float, cause: int) -> FloatArray:
-        """Time of the first step by which the incidence of a cause (from 0) reaches a probability, (n,); inf if none."""
+        """Time of the step by which the incidence of a cause (from 0) reaches a probability, (n,); inf if none."""
         return np.array([quantile(_without(curves[cause]), probability) for curves in self.incidences])[leaf]
 
     def cause_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ class CauseCurves(LeafCurves):
             rise = np.diff(hazard.values, prepend=0.0)  # (J,)
             events = np.stack([np.diff(curve(hazard.times), prepend=0.0) for curve in curves])  # (K, J)
             share = events / events.sum(axis=0)
-            own = np.cumsum(np.where(share > 0, rise * share, 0.0), axis=1)
+            own = np.cumsum(np.multiply(rise, share, out=np.zeros_like(share), where=share > 0), axis=1)
             table.append([StepFunction(hazard.times, values, 0.0)(times) for values in own])
         return np.ascontiguousarray(np.array(table).transpose(0, 2, 1)[leaf])
 
@@ -178,12 +178,12 @@ def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> Leaf
         score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         survival = shrunk_score_curves(tree, members, score, shrinkage)
         return LeafCurves.of([cumulative(times, one) for one in survival])
-    hazards = shrunk_hazards(tree, rows, members, shrinkage)  # (K, L, T)
+    jumps = shrunk_hazards(tree, rows, members, shrinkage)  # (K, L, T)
     if kind == "mean_count":
-        return LeafCurves.of([StepFunction(times, count, 0.0) for count in hazards[0].cumsum(axis=1)])
+        return LeafCurves.of([StepFunction(times, count, 0.0) for count in jumps[0].cumsum(axis=1)])
     if kind == "aalen_johansen":
-        return CauseCurves.of_hazards(times, hazards)
-    return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - hazards[0], axis=1)])
+        return CauseCurves.of_hazards(times, jumps)
+    return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - jumps[0], axis=1)])
 
 
 def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score: str) -> float:

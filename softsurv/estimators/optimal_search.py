@@ -90,18 +90,18 @@ class TreeSearch:
         the integrated Brier score, or the share of discordant pairs.
         """
         leaf_sums = self.leaf_sums(tree)
-        losses = []
+        losses: list[float] = []
         for strength in strengths:
             shrunk = with_risk(self.rows, tree, leaf_sums, strength)
             if score == "likelihood":
                 theta = shrunk.value[test.leaf_of(tree)]  # (N, K)
                 happened = np.stack([one.event for one in test.by_cause], axis=1)
                 loss = (theta * self.met(test) - happened * np.log(theta)) @ self.cause_weights
-                losses.append(np.average(loss, weights=test.weight))
+                losses.append(float(np.average(loss, weights=test.weight)))
             else:
                 curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
                 losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
-        return [float(loss) for loss in losses]
+        return losses
 
     def met(self, test: Rows) -> FloatArray:
         """Cumulative hazard of the training rows that each row of others went through, of each cause, (N, K)."""

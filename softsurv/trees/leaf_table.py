@@ -146,9 +146,7 @@ def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTabl
     """Summarise the rows (N,) of some data by their leaves (N,)."""
     table = leaf_table(leaf, n_leaves=n_leaves, **data.outcomes())
     counts = slice(None) if data.weight is None else np.flatnonzero(data.weight.cpu().numpy() > 0)
-    cause, subject = (
-        None if column is None else column.cpu().numpy()[counts] for column in (data.cause, data.subject)
-    )
+    cause, subject = (None if column is None else column.cpu().numpy()[counts] for column in (data.cause, data.subject))
     return table.with_history(leaf[counts], cause, data.cause_names, subject)
 
 

@@ -108,3 +108,24 @@ def test_the_fingerprint_and_pickling_know_causes():
     assert pickle.loads(pickle.dumps(data)).fingerprint() == data.fingerprint()
     assert isinstance(data.take([0, 1]), SurvivalData)
     assert data.take([1]).cause_names == data.cause_names
+
+
+def test_rows_that_only_cut_a_history_are_joined():
+    table = {
+        "who": ["a", "b", "a", "a", "b", "b", "b"],
+        "from": [0.0, 1.0, 2.0, 3.0, 2.0, 6.0, 7.0],
+        "to": [2.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0],
+        "died": [0, 0, 0, 1, 0, 0, 0],
+        "x": [1.0, np.nan, 1.0, 2.0, np.nan, np.nan, np.nan],
+    }
+    with pytest.warns(DataWarning, match="not under observation from 5"):
+        data = survival_data(pd.DataFrame(table), start="from", stop="to", event="died", id="who")
+    joined = data.joined()
+    assert joined.entry.tolist() == [0.0, 1.0, 3.0, 6.0]
+    assert joined.time.tolist() == [3.0, 5.0, 4.0, 8.0]
+    assert joined.event.tolist() == [False, False, True, False]
+    assert joined.X["x"].tolist()[::2] == [1.0, 2.0]
+    assert joined.joined() is joined
+    constant = pd.DataFrame({"x": [1, 1, 1]})
+    again = survival_data(constant, start=[0, 1, 2], stop=[1, 2, 3], event=[1, 0, 1], id=["a"] * 3, recurrent=True)
+    assert again.joined().time.tolist() == [1.0, 3.0]

@@ -131,7 +131,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.horizon = horizon
         self.tolerance = tolerance
 
-    def fit(
+    def fit(  # type: ignore[override]  # one kind of event, one row for each subject
         self,
         X: Any,
         y: Any = None,

@@ -1,10 +1,10 @@
 """Relative-risk deviance of a survival tree (papers `surtree`, eq. 9 and 20; LeBlanc & Crowley 1992).
 
-With K competing causes a leaf has a relative risk theta_k for each, over the cause's own baseline, and costs the sum over
-causes of -E_k log(E_k / H_k): the deviance of cause-specific hazards theta_k Lambda_k. The statistics are 2 K sums. The
-cost is the minimum over the label (theta_1, ..., theta_K) of a loss that adds over rows, so it is superadditive and every
-bound of `softsurv.exact.bounds` holds as for one cause. A cause counts c_k times where its two columns are multiplied by
-c_k: -c E log(c E / (c H)) = c (-E log(E / H)).
+With K competing causes a leaf has a relative risk theta_k for each, over the cause's own baseline, and costs the sum
+over causes of -E_k log(E_k / H_k): the deviance of cause-specific hazards theta_k Lambda_k. The statistics are 2 K
+sums. The cost is the minimum over the label (theta_1, ..., theta_K) of a loss that adds over rows, so it is
+superadditive and every bound of `softsurv.exact.bounds` holds as for one cause. A cause counts c_k times where its two
+columns are multiplied by c_k: -c E log(c E / (c H)) = c (-E log(E / H)).
 """
 
 from __future__ import annotations

@@ -1,0 +1,115 @@
+"""What survival data know of causes and subjects: a mixin of `SurvivalData`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.histories import cause_code, stretches
+from softsurv.data.partition import Index, stratified_folds
+from softsurv.errors import InvalidSurvivalDataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+    from torch import Tensor
+
+
+class EventHistory:
+    """Competing causes, and subjects with several rows; the fields are those of `SurvivalData`."""
+
+    if TYPE_CHECKING:
+        X: pd.DataFrame
+        cause: Tensor | None
+        cause_names: tuple[str, ...]
+        subject: Tensor | None
+
+        @property
+        def n(self) -> int: ...
+        @property
+        def failed(self) -> NDArray[np.bool_]: ...
+        def take(self, rows: Any) -> Any: ...
+        def _derive(self, changes: dict[str, Any]) -> Any: ...
+
+    @property
+    def n_causes(self) -> int:
+        """Number of competing causes K; 1 where there is one kind of event."""
+        return 1 if self.cause is None else len(self.cause_names)
+
+    @property
+    def n_subjects(self) -> int:
+        """Number of subjects; each row is one where ``subject`` is not given."""
+        return self.n if self.subject is None else int(self.subject.unique().numel())
+
+    @property
+    def n_failed_subjects(self) -> int:
+        """Number of subjects known to have had an event."""
+        return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
+
+    def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+        """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.
+
+        All rows of a subject are in the same part. See :func:`softsurv.data.partition.stratified_folds`.
+        """
+        if self.subject is None:
+            return stratified_folds(self.failed, n_splits, seed)
+        failed, rows_of = self._by_subject()
+        return [(rows_of(train), rows_of(test)) for train, test in stratified_folds(failed, n_splits, seed)]
+
+    def of_cause(self, cause: int | str) -> Self:
+        """The same rows with the events of one cause alone: what happened from another cause is censored.
+
+        This is what a cause-specific hazard is estimated from.
+
+        Parameters
+        ----------
+        cause : int or str
+            Code 1..K or name.
+        """
+        code = self.cause_code(cause)
+        event = self.cause == code
+        return self._derive({"event": event, "cause": None, "cause_names": ()})
+
+    def joined(self) -> Self:
+        """The same histories in as few rows as possible: rows that only cut a stretch of equal columns become one.
+
+        So a fit does not depend on how histories are cut. Without ``subject`` the data themselves.
+        """
+        if self.subject is None:
+            return self
+        names = ("subject", "time", "event", "entry", "weight", "group")
+        columns = {k: None if (column := getattr(self, k)) is None else column.cpu().numpy() for k in names}
+        first, last = stretches(columns, self.X)
+        if len(first) == self.n:
+            return self
+        begin = self.take(first)
+        return self.take(last)._derive({"X": begin.X, "entry": begin.entry})
+
+    def cause_code(self, cause: int | str) -> int:
+        """The code 1..K of a cause given by code or name.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            Where there is no such cause, with those there are.
+        """
+        if self.cause is None:
+            raise InvalidSurvivalDataError("cause needs data with causes; pass cause= when the data are read")
+        return cause_code(cause, self.cause_names)
+
+    def _by_subject(self) -> tuple[NDArray[np.bool_], Callable[[Index], Index]]:
+        """Which subjects, by their first rows, had an event, and the rows of a selection of subjects."""
+        assert self.subject is not None
+        _, first, inverse = np.unique(self.subject.cpu().numpy(), return_index=True, return_inverse=True)
+        code = np.argsort(np.argsort(first))[inverse]
+        failed = np.zeros(len(first), dtype=bool)
+        failed[code[self.failed]] = True
+        return failed, lambda chosen: np.flatnonzero(np.isin(code, chosen))
+
+    def _events_by_cause(self) -> dict[str, int]:
+        if self.cause is None:
+            return {}
+        return {name: int((self.cause == k).sum()) for k, name in enumerate(self.cause_names, start=1)}
