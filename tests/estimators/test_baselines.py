@@ -1,0 +1,128 @@
+"""Baselines of competing risks: Aalen-Johansen, riskRegression's cause-specific Cox, lifelines, one kind of event."""
+
+import os
+from pathlib import Path
+
+import lifelines
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import load_dataset
+from softsurv.aalen_johansen import aalen_johansen
+from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.baselines import AalenJohansenBaseline, CauseSpecificCox
+from softsurv.metrics import auc_incidence, brier_score_incidence
+from softsurv.nonparametric import censoring_survival, kaplan_meier
+
+FOLDER = Path(os.environ.get("SOFTSURV_DATA", "")) / "event-history"
+
+
+@pytest.fixture(scope="module")
+def follic():
+    return load_dataset("survset:follic").split(0.3, seed=0)
+
+
+@pytest.mark.parametrize("model", [AalenJohansenBaseline, CauseSpecificCox])
+def test_contract(model, follic):
+    train, test = follic
+    fitted = model().fit(train)
+    times = np.array([0.0, 0.5, 5.0, 20.0, 90.0])
+    found = fitted.predict_cumulative_incidence(test.X, times)
+    assert found.shape == (test.n, 5, 2)
+    assert (found[:, 0] == 0).all()
+    assert (np.diff(found, axis=1) >= 0).all()
+    np.testing.assert_allclose(found.sum(-1) + fitted.predict_survival_function(test.X, times), 1, atol=1e-12)
+    np.testing.assert_array_equal(fitted.predict_cumulative_incidence(test.X, times, "2"), found[..., 1])
+    result = fitted.evaluate(test)
+    assert list(result["causes"]) == ["1", "2"]
+    assert result["causes"]["1"]["ibs"] < 0.3
+
+
+def test_the_null_model_is_aalen_johansen(follic):
+    train, test = follic
+    curve = aalen_johansen(train.time, train.cause)
+    times = np.linspace(0, 30, 50)
+    found = AalenJohansenBaseline().fit(train).predict_cumulative_incidence(test.X, times)
+    np.testing.assert_allclose(found[3], curve.state_probabilities(times)[:, 1:], atol=1e-12)
+
+
+def test_where_all_fail_the_null_model_ends_at_one():
+    data = survival_data({"x": [1, 2, 3, 4]}, time=[1.0, 2.0, 2.0, 3.0], cause=[1, 2, 1, 2])
+    found = AalenJohansenBaseline().fit(data).predict_cumulative_incidence(data.X, [3.0])
+    np.testing.assert_allclose(found[0, 0], [0.5, 0.5], atol=1e-12)
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason="the folder event-history is not in SOFTSURV_DATA")
+def test_cox_has_the_scores_of_riskregression():
+    """CSC takes product limits for exponentials: the difference is below 2e-5 in the Brier score of mgus2."""
+    rows = pd.read_csv(FOLDER / "mgus2_complete_folds.csv")
+    reference = pd.read_csv(FOLDER / "reference_riskregression.csv").query("set == 'mgus2' and model == 'CSC'")
+    times, scores = reference["times"].to_numpy(float), []
+    for fold in range(5):
+        train, test = rows[rows["fold"] != fold].drop(columns="fold"), rows[rows["fold"] == fold]
+        model = CauseSpecificCox().fit(train, time="time", cause="cause")
+        risk = model.predict_cumulative_incidence(test.drop(columns=["time", "cause", "fold"]), times, 1)
+        censoring = censoring_survival(test["time"], test["cause"] > 0)
+        outcome = test["time"], test["cause"]
+        brier = brier_score_incidence(*outcome, risk, times, censoring)
+        scores.append([brier, auc_incidence(*outcome, risk, times, censoring)[0]])
+    brier, auc = np.mean(scores, axis=0)
+    np.testing.assert_allclose(brier, reference["Brier"], atol=2e-5)
+    np.testing.assert_allclose(auc, reference["auc"], atol=5e-4)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_cox_equals_lifelines(late):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 2))
+    time = rng.exponential(5.0, 150) + 0.2
+    cause = rng.integers(0, 3, 150)
+    entry = time * rng.random(150) * 0.5 if late else None
+    data = survival_data(pd.DataFrame(x, columns=["a", "b"]), time=time, cause=cause, entry=entry)
+    model = CauseSpecificCox().fit(data)
+    encoded = pd.DataFrame(model._prepare(data.X), columns=["a", "b"])
+    for code in (1, 2):
+        frame = encoded.assign(time=time, event=cause == code)
+        if late:
+            theirs = lifelines.CoxPHFitter().fit(frame.assign(entry=entry), "time", "event", entry_col="entry")
+        else:
+            theirs = lifelines.CoxPHFitter().fit(frame, "time", "event")
+        np.testing.assert_allclose(model.coefficients_[code - 1], theirs.params_, atol=1e-5)
+        risk = np.exp(encoded.to_numpy() @ model.coefficients_[code - 1])
+        begins = np.zeros(150) if entry is None else entry
+        steps = [  # Breslow by the definition; lifelines forgets late entry here
+            (cause[time == t] == code).sum() / risk[(begins < t) & (time >= t)].sum() for t in model.times_
+        ]
+        np.testing.assert_allclose(model._rises(encoded[:4].to_numpy())[0, :, code - 1], risk[0] * steps, rtol=1e-12)
+
+
+def test_weights_count_as_rows():
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(
+        {"a": rng.normal(size=80), "t": np.ceil(rng.exponential(9.0, 80)), "why": rng.integers(0, 3, 80)}
+    )
+    copies = rng.integers(1, 4, 80)
+    weighted = survival_data(rows[["a"]], time=rows["t"], cause=rows["why"], weight=copies)
+    repeated = rows.loc[np.repeat(rows.index, copies)].reset_index(drop=True)
+    times = np.array([2.0, 9.0, 20.0])
+    null = [
+        AalenJohansenBaseline().fit(weighted).predict_cumulative_incidence(rows[["a"]], times),
+        AalenJohansenBaseline().fit(repeated, time="t", cause="why").predict_cumulative_incidence(rows[["a"]], times),
+    ]
+    np.testing.assert_allclose(*null, atol=1e-12)
+
+
+def test_one_kind_of_event_is_kaplan_meier():
+    train, test = load_dataset("veterans").split(seed=0)
+    times = np.array([10.0, 100.0, 300.0])
+    survival = AalenJohansenBaseline().fit(train).predict_survival_function(test.X, times)
+    np.testing.assert_allclose(survival[0], kaplan_meier(train.time, train.event)(times), atol=1e-12)
+    assert CauseSpecificCox().fit(train).evaluate(test)["harrell_c"] > 0.6
+
+
+def test_intervals_are_refused():
+    data = survival_data({"a": [1.0, 2.0]}, time=[1.0, 2.0], event=[True, False], upper=[1.0, 3.0])
+    with pytest.raises(InvalidSurvivalDataError, match="this baseline takes no interval-censored rows"):
+        CauseSpecificCox().fit(data)
