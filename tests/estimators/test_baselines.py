@@ -95,7 +95,9 @@ def test_cox_equals_lifelines(late):
         steps = [  # Breslow by the definition; lifelines forgets late entry here
             (cause[time == t] == code).sum() / risk[(begins < t) & (time >= t)].sum() for t in model.times_
         ]
-        np.testing.assert_allclose(model._rises(encoded[:4].to_numpy())[0, :, code - 1], risk[0] * steps, rtol=1e-12)
+        np.testing.assert_allclose(
+            model._rises(encoded[:4].to_numpy())[0, :, code - 1], risk[0] * np.array(steps), rtol=1e-12
+        )
 
 
 def test_weights_count_as_rows():
