@@ -56,7 +56,7 @@ class StopSignal:
         self.started = time.monotonic()
         self.deadline = None if time_limit is None or time_limit == math.inf else self.started + time_limit
         self.hears_inner, self.outer = hears_inner, outer
-        self._interrupted = False
+        self._interrupted = self._ended = False
         self._open = 0
         self._previous: Any = None
         self._flags: list[NDArray[np.int64]] = []
@@ -75,6 +75,18 @@ class StopSignal:
         """Seconds until the time limit."""
         return math.inf if self.deadline is None else self.deadline - time.monotonic()
 
+    def end_unless(self, seconds: float) -> bool:
+        """Whether so many seconds are left; if not, the time limit counts as reached: no further round fits in."""
+        self._ended = self._ended or self.left < seconds
+        return not self.exhausted
+
+    def ending_sooner(self, seconds: float) -> StopSignal:
+        """The same signal with a deadline that is so much earlier, for work that others follow."""
+        part = StopSignal(outer=self)
+        part.started = self.started
+        part.deadline = None if self.deadline is None else self.deadline - seconds
+        return part
+
     @property
     def interrupted(self) -> bool:
         """Whether there was a Ctrl-C."""
@@ -89,7 +101,7 @@ class StopSignal:
         """Why to stop now, or None."""
         if self.interrupted:
             return Status.INTERRUPTED
-        if self.deadline is not None and time.monotonic() > self.deadline:
+        if self._ended or (self.deadline is not None and time.monotonic() > self.deadline):
             return Status.TIME_LIMIT
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -96,11 +96,17 @@ class Binarizer(BaseEstimator):
         self.fit_filled(checked_features(as_frame(X)), named=hasattr(X, "columns"))
         return self
 
-    def fit_filled(self, frame: pd.DataFrame, *, named: bool = True) -> tuple[dict[str, NDArray[Any]], int]:
-        """As :meth:`fit`, of a frame that `checked_features` made; returns what :meth:`filled` gives of it."""
+    def fit_filled(
+        self, frame: pd.DataFrame, *, named: bool = True, order: Sequence[str] | None = None
+    ) -> tuple[dict[str, NDArray[Any]], int]:
+        """As :meth:`fit`, of a frame that `checked_features` made; returns what :meth:`filled` gives of it.
+
+        ``order`` names the raw columns in the order that ``columns_`` is to have; that of the frame by default.
+        """
         check_binarizer(self)
         block = NumberBlock.of(frame)
-        self.filler_ = Preprocessor(scale=False, drop_first=False).fit_checked(frame, named=named, block=block)
+        filler = Preprocessor(scale=False, drop_first=False)
+        self.filler_ = filler.fit_checked(frame, named=named, block=block, order=order)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
         self._check_names()
@@ -137,17 +143,18 @@ class Binarizer(BaseEstimator):
 
     def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
         assert source.levels is not None
-        count = {level: int(np.count_nonzero(values == level)) for level in source.levels}
-        # stable: of equally frequent levels the first of the level order is kept
-        ranked = sorted(source.levels, key=lambda level: -count[level])
+        levels = sorted(source.levels)  # the order of a categorical type moves no fit
+        count = {level: int(np.count_nonzero(values == level)) for level in levels}
+        # stable: of equally frequent levels the first in alphabetical order is kept
+        ranked = sorted(levels, key=lambda level: -count[level])
         kept = ranked if self.max_levels is None or len(ranked) <= self.max_levels else ranked[: self.max_levels - 1]
         kept = [level for level in kept if count[level] >= self.min_share * values.size]
         while kept and 0 < values.size - sum(count[k] for k in kept) < self.min_share * values.size:
             kept.pop()  # "other" is a level too, and too rare
         if not kept:
             return CodedColumn(source.name)
-        ordered = tuple(level for level in source.levels if level in kept)
-        return CodedColumn(source.name, (), ordered, other=len(ordered) < len(source.levels))
+        ordered = tuple(level for level in levels if level in kept)
+        return CodedColumn(source.name, (), ordered, other=len(ordered) < len(levels))
 
     def _thresholds_of(self, name: str) -> Any:
         if isinstance(self.thresholds, Mapping):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from softsurv.data.columns import event_column, float_column, require
 from softsurv.data.encoding import is_number, labels, numbers
-from softsurv.data.frames import MISSING, not_utf8, readable, unique_names, unnamed_columns, without_unnamed
+from softsurv.data.frames import MISSING, checksum, not_utf8, readable, unique_names, unnamed_columns, without_unnamed
 from softsurv.data.kinds import MIN_IDENTIFIERS, declared, warn_of_identifier
 from softsurv.data.preprocess import FORMAT, Preprocessor
 from softsurv.errors import InvalidSurvivalDataError
@@ -41,6 +41,11 @@ class Chunk:
     time: NDArray[np.float64]
     event: NDArray[np.bool_]
     weight: NDArray[np.float64] | None = None
+
+    def checksum(self) -> int:
+        """A number that differs where a value of these rows does."""
+        outcome = pd.DataFrame({"time": self.time, "event": self.event, "first row": self.first_row})
+        return checksum(outcome if self.weight is None else outcome.assign(weight=self.weight)) ^ checksum(self.X)
 
 
 @dataclass(frozen=True)
@@ -335,8 +340,9 @@ def _encoding(name: str, column: _Column) -> tuple[dict[str, Any], list[dict[str
         return {}, []
     known = [level for level in column.order if level in column.levels]
     levels = known + sorted(set(column.levels) - set(known))
-    fill = max(levels, key=lambda level: column.levels[level])  # the first of equally frequent ones
-    kept = levels[1:] if len(levels) <= 2 else levels
+    ordered = sorted(levels)  # the order of a categorical type moves no fit
+    fill = max(ordered, key=lambda level: column.levels[level])  # the first of equally frequent ones
+    kept = ordered[1:] if len(ordered) <= 2 else ordered
     plain = {"source": name, "kind": "level", "offset": 0.0, "scale": 1.0}
     encoded_levels = [plain | {"name": f"{name}={level}", "level": level} for level in kept]
     return {"name": name, "levels": levels, "fill": fill}, encoded_levels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -34,13 +34,13 @@ FORMAT = 1  # version of the state that to_dict writes
 class Preprocessor(TransformerMixin, BaseEstimator):
     """Turn raw features into complete numbers in [0, 1].
 
-    Numbers are imputed by the mean and scaled by the training range; later values outside that range
-    are not clipped. Categories (text, pandas categories) are imputed by the most frequent level, the
-    first of the level order in a tie, and one-hot encoded; levels are matched by their text, so that
-    1, 1.0 and "1" are one level. Booleans are numbers, and so is text that reads as numbers, unless these are
-    few small whole ones. A column that is constant, entirely missing or a list of names in training is left out
-    and recorded in ``dropped_``. A level not seen in training is encoded as
-    zero in every column of its source, with a `DataWarning`.
+    Numbers are imputed by the mean and scaled by the training range; later values outside that range are not
+    clipped. Categories (text, pandas categories) are imputed by the most frequent level, the first in alphabetical
+    order in a tie, and one-hot encoded in alphabetical order; levels are matched by their text, so that 1, 1.0 and
+    "1" are one level. The order of a categorical type is kept for display and changes nothing here. Booleans are
+    numbers, and so is text that reads as numbers, unless these are few small whole ones. A column that is constant,
+    entirely missing or a list of names in training is left out and recorded in ``dropped_``. A level not seen in
+    training is encoded as zero in every column of its source, with a `DataWarning`.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
     scale : bool
         Scale numbers to [0, 1]; otherwise they keep their units.
     drop_first : {"binary"}, True or False
-        Leave out the first level of two-level categories only (the default), of all, or of none.
+        Leave out the alphabetically first level of two-level categories only (the default), of all, or of none.
     add_indicator : bool
         Add a 0/1 column for every source with missing values in training.
 
@@ -100,8 +100,26 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self._check_parameters()
         return self.fit_checked(checked_features(as_frame(X)), named=hasattr(X, "columns"))
 
-    def fit_checked(self, frame: pd.DataFrame, *, named: bool, block: NumberBlock | None = None) -> Preprocessor:
-        """As :meth:`fit`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
+    def fit_checked(
+        self,
+        frame: pd.DataFrame,
+        *,
+        named: bool,
+        block: NumberBlock | None = None,
+        order: Sequence[str] | None = None,
+    ) -> Preprocessor:
+        """As :meth:`fit`, of a frame that `checked_features` made.
+
+        Parameters
+        ----------
+        frame : DataFrame (N, P)
+        named : bool
+            Whether its names were given.
+        block : NumberBlock, optional
+            Of the frame, where there is one already.
+        order : sequence of str, optional
+            Raw columns in the order that ``columns_`` is to have; that of the frame by default.
+        """
         self.input_names_ = [str(name) for name in frame.columns]
         self.n_features_in_ = len(self.input_names_)
         self.__dict__.pop("feature_names_in_", None)
@@ -112,7 +130,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.dropped_: dict[str, str] = {}
         block = NumberBlock.of(frame) if block is None else block
         ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
-        for name in self.input_names_:
+        for name in self.input_names_ if order is None else order:
             if name in ranges:
                 self._fit_known(name, len(frame), *ranges[name])
             else:
@@ -152,6 +170,12 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             else:
                 encoded[column.name] = np.where(pd.isna(values), np.nan, values == column.level)
         return pd.DataFrame(encoded, index=frame.index, columns=self.get_feature_names_out(), dtype=np.float64)
+
+    def alphabetical(self) -> Preprocessor:
+        """Put the encoded columns into the alphabetical order of their raw columns, in place."""
+        self.sources_.sort(key=lambda source: source.name)
+        self.columns_.sort(key=lambda column: column.source)
+        return self
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the encoded columns."""
@@ -264,10 +288,11 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             )
         values = labels(column, name)
         levels = observed_levels(column, values)
-        counts = [np.count_nonzero(values == level) for level in levels]
-        kept = levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else levels
+        sorted_levels = sorted(levels)  # the order of a categorical type moves no fit
+        counts = [np.count_nonzero(values == level) for level in sorted_levels]
+        kept = sorted_levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else sorted_levels
         encoded = [OutputColumn(f"{name}={level}", name, "level", level) for level in kept]
-        return Source(name, levels, levels[int(np.argmax(counts))] if self.impute else None), encoded
+        return Source(name, levels, sorted_levels[int(np.argmax(counts))] if self.impute else None), encoded
 
     def _drops_first(self, n_levels: int) -> bool:
         return n_levels == 2 if self.drop_first == "binary" else bool(self.drop_first)
@@ -303,7 +328,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             return
         new = sorted(set(labels[unseen]))
         shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
-        like = f", like level {source.levels[0]!r}" if self._drops_first(len(source.levels)) else ""
+        like = f", like level {min(source.levels)!r}" if self._drops_first(len(source.levels)) else ""
         warnings.warn(
             f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
             f"row(s): {shown}; encoded as all zeros{like}",

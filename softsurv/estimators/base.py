@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.data.canonical import column_order, row_order
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
@@ -96,6 +97,11 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
                     f"{type(self).__name__} takes {alone}, got data with {name}; "
                     "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
                 )
+
+    def _in_order(self, data: SurvivalData) -> tuple[IntArray, list[str]]:
+        """The rows and the columns in an order that depends on the content alone: the same seed, the same tree."""
+        columns = column_order(data.X, data)
+        return row_order(data, columns), columns
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:

@@ -12,6 +12,7 @@ import pandas as pd
 import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
+from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
@@ -193,22 +194,24 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
+        order, columns = self._in_order(data)
+        data = data.take(order)
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
-        table, _ = self.binarizer_.fit_filled(data.X)
+        table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=2)
         rows = Rows.coded(data, self.binarizer_, table)
-        search = self._search(rows, data)
+        search = self._search(rows, data, order)
         with timer:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
         self._keep(rows, search, found)
         self._warn_unless_proven()
         return self
 
-    def _search(self, rows: Rows, data: SurvivalData) -> TreeSearch:
+    def _search(self, rows: Rows, data: SurvivalData, order: IntArray) -> TreeSearch:
         if self.objective == "relative_risk":
             return RelativeRiskSearch(rows, self, self.leaf_)
-        reference = None if self.reference is None else reference_curves(self.reference, data)
+        reference = None if self.reference is None else reference_curves(self.reference, data, order)
         return IbsSearch(rows, self, self.leaf_, reference)
 
     def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:

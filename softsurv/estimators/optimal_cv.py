@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.binarize import Binarizer
+from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.optimal_parameters import score_of, size_limits
@@ -64,11 +65,13 @@ class Choice:
 def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal) -> Choice:
     """Try every depth, number of leaves and shrinkage within the limits on event-stratified folds.
 
-    Cuts, levels and leaf values are learned on the training part of each fold. A tree of depth d has at least d + 1
+    The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
+    levels and leaf values are learned on the training part of each fold. A tree of depth d has at least d + 1
     leaves, so smaller sizes belong to smaller depths.
     """
     n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
     folds = [fold for repeat in range(REPEATS) for fold in data.folds(n_folds, seed + repeat)]
+    columns = column_order(data.X, data)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
@@ -86,7 +89,8 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
             if number == len(parts):
                 with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
                     warnings.simplefilter("ignore", DataWarning)
-                    fitted = Binarizer(**binarizer.get_params()).fit(data.X.iloc[train])
+                    fitted = Binarizer(**binarizer.get_params())
+                    fitted.fit_filled(data.X.iloc[train], order=columns)
                     search = SEARCHES[p.objective](Rows.of(data.take(train), fitted), p, leaf)
                     parts.append((search, Rows.of(data.take(test), fitted)))
             search, held_out = parts[number]

@@ -10,15 +10,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import SurvivalTreeBase
-from softsurv.estimators.optimal_rows import FloatArray
 from softsurv.nonparametric import StepFunction
 
 
-def reference_curves(model: Any, data: SurvivalData) -> FloatArray:
+def reference_curves(model: Any, data: SurvivalData, order: IntArray) -> FloatArray:
     """Survival probabilities (N, T) of a reference at the distinct training times.
 
     Parameters
@@ -27,9 +27,13 @@ def reference_curves(model: Any, data: SurvivalData) -> FloatArray:
         A fitted one is asked as it is: for the raw columns if it knows their names, else for the columns that
         `Preprocessor` makes of them. One that is not fitted is cloned and fitted to the training rows first, so that
         it can be cloned and cross-validated along with the tree.
+    data : SurvivalData (N)
+    order : (N,) int
+        The row that each of them was when the array was made.
     """
     if isinstance(model, np.ndarray | pd.DataFrame):
-        return np.asarray(model, dtype=float)
+        curves = np.asarray(model, dtype=float)
+        return curves[order] if len(curves) == len(order) else curves  # the search says what is wrong with the others
     if not hasattr(model, "predict_survival_function"):
         raise InvalidParameterError(
             "reference must be an array (N, T) of survival probabilities or a model with predict_survival_function, "

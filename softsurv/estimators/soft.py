@@ -43,6 +43,9 @@ from softsurv.trees.soft_tree import SoftTree
 
 logger = logging.getLogger(__name__)
 
+TRAINING_SHARE = 0.4
+"""What choosing a dense tree leaves of the time limit for training it."""
+
 Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]], FloatArray | None]
 """A tree, its setting, how it was fitted, what was tried, and the covariance of its leaves."""
 
@@ -215,11 +218,14 @@ class SoftSurvivalTree(FittedSoftEstimator):
         InvalidSurvivalDataError, InvalidParameterError
         """
         parameters = SoftParameters(**self.get_params(deep=False))
+        budget = Budget(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         raw = self._weighted_rows(self._read(X, y, event=event, **columns))
-        encoder, data = _encoded(raw, self.preprocess)
+        rows, names = self._in_order(raw)
+        raw = raw.take(rows)
+        encoder, data = _encoded(raw, self.preprocess, names)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
-        with Budget(self.time_limit) as budget, one_core_each() as workers:
+        with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
             made = self._rule_tree if parameters.has_rules and not nothing_open else self._dense_tree
@@ -268,7 +274,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         budget = machine.budget
         assert budget is not None
         report = FitReport(
-            budget.status or Status.CONVERGED,
+            fitted.stopped or budget.status or Status.CONVERGED,
             fitted.objective,
             seconds=budget.seconds,
             details={"reason": fitted.reason, "collapsed": collapsed},
@@ -291,10 +297,12 @@ class SoftSurvivalTree(FittedSoftEstimator):
         machine: Machine,
     ) -> Made:
         """A tree whose splits weigh all features (paper `sst`)."""
-        recipe, tried = self._recipe(parameters, data, encoder, start, machine)
+        recipe, tried, cut_off = self._recipe(parameters, data, encoder, start, machine)
         with _progress_bar(self.progress, "training") as bar:
             groups = source_numbers(encoder, data.x.shape[1])
-            tree, report = fit_tree(data, recipe, machine, groups, None if bar is None else partial(_show, bar))
+            training = machine.ending_sooner()
+            tree, report = fit_tree(data, recipe, training, groups, None if bar is None else partial(_show, bar))
+        report = report if cut_off is None else replace(report, status=cut_off)
         _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
         return tree, recipe.candidate, report, tried, covariance
@@ -316,30 +324,32 @@ class SoftSurvivalTree(FittedSoftEstimator):
         encoder: Preprocessor | None,
         start: HardTree | None,
         machine: Machine,
-    ) -> tuple[Recipe, list[dict[str, Any]]]:
-        """How to make the tree, and what inner cross-validation tried where something was left open."""
+    ) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
+        """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
         depth = None if start is None else start.depth
-        candidate, grid, tried = parameters.given(depth), None, []
+        candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
         if candidate is None:
             grid = parameters.grid(depth)
             with _progress_bar(self.progress, "choosing") as bar:
                 say = None if bar is None else bar.set_description
-                selection = select(data, (parameters.family,), grid, parameters.seed, machine, say)
+                choosing = machine.ending_sooner(TRAINING_SHARE)
+                selection = select(data, (parameters.family,), grid, parameters.seed, choosing, say)
             candidate, tried = selection.chosen, selection.table()
+            cut_off = None if choosing.budget is None else choosing.budget.status
             logger.info("chose %s of %d candidates", candidate, len(selection.trials))
         if start is None:
-            return parameters.recipe(candidate, grid), tried
+            return parameters.recipe(candidate, grid), tried, cut_off
         names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
         routing = routing_from_tree(start, encoder, data.x.numpy(), candidate.depth, names)
-        return parameters.recipe(candidate, grid, routing), tried
+        return parameters.recipe(candidate, grid, routing), tried, cut_off
 
 
-def _encoded(raw: SurvivalData, preprocess: bool) -> tuple[Preprocessor | None, SurvivalData]:
-    """The encoder, None without one, and the encoded rows."""
+def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Preprocessor | None, SurvivalData]:
+    """The encoder, None without one, and the encoded rows; encoded columns are in the order of ``names``."""
     if not preprocess:
         return None, raw
-    encoder = Preprocessor()
-    encoded = encoder.fit_transform(raw.X)
+    encoder = Preprocessor().fit_checked(raw.X, named=True, order=names)
+    encoded = encoder.transform(raw.X)
     if encoded.shape[1] == 0:
         what = "every feature is constant, so all rows get one curve; check the columns of X"
         warnings.warn(what, DataWarning, stacklevel=3)

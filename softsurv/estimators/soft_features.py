@@ -39,9 +39,12 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     """Columns whose known numbers are all whole: counts, and years of age."""
     found = []
     for name in X.columns:
-        known = X[name].dropna()
-        if len(known) and is_number(known) and bool((numbers(known, str(name)) % 1 == 0).all()):
-            found.append(str(name))
+        if not is_number(X[name]):
+            continue
+        values = numbers(X[name], str(name))
+        known = values[~np.isnan(values)]
+        if known.size and all(bool((part == np.rint(part)).all()) for part in (known[:100], known)):
+            found.append(str(name))  # most columns are told by their first rows
     return found
 
 

@@ -100,9 +100,10 @@ def fit_stream(
         device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
         stamp = table.stamp()
         counted = _Counted(table.chunks(ranks.rank, ranks.size))
-        encoder = fit_preprocessor(iter(counted), ranks.gather)
+        encoder = fit_preprocessor(iter(counted), ranks.gather).alphabetical()
         total = sum(ranks.gather(counted.rows))
-        sample, spread, fingerprint = _fill(store, table, encoder, ranks, parameters.seed, sample_rows / total)
+        again = counted.again(table.chunks(ranks.rank, ranks.size))
+        sample, spread, fingerprint = _fill(store, again, encoder, ranks, parameters.seed, sample_rows / total)
         table.check_unchanged(stamp)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
@@ -193,14 +194,14 @@ def _streamable(p: SoftParameters) -> Candidate:
 
 
 def _fill(
-    store: ChunkStore, table: Table, encoder: Preprocessor, ranks: Ranks, seed: int, share: float
+    store: ChunkStore, chunks: Iterator[Chunk], encoder: Preprocessor, ranks: Ranks, seed: int, share: float
 ) -> tuple[ChunkRows, NDArray[np.float64], str]:
     """Encode the table into the store; returns the sample, its times not yet logarithms, each column's spread, and a
     fingerprint of all rows."""
     picked: list[ChunkRows] = []
     digests: list[tuple[int, str]] = []
     n, sums = 0, RunningSum(torch.zeros(2, len(encoder.columns_), dtype=torch.float64))
-    for chunk in table.chunks(ranks.rank, ranks.size):
+    for chunk in chunks:
         x = encoder.transform(chunk.X).to_numpy(np.float64)
         store.append(x, chunk.time, chunk.event, chunk.weight)
         digests.append((chunk.first_row, _digest(x, chunk)))
@@ -230,15 +231,37 @@ def _digest(x: NDArray[np.float64], chunk: Chunk) -> str:
 
 
 class _Counted:
-    """Chunks, and how many rows have gone by."""
+    """Chunks, how many rows have gone by, and what a second reading must find again."""
 
     def __init__(self, chunks: Iterator[Chunk]) -> None:
         self.chunks, self.rows = chunks, 0
+        self.checksums: dict[int, int] = {}  # by first row
 
     def __iter__(self) -> Iterator[Chunk]:
         for chunk in self.chunks:
             self.rows += len(chunk.time)
             yield chunk
+            self.checksums[chunk.first_row] = chunk.checksum()  # after its reader has refused what is no table
+
+    def again(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The same chunks read once more.
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If their content differs: a file may change and keep its size and time.
+        """
+        left = dict(self.checksums)
+        for chunk in chunks:
+            if left.pop(chunk.first_row, None) != chunk.checksum():
+                raise _changed(f"other values in the rows from {chunk.first_row}")
+            yield chunk
+        if left:
+            raise _changed(f"no rows from {min(left)}")
+
+
+def _changed(what: str) -> InvalidSurvivalDataError:
+    return InvalidSurvivalDataError(f"source must stay as it is while it is read twice, got {what}; fit again")
 
 
 def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None:

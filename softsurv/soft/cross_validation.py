@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import pad
 
+from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import Index, stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
@@ -47,7 +48,13 @@ class Fold:
 
 def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
     """Seeded, event-stratified folds, each encoded by a preprocessor fitted on its own training rows."""
-    return [prepare_fold(data, rows, preprocess) for rows in stratified_folds(data.failed, n_folds, seed)]
+    return [prepare_fold(data, rows, preprocess) for rows in folds_of_content(data, n_folds, seed)]
+
+
+def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+    """Training and test rows of each fold, which depend on the rows' content and not on their order."""
+    order = row_order(data, column_order(data.X, data))
+    return [(order[train], order[test]) for train, test in stratified_folds(data.failed[order], n_folds, seed)]
 
 
 def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool = True) -> Fold:

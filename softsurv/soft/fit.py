@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -67,7 +69,10 @@ def fit_tree(
         float(trained.objective[best]),
         seconds=0.0 if budget is None else budget.seconds,
         trace=tuple(float(losses[best]) for losses in trained.trace),
-        details={"objectives": trained.objective.tolist(), "single_leaf_converged": bool(anchor.converged.all())},
+        details={
+            "objectives": [value for value in trained.objective.tolist() if math.isfinite(value)],
+            "single_leaf_converged": bool(anchor.converged.all()),
+        },
     )
     tree = build_tree(recipe.family, depth, trained.routing[best], trained.leaves[best], problem.time_scale[0], data.x)
     return tree, report

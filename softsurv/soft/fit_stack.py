@@ -215,6 +215,8 @@ def _fit_part(
 ) -> Trained:
     """Fit the leaves to the start's routing, then train; with a group lasso, thin the trees out and refit them."""
     everyone = torch.arange(whole.n_trees, device=whole.leaves.device)
+    if part is not None and part.start > 0 and budget is not None and budget.exhausted:
+        return _untrained(whole, everyone[part])
     stack = whole if part in (None, slice(0, whole.n_trees)) else whole.take(everyone[part])
     objective, routing, leaves = stack.objective, stack.routing, _first_leaves(stack, budget)
     if training.solver == "nodec" and objective.depth > 0:
@@ -234,6 +236,12 @@ def _fit_part(
         return trained
     end = fit_named(objective, trained.routing, trained.leaves, stack.lasso, training.joint, budget)
     return Trained(end.point[0], end.point[1], end.loss, end.converged, trained.trace)
+
+
+def _untrained(whole: Stack, trees: Tensor) -> Trained:
+    """Trees for which there was no time, as they would begin, with an infinite objective: no one takes them."""
+    endless = torch.full((len(trees),), torch.inf, dtype=whole.leaves.dtype, device=whole.leaves.device)
+    return Trained(whole.routing[trees], whole.leaves[trees], endless, torch.isfinite(endless), ())
 
 
 def _first_leaves(stack: Stack, budget: Budget | None) -> Tensor:

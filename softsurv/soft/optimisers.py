@@ -7,6 +7,7 @@ leave the stack, so a round costs what the trees still moving cost.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -195,17 +196,20 @@ def minimise(
     best, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     rows: Tensor | slice = slice(None)
     watch, last = _Watch(late=runs_ahead(best)), 4 * settings.max_iterations
+    round_began, pace = time.monotonic(), 0.0
     for number in range(1, last + 1):
         trial = state.x + state.step[:, None] * state.direction
         value, *gradient = function.value_and_gradient(*_parts(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings, metric)
-        if number % LOOK_EVERY and number < last:
+        pace, round_began = time.monotonic() - round_began, time.monotonic()
+        over = budget is not None and not budget.end_unless(pace)
+        if number % LOOK_EVERY and number < last and not over:
             continue
         best[rows], loss[rows] = state.x, state.f
         cut_off[rows] = state.taken >= settings.max_iterations
         if on_round is not None:
             on_round(loss)
-        if budget is not None and budget.exhausted:
+        if over:
             break
         keep = watch(function.whole_groups(state.moving))
         if keep is None:

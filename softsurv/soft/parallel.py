@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
@@ -21,6 +21,10 @@ Result = TypeVar("Result")
 
 MAX_CELLS = 400_000
 """Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
+
+
+FINISHING, MOST_FINISHING = 2.0, 0.25
+"""What finishing a tree is given, in times of reading its rows, and its largest share of the time limit."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,17 @@ class Machine:
         if self.budget is None or self.budget.deadline is None:
             return None
         return self.budget.deadline - self.budget.started
+
+    def ending_sooner(self, share: float = 0.0) -> Machine:
+        """The same for work that others follow, with a share of the time limit left for these.
+
+        In any case there is time to finish a tree: twice what was taken to read the rows. Reading takes time in
+        proportion to rows times features, and so does finishing: standard errors and the tables of the leaves.
+        """
+        if self.budget is None or self.time_limit is None:
+            return self
+        finishing = min(FINISHING * self.budget.seconds, MOST_FINISHING * self.time_limit)
+        return replace(self, budget=self.budget.ending_sooner(max(finishing, share * self.time_limit)))
 
     def start_seconds(self, times: int = 1) -> float | None:
         """What each of that many log-rank starts may take: together a quarter of the time."""

@@ -101,7 +101,8 @@ def select(
     seed : int
         Of the folds and the starts.
     machine : Machine
-        Once its budget is exhausted, no further candidates are tried; depth 0 always is.
+        Once its budget is exhausted, no further candidates are tried; depth 0 always is. Where nothing else was tried
+        in time, the middle one of the first candidates is taken.
     progress : callable, optional
         Called with what is tried next.
 
@@ -134,9 +135,11 @@ def select(
                 progress(f"{family.name}, depth {depth}")
             pairs = product(grid.shrinkage, grid.routing_l2)
             candidates = [Candidate(family.name, depth, ridge, *pair) for pair in pairs]
-            trials += inner.tree_trials(
-                candidates, Recipe(family, candidates[0], grid.starts, grid.training, seed=seed)
-            )
+            recipe = Recipe(family, candidates[0], grid.starts, grid.training, seed=seed)
+            found = inner.tree_trials(candidates, recipe)
+            if not found and not trials:
+                found = [Trial(candidates[len(candidates) // 2], torch.full((len(folds),), torch.nan))]
+            trials += found
     return Selection(_simplest_good(trials, grid.standard_errors), trials)
 
 
@@ -175,9 +178,9 @@ class InnerFolds:
         """Depth 0 with each ridge."""
         family = self.problem.family
         candidates = [Candidate(family.name, 0, ridge) for ridge in ridges]
-        leaves = fit_anchors(self.problem, Recipe(family, candidates[0]), self.masks.sum(1), settings=candidates).point[
-            0
-        ]
+        recipe = Recipe(family, candidates[0])
+        end = fit_anchors(self.problem, recipe, self.masks.sum(1), settings=candidates, budget=self.machine.budget)
+        leaves = end.point[0]
         problem = self.problem.repeat(len(ridges))
         leaves = leaves.flatten(0, 1)
         plain = Objective(problem, 0, no_penalties(problem.n_trees, leaves.shape[-1], problem.design))
@@ -187,12 +190,19 @@ class InnerFolds:
         return self._trials(candidates, losses.view(len(self.masks), -1).cpu())
 
     def tree_trials(self, candidates: Sequence[Candidate], recipe: Recipe) -> list[Trial]:
-        """Candidates of one depth, the loss of each averaged over the starts."""
+        """Candidates of one depth, the loss of each averaged over the starts; none where time ran out."""
         machine, depth, size = self.machine, recipe.candidate.depth, self.masks.sum(1)
-        routing = torch.stack([self._starts(fold, recipe) for fold in range(len(self.rows))]).to(size)
+        starts: list[Tensor] = []
+        for fold in range(len(self.rows)):
+            if self._late:
+                return []
+            starts.append(self._starts(fold, recipe))
+        routing = torch.stack(starts).to(size)
         anchors = fit_anchors(self.problem, recipe, size, settings=candidates, budget=machine.budget).point[0]
         stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates)
         trained = fit_stack(stack, recipe.training, machine)
+        if self._late:
+            return []
         everyone = torch.arange(stack.n_trees, device=size.device)
         fold = everyone // (stack.n_trees // len(self.rows))
 
@@ -205,6 +215,11 @@ class InnerFolds:
         parts = slabs(stack.n_trees, self.data.n * 2**depth, machine.device)
         losses = torch.cat(map_parts(losses_of, parts, machine.workers))
         return self._trials(candidates, losses.view(len(self.rows), len(candidates), -1).mean(-1))
+
+    @property
+    def _late(self) -> bool:
+        """Whether it is time to stop."""
+        return self.machine.budget is not None and self.machine.budget.exhausted
 
     def _starts(self, fold: int, recipe: Recipe) -> Tensor:  # (S, B, Q)
         seconds = self.machine.start_seconds(2 * len(self.rows))

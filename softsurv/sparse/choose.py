@@ -152,11 +152,15 @@ class FamilyTrials:
     def trees(self, stop: Callable[[], bool], say: Callable[[str], None] | None = None) -> list[Trial]:
         """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
         grid = self.grid
+        if stop():
+            return []
         _, bases = self.single_leaves(grid.ridges)
+        if stop():
+            return []
         which = np.arange(self.n_folds).repeat(len(grid.ridges))
         depth = max((size - 1).bit_length() for size in grid.leaves)
         stack = self.problem.take(torch.as_tensor(which))
-        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers)
+        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
         trials: list[Trial] = []
         for level in range(1, depth + 1):
             sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
@@ -196,6 +200,8 @@ class FamilyTrials:
         stack = self.problem.take(torch.as_tensor(which))
         trials, model = [], grown.model
         for strength, slopes in self.grid.shrinkage:
+            if trials and self.budget is not None and self.budget.exhausted:
+                break
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             n_leaves = len(plans[0].rules) + 1
             (model,) = fit_leaves(stack, grown.leaf, n_leaves, penalties, model, ROUGH, self.budget).point

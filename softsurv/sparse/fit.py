@@ -15,6 +15,7 @@ from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
+from softsurv.results import Status
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
@@ -58,6 +59,8 @@ class SparseFit:
         Why this was chosen.
     covariance : ndarray (L, Q + K, Q + K), optional
         Of the parameters of each leaf that a row reaches, given the rules.
+    stopped : Status, optional
+        Why the choice ended early, where it did.
     """
 
     tree: SoftTree
@@ -68,6 +71,7 @@ class SparseFit:
     objective: float
     reason: str
     covariance: FloatArray | None = None
+    stopped: Status | None = None
 
     @property
     def candidate(self) -> Candidate:
@@ -77,6 +81,10 @@ class SparseFit:
     def table(self) -> list[dict[str, Any]]:
         """What was tried, best first."""
         return self.tried.table(self.chosen)
+
+
+EXACT_POWER = 22
+"""Ten to this power is the largest that a double holds exactly."""
 
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
@@ -96,8 +104,15 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    known, place = np.unique(values, return_inverse=True)
-    return np.array([float(f"{value:.{DIGITS}g}") for value in known])[place]
+    """Values (N,) read back from so many digits, as ``float(f"{value:.12g}")`` does."""
+    size = np.abs(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.where(size > 0, DIGITS - 1 - np.floor(np.log10(size)), 0.0)
+    plain = np.abs(power) <= EXACT_POWER  # a whole number and an exact power of ten: the quotient is the nearest double
+    up, down = 10.0 ** np.clip(power, 0, EXACT_POWER), 10.0 ** np.clip(-power, 0, EXACT_POWER)
+    out = np.rint(values * up / down) / up * down
+    out[~plain] = [float(f"{value:.{DIGITS}g}") for value in values[~plain]]
+    return out
 
 
 def fit_rules(
@@ -130,7 +145,9 @@ def fit_rules(
         Called with what is tried next.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    tried = try_all(data, split, families, grid, seed, machine, say)
+    choosing = machine.ending_sooner()
+    tried = try_all(data, split, families, grid, seed, choosing, say)
+    stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
         chosen, reason = preferred(left, prefer)
@@ -145,7 +162,7 @@ def fit_rules(
     tree = soft_tree(problem, rules, end.point[0], split, columns)
     penalties = _penalties(chosen.candidate, data.n)
     covariance = _covariance(problem, leaf[0], end.point[0][0], penalties, data, tree.used_leaves)
-    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason, covariance)
+    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason, covariance, stopped)
 
 
 def _covariance(

@@ -7,6 +7,7 @@ by histograms of pairs of features.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,16 +117,26 @@ def _strongest(problem: Problem, bins: Bins) -> Bins:
     return Bins(bins.codes[kept], bins.n_codes[kept], tuple(bins.rules[f] for f in kept))
 
 
-def trees_of_corrections(problem: Problem, depth: int) -> dict[int, Rules]:
-    """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to a depth of at most 3."""
+def never() -> bool:
+    """Nothing to stop for."""
+    return False
+
+
+def trees_of_corrections(problem: Problem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
+    """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to a depth of at most 3.
+
+    Once ``stop`` says so, no further roots are tried.
+    """
     bins = bins_of(problem)
-    if not bins.rules:
+    if not bins.rules or stop():
         return {}
     found, roots = _two_levels(problem, bins, problem.rows)
     out = {n: (gain, rules[:1] if n == 2 else rules) for n, (gain, rules) in found.items() if n > 1}
     if depth < 2:
         out = {n: tree for n, tree in out.items() if n == 2}
     for feature, code in roots if depth > 2 else ():
+        if stop():
+            break
         above = bins.codes[feature, problem.rows] > code
         left, right = (_two_levels(problem, bins, problem.rows[side])[0] for side in (above, ~above))
         for i, (gain_left, (a, b, c)) in left.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from softsurv.sparse.leaf_fit import (
 )
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import Problem as StartProblem
-from softsurv.sparse.start import trees_of_corrections
+from softsurv.sparse.start import never, trees_of_corrections
 from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
 
 START_ROWS = 4000
@@ -87,19 +87,30 @@ def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: fl
 
 
 def start_rules(
-    problem: Problem, rows: TrainingRows, folds: Sequence[int], models: Tensor, depth: int, workers: int = 1
+    problem: Problem,
+    rows: TrainingRows,
+    folds: Sequence[int],
+    models: Tensor,
+    depth: int,
+    workers: int = 1,
+    stop: Callable[[], bool] = never,
 ) -> list[dict[int, Rules]]:
-    """Rules to start from by number of leaves, for each fold with its single-leaf model (M, 1, Q + K)."""
+    """Rules to start from by number of leaves, for each fold with its single-leaf model (M, 1, Q + K).
+
+    Once ``stop`` says so, the trees found so far are returned, none for the other folds.
+    """
     table = second_order(problem, models).double().cpu().numpy() * rows.weight[:, None]
 
     def start(m: int) -> dict[int, Rules]:
         """Of one tree; of many rows a sample is enough to compare binned cuts."""
+        if stop():
+            return {}
         mine, scale = rows.folds[folds[m]], 1.0
         if len(mine) > START_ROWS:
             scale = len(mine) / START_ROWS
             mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
         problem = StartProblem(rows.split, mine, table[m], rows.size, rows.least / scale, rows.penalty / scale)
-        return trees_of_corrections(problem, depth)
+        return trees_of_corrections(problem, depth, stop)
 
     return map_parts(start, range(len(folds)), workers)
 
@@ -133,16 +144,20 @@ def grow(
     rules = [plan.rules for plan in plans]
     n_leaves = len(rules[0]) + 1
     moving, model = np.ones(len(plans), dtype=bool), None
+
+    def stop() -> bool:
+        return budget is not None and budget.exhausted
+
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
         (model,) = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH, budget).point
-        last = sweep == sweeps or not moving.any() or (budget is not None and budget.exhausted)
+        last = sweep == sweeps or not moving.any() or stop()
         if last:
             break
         losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
         table = second_order(stack, model[:, :1]).double().cpu().numpy() * rows.weight[:, None]
         for m in np.flatnonzero(moving).tolist():
-            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms)
+            better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
     assert model is not None
     return Grown(tuple(rules), leaf, model)
@@ -160,13 +175,16 @@ def polish(
     losses: FloatArray,  # (L, N) of every row in every leaf
     table: FloatArray,  # (N, 5) slopes and curvatures at the common model
     max_terms: int,
+    stop: Callable[[], bool] = never,
 ) -> Rules:
     """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed."""
+    if stop():
+        return rules
     data = rows.split.take(mine)
     new = list(rules)
     answers = answers_of(rules, data.values)
     for node, rule in enumerate(rules):
-        if new[node] is None or rule is None:
+        if new[node] is None or rule is None or stop():
             continue
         at = np.flatnonzero(rows_at(answers, node))
         if rows.size[mine[at]].sum() < 2 * rows.least:

@@ -79,14 +79,24 @@ def contrasts(
             found.append(Contrast(column.source, "missing vs known", encoded))
         else:
             first = (levels.get(column.source) or ("other",))[0]
-            if column.level == first:
-                continue
-            encoded[k] = 1.0
-            for j, other in enumerate(columns):
-                if other.source == column.source and other.kind == "level" and other.level == first:
-                    encoded[j] = -1.0
-            found.append(Contrast(column.source, f"{column.level} vs {first}", encoded))
+            place = {c.level: j for j, c in enumerate(columns) if c.source == column.source and c.kind == "level"}
+            level = column.level
+            if level == first:
+                hidden = _hidden_level(columns, column.source, levels.get(column.source))
+                if hidden is None:
+                    continue
+                level = hidden  # the first level has a column, and another one has none
+            for name, sign in ((level, 1.0), (first, -1.0)):
+                if name in place:
+                    encoded[place[name]] = sign
+            found.append(Contrast(column.source, f"{level} vs {first}", encoded))
     return found
+
+
+def _hidden_level(columns: Sequence[OutputColumn], source: str, levels: Sequence[str] | None) -> str | None:
+    """The level of a category that has no column of its own: where all of them are 0, it is this one."""
+    shown = {column.level for column in columns if column.source == source}
+    return next((level for level in levels or () if level not in shown), None)
 
 
 def _step(column: OutputColumn, spread: float, per: str) -> float:
@@ -251,6 +261,6 @@ def typical_words(columns: Sequence[OutputColumn], sources: Sequence[Source], ty
         if column.kind == "number":
             words[column.source] = f"{column.source} {column.to_units(float(value)):.4g}"
         elif column.kind == "level" and (value or column.source not in words):
-            level = column.level if value else (levels.get(column.source) or ("other",))[0]
+            level = column.level if value else _hidden_level(columns, column.source, levels[column.source]) or "other"
             words[column.source] = f"{column.source} {level}"
     return ", ".join(words.values()) or "no features"

@@ -10,13 +10,12 @@ import numpy as np
 import optuna
 from optuna.pruners import NopPruner
 
-from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.metrics.fairness import curve_gap
-from softsurv.soft.cross_validation import Fold, cross_validate_soft, make_folds
+from softsurv.soft.cross_validation import Fold, cross_validate_soft, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
 from softsurv.tune.spaces import Space, default_space, suggest
@@ -91,7 +90,7 @@ class Objective:
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures) | dict(space or {})
         self._check_space()
-        self._rows = stratified_folds(data.failed, n_folds, seed)
+        self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
 
     @property

@@ -58,10 +58,19 @@ def test_which_levels_are_left_out(drop_first, names):
     assert Preprocessor(drop_first=drop_first).fit(TRAIN[["stage", "sex"]]).get_feature_names_out().tolist() == names
 
 
-def test_levels_keep_the_order_of_a_categorical_type_and_unused_ones_vanish():
+def test_levels_are_encoded_in_alphabetical_order_told_in_their_own_and_unused_ones_vanish():
     grade = pd.Categorical(["high", "low", "mid"], categories=["none", "low", "mid", "high"], ordered=True)
     fitted = Preprocessor().fit(pd.DataFrame({"grade": grade}))
-    assert fitted.get_feature_names_out().tolist() == ["grade=low", "grade=mid", "grade=high"]
+    assert fitted.get_feature_names_out().tolist() == ["grade=high", "grade=low", "grade=mid"]
+    assert fitted.sources_[0].levels == ("low", "mid", "high")
+
+
+@pytest.mark.parametrize("categories", [["a", "b"], ["b", "a"]])
+def test_the_order_of_a_categorical_type_drops_no_other_level(categories):
+    arm = pd.Categorical(["a", "b", None, "b", "a"], categories=categories)
+    fitted = Preprocessor().fit(pd.DataFrame({"arm": arm}))
+    assert fitted.get_feature_names_out().tolist() == ["arm=b"]
+    assert fitted.sources_[0].fill == "a"  # as frequent as b
 
 
 def test_agrees_with_scikit_learn():

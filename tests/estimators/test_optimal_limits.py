@@ -15,7 +15,9 @@ from sksurv.util import Surv
 import softsurv.estimators.optimal as optimal_module
 from softsurv import OptimalSurvivalTree, load_dataset
 from softsurv.data.binarize import Binarizer
+from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import stratified_folds
+from softsurv.data.readers import survival_data
 from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, choice_among, choose_size
 from softsurv.estimators.optimal_search import RelativeRiskSearch
 from softsurv.exact.objectives.brier import IbsScore
@@ -52,9 +54,16 @@ def test_cross_validation_leaves_noise_alone():
     assert tuned.tree_.n_leaves < OptimalSurvivalTree(max_depth=3).fit(X, y).tree_.n_leaves
 
 
+def in_order(X, y):
+    """The rows in the order in which they are dealt into folds."""
+    data = survival_data(X, y)
+    order = row_order(data, column_order(data.X, data))
+    return X.iloc[order].reset_index(drop=True), y[order]
+
+
 def test_the_held_out_loss_is_that_of_refitted_trees(make_rows):
     """One search per fold gives what fitting every size anew gives, with any shrinkage."""
-    X, y = make_rows(90)
+    X, y = in_order(*make_rows(90))
     tree = OptimalSurvivalTree(max_depth=2, tune="cv", random_state=3).fit(X, y)
     size = tree.selection_.set_index(["max_depth", "max_leaves", "shrinkage"])
     folds = [fold for seed in (3, 4) for fold in stratified_folds(y["event"], 5, seed)]
@@ -73,7 +82,7 @@ def test_the_held_out_loss_is_that_of_refitted_trees(make_rows):
     ("objective", "leaf"), [("relative_risk", "adaptive"), ("relative_risk", "km"), ("ibs", "ipcw")]
 )
 def test_sizes_are_compared_by_the_score_that_is_named(make_rows, objective, leaf, score):
-    X, y = make_rows(90)
+    X, y = in_order(*make_rows(90))
     settings = {"max_depth": 1, "objective": objective, "leaf": leaf, "shrinkage": 10.0}
     tree = OptimalSurvivalTree(**settings, tune="cv", tune_score=score).fit(X, y)
     losses = []

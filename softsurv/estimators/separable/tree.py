@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.canonical import column_order
+from softsurv.data.frames import checked_features
 from softsurv.estimators.checks import rows_for_a_leaf
 from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
 from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
@@ -104,10 +106,11 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         if kept.size < n_given:
             frame, weight = frame.iloc[kept], weight[kept]
         rows_for_a_leaf(limits.min_leaf, len(frame))
-        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(frame)
+        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        checked = checked_features(frame)
+        table, n = binarizer.fit_filled(checked, order=column_order(checked))
         if not binarizer.columns_:
             limits = replace(limits, depth=0)
-        table, n = binarizer.filled(frame)
         return Training(table, binned_rows(binarizer, table, n, weight), kept, n_given, binarizer, limits)
 
     def _solve(self, training: Training, objective: SeparableObjective) -> None:

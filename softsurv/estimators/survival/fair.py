@@ -201,15 +201,18 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             raise InvalidParameterError("group must say which group each row belongs to, got None")
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
+        order, columns = self._in_order(data)
+        data = data.take(order)
         assert data.group is not None
         present, codes = np.unique(data.group.numpy(), return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
         check_least_rows(self, data.n)
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share).fit(data.X)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
             warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=3)
-        return Rows.of(data, self.binarizer_), codes, np.array(data.group_names)[present]
+        return Rows.coded(data, self.binarizer_, table), codes, np.array(data.group_names)[present]
 
 
 def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:

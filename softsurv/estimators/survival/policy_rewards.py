@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.canonical import row_order
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.inputs import checked_treatment
@@ -37,8 +38,10 @@ class RestrictedMeanScoring:
         data = survival_data(np.zeros((training.n_given, 1)), y).take(training.kept)
         time, event = data.time.numpy(), data.event.numpy()
         names, codes = read_treatments(training, treatment)
-        folds = folds_of(codes, event, int(self.n_folds), int(self.seed))
         weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
+        order = row_order(data.with_features(frame), sorted(frame.columns))  # the folds depend on the content alone
+        parts = folds_of(codes[order], event[order], int(self.n_folds), int(self.seed))
+        folds = [(order[train], order[held_out]) for train, held_out in parts]
         curves = chance = None
         if self.method != "ips":
             require_events(names, codes[event])

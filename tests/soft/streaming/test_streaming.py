@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -358,6 +359,27 @@ def test_a_table_that_changes_between_the_passes_is_refused(frame, tmp_path, mon
     monkeypatch.setattr(stream, "fit_preprocessor", between)
     with pytest.raises(InvalidSurvivalDataError, match="source must stay as it is while it is read twice"):
         fit_stream(tree(), Table(tmp_path, "t", "died", chunk_rows=64), max_sweeps=1)
+
+
+@pytest.mark.parametrize("row", [3, 299])
+def test_content_that_changes_behind_the_same_size_and_time_is_refused(frame, tmp_path, monkeypatch, row):
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False, float_format="%.6f")
+    learn = stream.fit_preprocessor
+
+    def between(*arguments):
+        encoder, facts = learn(*arguments), path.stat()
+        lines = path.read_bytes().splitlines(keepends=True)
+        digits = [k for k, byte in enumerate(lines[row]) if byte in b"12345678"]
+        lines[row] = lines[row][: digits[0]] + b"9" + lines[row][digits[0] + 1 :]
+        with path.open("r+b") as file:
+            file.write(b"".join(lines))
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        return encoder
+
+    monkeypatch.setattr(stream, "fit_preprocessor", between)
+    with pytest.raises(InvalidSurvivalDataError, match="read twice, got other values in the rows from"):
+        fit_stream(tree(), Table(path, "t", "died", chunk_rows=64), max_sweeps=1)
 
 
 # -- checkpoints -----------------------------------------------------------------------------------------------------

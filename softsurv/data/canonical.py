@@ -1,0 +1,112 @@
+"""One order of rows and columns for one table, however it was handed over: the same seed then gives the same fit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.data.encoding import labels, numbers
+from softsurv.data.kinds import is_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from softsurv.data.survival_data import SurvivalData
+
+Index = NDArray[np.int64]
+
+OUTCOME = ("time", "event", "cause", "entry", "upper")
+"""Fields of `SurvivalData` that order the rows before the features do."""
+
+BESIDE = ("weight", "group", "subject")
+"""Fields that tell rows of one outcome apart."""
+
+
+def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
+    """Rows (N,) by their outcome, those of one outcome by their features; only equal rows keep the order given.
+
+    Parameters
+    ----------
+    data : SurvivalData
+    columns : sequence of str
+        Features, in the order in which they are compared (see :func:`column_order`).
+    """
+    place = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64))
+    for name in columns:
+        tied = np.flatnonzero(np.bincount(place, minlength=data.n)[place] > 1)
+        if not tied.size:
+            break
+        place[tied] = _places([_sortable(data.X[name].iloc[tied])], place[tied])
+    return np.argsort(place, kind="stable")
+
+
+def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]:
+    """Names of the features in one order: alphabetical, or by content where the names are those of places in an array.
+
+    Parameters
+    ----------
+    X : DataFrame (N, P)
+    data : SurvivalData, optional
+        The outcome of each row, which tells columns of an array with the same values apart. Columns that stay equal
+        keep the order given.
+
+    Notes
+    -----
+    Content is the values in the order of the outcomes. Without an outcome it is the set of values, so that a row of
+    weight two orders as two equal rows do.
+    """
+    names = [str(name) for name in X.columns]
+    if set(names) != {f"x{k}" for k in range(len(names))}:
+        return sorted(names)
+    outcome = np.zeros(len(X), dtype=np.int64)
+    if data is not None:
+        outcome = _places(_fields(data, OUTCOME), outcome)
+        outcome = np.unique(outcome, return_inverse=True)[1].astype(np.int64)  # 0, 1, ... however many rows each has
+    alone = np.bincount(outcome).max() == 1
+    by_outcome = np.argsort(outcome, kind="stable")
+
+    def digest(name: str) -> bytes:
+        """Of the values by outcome and size; without an outcome of the different ones."""
+        values = _sortable(X[name])
+        order = by_outcome if alone else np.lexsort((values, outcome))
+        value = values[order]
+        new = np.r_[True, (value[1:] != value[:-1]) | (data is not None)]
+        return hashlib.blake2b(value[new].tobytes()).digest()
+
+    return sorted(names, key=digest)
+
+
+def _fields(data: SurvivalData, names: Sequence[str]) -> list[NDArray[np.float64]]:
+    """What is known of each row beside its features."""
+    found = (getattr(data, name) for name in names)
+    return [values.cpu().numpy().astype(np.float64) for values in found if values is not None]
+
+
+def _places(keys: Sequence[NDArray[np.float64]], place: Index) -> Index:
+    """Place of each row (n,) where rows of one place are ordered by the keys; rows with equal keys share a place."""
+    order = np.lexsort((*reversed(keys), place))
+    new = np.zeros(len(order), dtype=bool)
+    for key in (place, *keys):
+        values = key[order]
+        new[1:] |= values[1:] != values[:-1]
+    new[:1] = True
+    first = np.flatnonzero(new)[np.cumsum(new) - 1]  # position at which the run of each row begins
+    before = place[order]
+    starts = np.r_[True, before[1:] != before[:-1]]
+    start = np.flatnonzero(starts)[np.cumsum(starts) - 1]
+    out = np.empty_like(place)
+    out[order] = before + first - start
+    return out
+
+
+def _sortable(column: pd.Series) -> NDArray[np.float64]:
+    """A column as numbers that sort as its values do, missing ones last."""
+    name = str(column.name)
+    if not is_text(column) and column.dtype.kind in "biuf":
+        return np.nan_to_num(numbers(column, name), nan=np.inf, posinf=np.inf) + 0.0  # no negative zero
+    text = ["1" if label is None else f"0{label}" for label in labels(column, name)]
+    return np.unique(np.array(text), return_inverse=True)[1].astype(np.float64)

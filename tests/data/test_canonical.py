@@ -1,0 +1,60 @@
+"""The order of rows and columns that a fit works in depends on the content alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.data.canonical import column_order, row_order
+from softsurv.data.survival_data import SurvivalData
+
+
+def table(rng, n=60):
+    """Rows with ties in every column, so that all of them are needed to tell rows apart."""
+    X = pd.DataFrame({"b": rng.integers(0, 3, n).astype(float), "a": rng.choice(["u", "v"], n), "c": rng.random(n)})
+    X.loc[::7, "b"] = np.nan
+    X.loc[3::11, "a"] = None
+    return SurvivalData(X, rng.integers(1, 4, n).astype(float), rng.random(n) < 0.6, weight=rng.integers(1, 3, n))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_in_any_order_are_put_into_one(seed):
+    rng = np.random.default_rng(seed)
+    data = table(rng)
+    shuffled = data.take(rng.permutation(data.n))
+    one, other = (d.take(row_order(d, ["a", "b", "c"])) for d in (data, shuffled))
+    assert one.fingerprint() == other.fingerprint()
+
+
+def test_rows_are_ordered_as_by_a_plain_sort():
+    data = table(np.random.default_rng(7))
+
+    def key(k):
+        a, b = data.X["a"].iloc[k], data.X["b"].iloc[k]
+        known = (pd.isna(a), "" if pd.isna(a) else a, np.inf if np.isnan(b) else b, data.X["c"].iloc[k])
+        return (float(data.time[k]), bool(data.event[k]), float(data.weight[k]), *known)
+
+    assert row_order(data, ["a", "b", "c"]).tolist() == sorted(range(data.n), key=key)
+
+
+def test_equal_rows_keep_the_order_given():
+    data = SurvivalData(pd.DataFrame({"a": [1.0, 0.0, 1.0]}), [2.0, 2.0, 2.0], [True, True, True])
+    assert row_order(data, ["a"]).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_of_an_array_are_ordered_by_content(seed):
+    rng = np.random.default_rng(seed)
+    values, time = rng.integers(0, 2, (50, 8)).astype(float), rng.integers(1, 5, 50).astype(float)
+    rows, columns = rng.permutation(50), rng.permutation(8)
+    event = np.ones(50, bool)
+    places = [f"x{k}" for k in range(8)]
+    one = SurvivalData(pd.DataFrame(values, columns=places), time, event)
+    other = SurvivalData(pd.DataFrame(values[rows][:, columns], columns=places), time[rows], event)
+    first, second = ([int(k[1:]) for k in column_order(d.X, d)] for d in (one, other))
+    assert first == columns[second].tolist()
+
+
+def test_names_order_the_columns_of_a_frame():
+    assert column_order(pd.DataFrame({"b": [1], "a": [2]})) == ["a", "b"]
