@@ -193,10 +193,10 @@ class InnerFolds:
         """Candidates of one depth, the loss of each averaged over the starts; none where time ran out."""
         machine, depth, size = self.machine, recipe.candidate.depth, self.masks.sum(1)
         starts: list[Tensor] = []
-        for fold in range(len(self.rows)):
+        for number in range(len(self.rows)):
             if self._late:
                 return []
-            starts.append(self._starts(fold, recipe))
+            starts.append(self._starts(number, recipe))
         routing = torch.stack(starts).to(size)
         anchors = fit_anchors(self.problem, recipe, size, settings=candidates, budget=machine.budget).point[0]
         stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates)

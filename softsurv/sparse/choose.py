@@ -198,7 +198,8 @@ class FamilyTrials:
         grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows, budget=self.budget)
         which = np.array([plan.fold for plan in plans])
         stack = self.problem.take(torch.as_tensor(which))
-        trials, model = [], grown.model
+        model = grown.model
+        trials: list[Trial] = []
         for strength, slopes in self.grid.shrinkage:
             if trials and self.budget is not None and self.budget.exhausted:
                 break

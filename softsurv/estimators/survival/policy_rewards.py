@@ -18,7 +18,7 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 from softsurv.estimators.inputs import checked_treatment
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import Training
-from softsurv.estimators.survival.policy_models import folds_of, propensities, survival_curves
+from softsurv.estimators.survival.policy_models import Codes, folds_of, propensities, survival_curves
 from softsurv.estimators.survival.policy_scores import restricted_mean_scores
 
 
@@ -41,7 +41,7 @@ class RestrictedMeanScoring:
         weight, frame = training.rows.weight, pd.DataFrame(training.table, index=range(training.rows.n))
         order = row_order(data.with_features(frame), sorted(frame.columns))  # the folds depend on the content alone
         parts = folds_of(codes[order], event[order], int(self.n_folds), int(self.seed))
-        folds = [(order[train], order[held_out]) for train, held_out in parts]
+        folds: list[tuple[Codes, Codes]] = [(order[train], order[held_out]) for train, held_out in parts]
         curves = chance = None
         if self.method != "ips":
             require_events(names, codes[event])
