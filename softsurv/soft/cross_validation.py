@@ -62,7 +62,7 @@ def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool
     train_, test = data.take(rows[0]), data.take(rows[1])
     censoring = training_censoring(train_)
     if preprocess:
-        encoder = Preprocessor().fit(train_.X)
+        encoder = Preprocessor().fit_checked(train_.X, named=True, order=column_order(train_.X, train_))
         train_, test = (part.with_features(encoder.transform(part.X)) for part in (train_, test))
     return Fold(train_, test, censoring)
 

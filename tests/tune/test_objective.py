@@ -7,9 +7,9 @@ import optuna
 import pytest
 
 from softsurv import SoftSurvivalTree
-from softsurv.data.partition import stratified_folds
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.metrics import curve_gap
+from softsurv.soft.cross_validation import folds_of_content
 from softsurv.tune import Objective, soft_setting
 from softsurv.tune.objective import _rungs
 
@@ -18,7 +18,7 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 def one_by_one(model, data, n_folds, seed):
     """Slow twin: the estimator fitted and evaluated on every fold."""
-    parts = stratified_folds(data.event.numpy(), n_folds, seed)
+    parts = folds_of_content(data, n_folds, seed)
     return [model.fit(data.take(train)).evaluate(data.take(test)) for train, test in parts]
 
 
@@ -67,7 +67,7 @@ def test_fairness_is_measured_and_searched(grouped):
     assert 0 <= values[2] < 1
     assert trial.params["fairness"] > 0
     model = goal.model(trial.params | {k: v for k, v in space.items() if k != "fairness"})
-    train, test = (data.take(rows) for rows in stratified_folds(data.event.numpy(), 2, 0)[0])
+    train, test = (data.take(rows) for rows in folds_of_content(data, 2, 0)[0])
     fitted = model.fit(train)
     result = fitted.evaluate(test)
     times = np.linspace(*result["range"], 100)
