@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from softsurv.data.encoding import Source
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.rules import fill
+from softsurv.data.rules import fill, level_words
 
 INDENT = 4
 COMPARE = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
@@ -90,7 +90,7 @@ def condition(text: str, table: Table) -> NDArray[np.bool_]:
             continue
         values = table.columns[name].astype(str)
         if text.startswith(f"{name} = "):
-            return values == text.removeprefix(f"{name} = ")
+            return values == next((v for v in set(values) if level_words(v) == text.removeprefix(f"{name} = ")), None)
         if text.startswith(f"{name} in "):
             listed = text.removeprefix(f"{name} in ")
             return np.isin(values, [level for level in table.sources[name].levels or () if _lists(listed, level)])
@@ -101,7 +101,7 @@ def condition(text: str, table: Table) -> NDArray[np.bool_]:
 
 
 def _lists(listed: str, level: str) -> bool:
-    return re.search(rf"(^|, ){re.escape(level)}(, |$)", listed) is not None
+    return re.search(rf"(^|, ){re.escape(level_words(level))}(, |$)", listed) is not None
 
 
 def total(text: str, table: Table) -> NDArray[np.float64]:

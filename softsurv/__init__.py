@@ -3,6 +3,7 @@
 - `SoftSurvivalTree`: rules of few features, and a smooth survival model in every leaf. The printed rules are the model.
 - `OptimalSurvivalTree`: one feature a split, proven optimal for its size, or the gap is stated.
 - ``Optimal...Tree`` for classes, costs, treatments, numbers and fairness, on the same exact search.
+- `compare` puts any of these, and other libraries' models, on the same folds.
 - `load_dataset` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
 
 Pictures, words and reports are in `softsurv.explore`, measures in `softsurv.metrics`, parameter studies in
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
     from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.estimators.survival.fair import OptimalFairSurvivalTree as OptimalFairSurvivalTree
     from softsurv.estimators.survival.policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
+    from softsurv.explore.comparison import compare as compare
 
 __version__ = "0.1.0"
 
 _HOME = {
     **HOME,
+    "compare": "softsurv.explore.comparison",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.estimators.saved",

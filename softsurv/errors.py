@@ -1,4 +1,11 @@
-"""Every exception and warning class of softsurv."""
+"""Every exception and warning class of softsurv, and how a warning finds the line that it is about."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class SoftsurvError(Exception):
@@ -39,3 +46,29 @@ class DataWarning(SoftsurvWarning):
 
 class EvaluationWarning(SoftsurvWarning):
     """A measure was computed on less than was asked; the message says on what."""
+
+
+INNER = frozenset({"softsurv", "sklearn", "joblib", "contextlib", "functools"})
+"""Packages whose lines no user wrote."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of softsurv that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+@contextmanager
+def said_once(told: str = "\0") -> Iterator[None]:
+    """While open, warnings are collected; then each different one is given once, at the user's line.
+
+    Those that begin with ``told`` are left out: what is returned says as much.
+    """
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        yield
+    for message, category in dict.fromkeys((str(one.message), one.category) for one in seen):
+        if not message.startswith(told):
+            warn(message, category)

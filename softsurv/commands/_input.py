@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,19 +153,19 @@ def read_data(args: argparse.Namespace, training: bool = False) -> SurvivalData:
 
 
 def _warn_of_columns(X: pd.DataFrame) -> None:
-    """Say which numbers tell nothing: constants, and the numbers of rows."""
+    """Say which columns tell nothing: constants, and the numbers of rows."""
     import numpy as np
 
-    for name in X.select_dtypes("number").columns:
-        values = X[name].to_numpy(dtype=float, na_value=np.nan)
-        if not np.isnan(values).all() and np.nanmin(values) == np.nanmax(values):
-            _note(f"column {name!r} is left out: it holds {_text(float(np.nanmax(values)))} in every row")
-        elif len(values) >= _MIN_ROWS and (np.diff(values) == 1).all():
+    numbers = set(X.select_dtypes("number").columns)
+    for name in X.columns:
+        if X[name].nunique() == 1:
+            _note(f"column {name!r} is left out: it holds {_text(X[name].dropna().iloc[0])} in every row")
+        elif name in numbers and len(X) >= _MIN_ROWS and (np.diff(X[name].to_numpy(float, na_value=np.nan)) == 1).all():
             _note(f"column {name!r} looks like the number of the row; leave it out with --drop {name}")
 
 
 def _note(text: str) -> None:
-    warnings.warn(text, DataWarning, stacklevel=4)
+    warn(text, DataWarning)
 
 
 def check_column(frame: pd.DataFrame, name: str, option: str) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import InvalidParameterError, SoftsurvWarning
+from softsurv.errors import InvalidParameterError, SoftsurvWarning, warn
 
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
@@ -99,4 +98,4 @@ def warn_of_differences(record: Mapping[str, Any], data: SurvivalData | str) -> 
     from softsurv.run_record import differences
 
     for change in differences(record, data) if record else []:
-        warnings.warn(f"{change}, so the result may differ from the recorded one", SoftsurvWarning, stacklevel=1)
+        warn(f"{change}, so the result may differ from the recorded one", SoftsurvWarning)

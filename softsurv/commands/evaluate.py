@@ -7,14 +7,16 @@ from typing import Any
 
 from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_table, read_data
 from softsurv.commands._output import echo, echo_json, measure_note, measure_table
+from softsurv.commands._recorded import existing_model, fill_from_model
 
 _EPILOG = """\
 example:
-  softsurv evaluate model test.csv --time time --event event
+  softsurv evaluate model test.csv
 
 harrell_c and uno_c: share of pairs in which the earlier event had the lower predicted survival.
 cd_auc: the same for events before each time against rows still free of it, averaged over times.
 ibs: mean squared distance between predicted survival and what happened, over the stated range of times.
+The outcome's columns are those of the fit unless --time and --event name others.
 Censoring weights come from the training rows. With --entry, harrell_c and uno_c compare rows under observation
 together; a note says what is not corrected for late entry or intervals.
 """
@@ -30,7 +32,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
-    columns = add_outcome(parser)
+    columns = add_outcome(parser, required=False)
     add_late_entry(columns)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
@@ -39,9 +41,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate a saved model."""
+    existing_model(args.model)
+    fill_from_model(args)
+    check_table(args)
+
     from softsurv.estimators.saved import load_model
 
-    check_table(args)
     model = load_model(args.model, device=args.device)
     result = model.evaluate(read_data(args))
     if args.json:

@@ -71,6 +71,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where the model goes (default: DATA-model)")
     parser.add_argument("--test-size", metavar="SHARE", type=float, help="share of rows to hold out and evaluate on")
     parser.add_argument("--model", choices=sorted(_ARGUMENT), help="kind of tree (default: soft)")
+    parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days; kept for reports")
     parser.add_argument("--seed", type=int, help="of held-out rows, folds and starts (default: 0)")
     both = parser.add_argument_group("tree")
     both.add_argument("--depth", type=int, help="levels of splits (by default chosen; optimal: up to 3)")
@@ -92,7 +93,12 @@ def _add_soft(group: argparse._ArgumentGroup) -> None:
         help="survival model of the leaves: auto (default: chosen), exponential, weibull, loglogistic, lognormal, "
         "gompertz, spline_ph, spline_po (optimal tree: adaptive, nelson_aalen, km, ipcw)",
     )
-    group.add_argument("--max-terms", metavar="N", type=_whole_or_word, help="features in a split at most (default: 3)")
+    group.add_argument(
+        "--max-terms",
+        metavar="N",
+        type=_whole_or_word,
+        help="features in a split at most, or none: dense splits (default: 3)",
+    )
     group.add_argument("--prefer", metavar="NAME", help="of equals: tree (default), or simplest: a single leaf")
     group.add_argument("--n-knots", type=int, help="inner knots of spline leaves (default: 2)")
     group.add_argument("--solver", metavar="NAME", help="lbfgs: all at once (default); nodec: node by node")
@@ -244,7 +250,7 @@ def make_model(args: argparse.Namespace) -> Any:
             continue
         if name not in known:
             args.usage_error(f"--{option.replace('_', '-')} is no option of --model {args.model}")
-        model.set_params(**{name: value})
+        model.set_params(**{name: None if value == "none" else value})
     return model.set_params(random_state=args.seed) if "random_state" in known else model
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
+from softsurv.commands._recorded import existing_model
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     out = output_file(args.out) if args.out else None
     missing = args.missing_values or ()
+    existing_model(args.model)
     if args.chunk_rows is None:
         check_table(args)
 

@@ -7,12 +7,14 @@ from typing import Any
 
 from softsurv.commands._input import add_outcome, add_table, check_table, read_data
 from softsurv.commands._output import echo, output_file
+from softsurv.commands._recorded import existing_model, fill_from_model
 from softsurv.errors import InvalidParameterError
 
 _EPILOG = """\
 example:
-  softsurv report model test.csv --time time --event event --time-unit days --out report.html
+  softsurv report model test.csv --out report.html
 
+The outcome's columns and the unit of time are those of the fit, unless options name others.
 The page stands alone: no network, no scripts. It holds the data, quality with bootstrap intervals, calibration, the
 tree, a section for each leaf, fairness where --group is given, and a model card. Use rows the model has not seen.
 """
@@ -28,13 +30,20 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
-    group = add_outcome(parser)
+    group = add_outcome(parser, required=False)
     group.add_argument("--group", metavar="COLUMN", help="sensitive group, such as sex; never a feature")
     parser.add_argument("--sensitive", metavar="VALUE", help="the value of --group to compare with the others")
     parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days, for the labels")
     parser.add_argument("--bootstrap", type=int, default=200, metavar="N", help="samples for intervals (default: 200)")
+    parser.add_argument(
+        "--stability",
+        type=int,
+        default=0,
+        metavar="N",
+        help="bootstrap samples of DATA on which the splits of a soft tree are found again; give the training rows",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (default: 0)")
     return parser
 
@@ -44,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if args.sensitive is not None and args.group is None:
         raise InvalidParameterError("--sensitive needs --group, the column it is a value of; add it")
     out = output_file(args.out)
+    existing_model(args.model)
+    fill_from_model(args)
     check_table(args)
 
     from softsurv.estimators.saved import load_model
@@ -61,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         group=args.sensitive,
         n_boot=args.bootstrap,
         seed=args.seed,
+        bootstrap=args.stability,
     )
     echo(f"wrote {written}, {written.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -12,16 +12,21 @@ from softsurv.commands._output import data_line, echo, output_folder, table
 _EPILOG = """\
 examples:
   softsurv tune trial.csv --time months --event died --trials 100
-      soft trees of any depth, leaf and penalty; concordance and Brier score at once; results in trial-study
+      soft trees of rules of any depth, leaf and penalty; concordance and Brier score at once; results in trial-study
   softsurv tune trial.csv --time months --event died --jobs 4 --measures uno_c --pruner hyperband
       four processes, one measure, bad trials stopped after few folds
   softsurv tune trial.csv --time months --event died --set depth=1,2 leaf=weibull l2=0.01..10
       other values to try: a list, one fixed value, or a range
+  softsurv tune trial.csv --time months --event died --set max_terms=none
+      dense trees, whose splits weigh all features; so too where --set names what only these have
   softsurv tune trial.csv --time months --event died --storage postgresql+psycopg2://me@server/studies
       the same command on many hosts shares the work
 
 The same command goes on where the study stopped. What a killed process left is marked as failed and made up for.
 """
+
+RECORDED = ("time", "event", "group", "drop", "categorical", "missing_values", "time_unit")
+"""Options that evaluate and report take from the record of the model."""
 
 SHOWN = 5
 """Trials that the table shows."""
@@ -39,6 +44,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     columns = add_outcome(parser)
     columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for the measure fairness")
+    parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days; kept for reports")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (default: DATA-study)")
     parser.add_argument("--model", choices=("soft", "optimal"), default="soft", help="kind of tree (default: soft)")
     parser.add_argument("--trials", metavar="N", type=int, default=100, help="trials in all (default: 100)")
@@ -93,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
         n_jobs=args.jobs,
         time_limit=args.time_limit,
         device=args.device,
-        progress=not args.no_progress,
+        progress=False if args.no_progress else None,
+        record={name: getattr(args, name) for name in RECORDED if getattr(args, name) is not None},
     )
     shown = result.table().head(SHOWN)
     rows = [["trial", *result.measures, *result.parameters]]

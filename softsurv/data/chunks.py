@@ -203,7 +203,7 @@ def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.Da
             with csv.open_csv(path, read_options=read, convert_options=convert) as stream:
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
-                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, warn=number == 0)
+                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, says=number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")

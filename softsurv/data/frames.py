@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.columns import is_polars, plain_array
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +70,12 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InvalidSurvivalDataError(
             f"X must have a name for every column, got more cells than names in {str(path)!r}; complete its first line"
         )
-    if frame.shape[1] == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
+    mark = next((mark for mark in ";\t|" if frame.shape[1] == 1 and mark in str(frame.columns[0])), None)
+    if mark is not None:
         raise InvalidSurvivalDataError(
-            f"X must be comma separated, got the single column {frame.columns[0]!r} in {str(path)!r}; "
-            "read it with pandas.read_csv(path, sep=...) and pass the frame"
+            f"X must be comma separated, got the single column {frame.columns[0]!r} in {str(path)!r}; read it with "
+            f"pandas.read_csv({str(path)!r}, sep={mark!r}), with decimal=',' where decimals have commas, and pass the "
+            "frame or save it by to_csv('commas.csv', index=False)"
         )
     return without_unnamed(frame, unnamed, path)
 
@@ -130,13 +131,12 @@ def unique_names(names: list[str], path: Path, argument: str) -> None:
         )
 
 
-def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, warn: bool = True) -> pd.DataFrame:
+def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, says: bool = True) -> pd.DataFrame:
     """The table without the columns at these places, with a warning."""
-    if unnamed and warn:
-        warnings.warn(
+    if unnamed and says:
+        warn(
             f"column {unnamed[0] + 1} of {path.name!r} has no name and is left out; give it a name to use it",
             DataWarning,
-            stacklevel=4,
         )
     return frame.drop(columns=[frame.columns[place] for place in unnamed])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.columns import require, series
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +124,10 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
     if found := first(start[later] > stop[row]):
         who, a, b = found
         gaps = int((follows & (start[later] > stop[row])).sum())
-        warnings.warn(
+        warn(
             f"subject {who!r} is not under observation from {stop[a]:g} (row {a}) to {start[b]:g} (row {b}); "
             f"there are {gaps} such gaps, in which nobody counts as at risk",
             DataWarning,
-            stacklevel=5,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 MAX_CODES = 10
 """Text that shows more different numbers than this is a measurement, not a code."""
@@ -224,4 +223,4 @@ def _shown(dirty: dict[Any, int]) -> str:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, DataWarning, stacklevel=6)
+    warn(text, DataWarning)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
+<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
+=======
+from collections.abc import Mapping
+>>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -26,7 +29,7 @@ from softsurv.data.encoding import (
 )
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.kinds import is_identifier
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
 
 FORMAT = 1  # version of the state that to_dict writes
 
@@ -328,10 +331,14 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             return
         new = sorted(set(labels[unseen]))
         shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
+<<<<<<< HEAD
         like = f", like level {min(source.levels)!r}" if self._drops_first(len(source.levels)) else ""
-        warnings.warn(
+        warn(
+=======
+        like = f", like level {source.levels[0]!r}" if self._drops_first(len(source.levels)) else ""
+        warn(
+>>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
             f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
             f"row(s): {shown}; encoded as all zeros{like}",
             DataWarning,
-            stacklevel=3,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.encoding import Source, raw_values
+
+PLAIN_LEVEL = re.compile(r"\w[\w .:/%-]*")
+"""Levels that need no quotes: nothing in them reads as an operator."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,14 @@ def number_text(value: float) -> str:
     return short if exact else repr(float(value)).removesuffix(".0")
 
 
+def level_words(level: str) -> str:
+    """A level, in quotes where it could be read as anything else, such as ``"<=20mm"``."""
+    return level if PLAIN_LEVEL.fullmatch(level) else '"' + level.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 def rule_text(rule: Rule, name: str) -> str:
     """The question in words: ``age <= 45``, ``grade = III`` or ``grade in I, II``."""
     if not rule.levels:
         return f"{name} <= {number_text(rule.threshold)}"
-    return f"{name} = {rule.levels[0]}" if len(rule.levels) == 1 else f"{name} in {', '.join(rule.levels)}"
+    levels = [level_words(level) for level in rule.levels]
+    return f"{name} = {levels[0]}" if len(levels) == 1 else f"{name} in {', '.join(levels)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
 from softsurv.data.histories import cause_column, check_causes, check_histories
 from softsurv.data.outcome_checks import check_lengths, check_values
 from softsurv.data.partition import stratified_split
-from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,10 +301,9 @@ def _zero_times(data: SurvivalData) -> Tensor:
 
 def _warn_of_zero_times(data: SurvivalData) -> None:
     if zeros := data.n_zero_times:
-        warnings.warn(
+        warn(
             f"time is 0 in {zeros} of {data.n} rows; soft trees take half the smallest positive time instead",
             DataWarning,
-            stacklevel=4,
         )
 
 

@@ -26,6 +26,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.competing import CompetingRisks
 from softsurv.estimators.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.pictures import Pictures
+from softsurv.estimators.training_rows import Ranges, held_out_rows, remember, warn_of_far_values
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
 from softsurv.nonparametric import StepFunction
@@ -42,6 +43,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
     unique_times_: FloatArray
     horizon_: float
     n_features_in_: int
+    ranges_: Ranges
 
     _knows: tuple[str, ...] = ()
     """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
@@ -78,6 +80,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
+        remember(self, data, X, y, columns)
         self.censoring_ = training_censoring(data)
         known = times_known(data)
         self.unique_times_ = default_grid(*known)
@@ -131,8 +134,8 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
         if cause is not None:
             code = self._cause(cause)
-            return self._cause_risk(self._prepare(X, **how), deciles, code)
-        log_hazard = self._log_cumulative_hazard(self._prepare(X, **how), deciles)
+            return self._cause_risk(self._checked(X, how), deciles, code)
+        log_hazard = self._log_cumulative_hazard(self._checked(X, how), deciles)
         return np.clip(log_hazard, -745.0, 745.0).mean(1)
 
     def predict_survival_function(
@@ -172,7 +175,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         grid = self._grid(times)
         if grid.min() <= 0:
             raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
-        return self._hazard(self._prepare(X, **how), grid)
+        return self._hazard(self._checked(X, how), grid)
 
     def predict_quantile(
         self, X: Any, probability: float = 0.5, cause: int | str | None = None, **how: Any
@@ -201,8 +204,8 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
             raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
         if cause is not None:
-            return self._incidence_quantile(self._prepare(X, **how), float(probability), self._cause(cause))
-        return self._quantile(self._prepare(X, **how), 1 - float(probability))
+            return self._incidence_quantile(self._checked(X, how), float(probability), self._cause(cause))
+        return self._quantile(self._checked(X, how), 1 - float(probability))
 
     def predict_median(self, X: Any, **how: Any) -> FloatArray:
         """Median survival time, (n,); ``inf`` where S stays above one half."""
@@ -226,7 +229,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         end = self.horizon_ if horizon is None else float(horizon)
         if not 0 < end < np.inf:
             raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
-        prepared = self._prepare(X, **how)
+        prepared = self._checked(X, how)
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
         total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
         for chunk in np.array_split(np.arange(len(grid)), 20):
@@ -255,7 +258,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         if not 0 <= float(after) < np.inf:
             raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
         grid = self._grid(times)
-        prepared = self._prepare(X, **how)
+        prepared = self._checked(X, how)
         both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
         with np.errstate(over="ignore", invalid="ignore"):
             rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
@@ -271,8 +274,8 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
             As in ``fit``.
         **options
             ``time``, ``event``, ``entry``, ``upper``, ``cause``, ``start``, ``stop``, ``id``, ``sample_weight`` as in
-            ``fit``; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as in
-            :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
+            ``fit``, by default the columns ``fit`` was told; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as
+            in :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
 
         Returns
         -------
@@ -288,11 +291,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
             rest is not corrected for them.
         """
         check_is_fitted(self, "censoring_")
-        named = ("time", "event", "entry", "upper", "cause", "start", "stop", "id", "recurrent")
-        columns = {name: options.pop(name) for name in named if name in options}
-        if "cause" in columns:
-            columns["cause_names"] = self.cause_names_
-        data = survival_data(X, y, weight=options.pop("sample_weight", None), **columns)
+        data = held_out_rows(self, X, y, options)
         return evaluate_fitted(self, data, options)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -319,7 +318,9 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
 
     def _checked(self, X: Any, how: dict[str, Any]) -> Any:
+        """Prepared features; says which values lie far outside those of training."""
         check_is_fitted(self, "censoring_")
+        warn_of_far_values(X, self.__dict__.get("ranges_", {}))
         return self._prepare(X, **how)
 
     def _curves(

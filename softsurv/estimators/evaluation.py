@@ -50,7 +50,7 @@ def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> d
 def score_fitted(tree: Any, data: SurvivalData) -> float:
     """Harrell's concordance of a fold; of several rows of a subject those at risk at each event."""
     known = tree._outcome(data)
-    warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"], stacklevel=4)
+    warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"])
     time = known["time"]
     if data.subject is not None:
         time = ends_at_risk(time, known["event"], data.subject.cpu().numpy(), known["entry"])

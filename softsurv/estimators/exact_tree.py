@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.data.binarize import Binarizer
+from softsurv.errors import warn
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
 
@@ -81,16 +81,12 @@ class ExactTree:
         )
 
 
-def warn_unless_proven(report: FitReport, stacklevel: int) -> None:
-    """Warn where a tree is not proven optimal, and say what to do.
-
-    ``stacklevel`` is 1 for the function that calls this one.
-    """
+def warn_unless_proven(report: FitReport) -> None:
+    """Warn where a tree is not proven optimal, and say what to do."""
     if report.status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
         return
-    warnings.warn(
+    warn(
         f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "
         f"and lower bound {report.lower_bound:.6g}; raise time_limit, or lower max_depth or thresholds",
         ConvergenceWarning,
-        stacklevel=stacklevel + 1,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning
+from softsurv.errors import DataWarning, warn
+from softsurv.estimators.arguments import understands
 from softsurv.estimators.optimal_cv import choose_size
 from softsurv.estimators.optimal_parameters import (
     OptimalParameters,
@@ -40,6 +40,7 @@ TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
 
+@understands(depth="max_depth")
 class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     """Survival tree with axis-parallel splits that is optimal for its objective, or says how far it may be from it.
 
@@ -199,7 +200,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
-            warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=2)
+            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
         rows = Rows.coded(data, self.binarizer_, table)
         search = self._search(rows, data, order)
         with timer:  # a Ctrl-C between two searches counts too
@@ -244,16 +245,14 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _warn_unless_proven(self) -> None:
         if self.status_ not in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
-            warnings.warn(
+            warn(
                 f"the search ended at its {str(self.status_).replace('_', ' ')} with objective {self.objective_:.6g} "
                 f"and lower bound {self.lower_bound_:.6g}; raise time_limit, or lower max_depth or thresholds",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         elif self.report_.details["selection"] != Status.OPTIMAL:
-            warnings.warn(
+            warn(
                 f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
                 "sizes compared; raise time_limit or lower max_depth",
                 ConvergenceWarning,
-                stacklevel=3,
             )

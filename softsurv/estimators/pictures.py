@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from softsurv.explore.words import Explanation
+
 
 class Pictures:
     """Mixin of the survival trees: a table of the leaves, the path of a row in words, what a notebook shows."""
@@ -30,11 +32,11 @@ class Pictures:
 
         return leaf_summary(self, data)
 
-    def explain(self, row: Any) -> str:
-        """The path of one row in words; see :func:`softsurv.explore.explain`."""
+    def explain(self, row: Any, **options: Any) -> Explanation:
+        """The path of one row in words and as values; see :func:`softsurv.explore.explain`."""
         from softsurv.explore.words import explain
 
-        return str(explain(self, row))
+        return explain(self, row, **options)
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "tree_"):

@@ -16,6 +16,9 @@ from softsurv.persistence import Saved, incomplete, read_model, write_model
 _PAST = {"init": "auto", "reference": None}
 """Arguments that may hold another model or the training rows' curves. A fitted model no longer needs them."""
 
+TRAINING = ("outcome_columns_", "ranges_")
+"""What a survival tree remembers of its training table."""
+
 
 def save_model(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted estimator to a folder, which is made if need be.
@@ -43,6 +46,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
             "unique_times": model.unique_times_,
         }
         state = state | {"cause_names": list(model.cause_names_)}
+        state = state | {"training": {name: getattr(model, name, {}) for name in TRAINING}}
     names = getattr(model, "feature_names_in_", None)
     saved = Saved(
         type(model).__name__,
@@ -103,6 +107,9 @@ def _rebuild(saved: Saved, device: str) -> Any:
         model.unique_times_ = arrays.pop("unique_times")
         model.censoring_ = StepFunction(arrays.pop("censoring.times"), arrays.pop("censoring.values"), 1.0)
         model.cause_names_ = tuple(saved.state.get("cause_names", ()))
+        known = saved.state.get("training", {})  # models of earlier versions do not have it
+        model.outcome_columns_ = {str(role): str(name) for role, name in known.get("outcome_columns_", {}).items()}
+        model.ranges_ = {str(name): (float(a), float(b)) for name, (a, b) in known.get("ranges_", {}).items()}
     model._restore(arrays, saved.state)
     return model
 

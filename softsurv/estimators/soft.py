@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +17,8 @@ from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning
+from softsurv.errors import DataWarning, warn
+from softsurv.estimators.arguments import understands
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
 from softsurv.estimators.soft_features import encoded_names, source_numbers, whole_numbers
@@ -50,6 +50,7 @@ Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]], FloatArray | 
 """A tree, its setting, how it was fitted, what was tried, and the covariance of its leaves."""
 
 
+@understands(max_depth="depth")
 class SoftSurvivalTree(FittedSoftEstimator):
     """Survival tree with rules of few features and a smooth survival model in every leaf.
 
@@ -280,11 +281,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
             details={"reason": fitted.reason, "collapsed": collapsed},
         )
         if report.status != Status.CONVERGED:
-            warnings.warn(
+            warn(
                 f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
                 "settings compared; raise time_limit, or give depth and leaf",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return fitted.tree, fitted.candidate, report, fitted.table(), fitted.covariance
 
@@ -352,7 +352,7 @@ def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Pre
     encoded = encoder.transform(raw.X)
     if encoded.shape[1] == 0:
         what = "every feature is constant, so all rows get one curve; check the columns of X"
-        warnings.warn(what, DataWarning, stacklevel=3)
+        warn(what, DataWarning)
     return encoder, raw.with_features(encoded)
 
 
@@ -380,18 +380,16 @@ def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocess
     if recipe.training.solver == "nodec" and recipe.candidate.depth:
         rounds = recipe.training.nodec.max_sweeps
     if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
-        warnings.warn(
+        warn(
             f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
             "number of rounds",
             ConvergenceWarning,
-            stacklevel=4,
         )
     stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     if not report.details["single_leaf_converged"] and not stopped:
         remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
-        warnings.warn(
+        warn(
             f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
             f"{remedy}",
             ConvergenceWarning,
-            stacklevel=4,
         )

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from softsurv.budget import Budget
 from softsurv.data.chunks import Chunk, Table, fit_preprocessor
 from softsurv.data.preprocess import Preprocessor
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import PENALTIES, SoftParameters, choose_device
@@ -274,11 +273,7 @@ def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None
         )
     zeros = int((time == 0).sum())
     if zeros:
-        warnings.warn(
-            f"time is 0 in {zeros} of {len(time)} rows; half the smallest positive time is taken instead",
-            DataWarning,
-            stacklevel=3,
-        )
+        warn(f"time is 0 in {zeros} of {len(time)} rows; half the smallest positive time is taken instead", DataWarning)
 
 
 def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str, Any]:

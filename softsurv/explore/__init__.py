@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softsurv.explore.changes import crossings as crossings
+    from softsurv.explore.comparison import Comparison as Comparison
+    from softsurv.explore.comparison import compare as compare
+    from softsurv.explore.comparison import plot_comparison as plot_comparison
     from softsurv.explore.curves import leaf_summary as leaf_summary
     from softsurv.explore.curves import prediction_frame as prediction_frame
     from softsurv.explore.curves import survival_frame as survival_frame
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from softsurv.explore.interactive import explorer as explorer
     from softsurv.explore.onnx_export import export_onnx as export_onnx
     from softsurv.explore.onnx_export import onnx_inputs as onnx_inputs
+    from softsurv.explore.path_plot import plot_path as plot_path
     from softsurv.explore.plots import plot_cumulative_hazard as plot_cumulative_hazard
     from softsurv.explore.plots import plot_hazard as plot_hazard
     from softsurv.explore.plots import plot_leaf_curves as plot_leaf_curves
@@ -38,6 +42,9 @@ if TYPE_CHECKING:
     from softsurv.explore.words import explain as explain
 
 _HOME = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "plot_comparison": "comparison",
     "crossings": "changes",
     "leaf_summary": "curves",
     "survival_frame": "curves",
@@ -51,6 +58,7 @@ _HOME = {
     "write_report": "report",
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
+    "plot_path": "path_plot",
     "plot_leaf_curves": "plots",
     "plot_hazard": "plots",
     "plot_cumulative_hazard": "plots",

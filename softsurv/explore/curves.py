@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidTimesError
-from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles
+from softsurv.explore.style import NO_ROWS, LineStyle, read_data, risk_styles, takes_tables
 from softsurv.explore.view import TreeView, survival_tree, tree_view
 from softsurv.metrics.ranges import thinned
 from softsurv.nonparametric import StepFunction, restricted_mean, survival_interval
@@ -161,13 +161,14 @@ def steps(curve: StepFunction, end: float) -> tuple[FloatArray, FloatArray]:
     return at, curve(at)
 
 
+@takes_tables
 def leaf_summary(tree: Any, data: Any = None, horizon: float | None = None, n_features: int = 3) -> pd.DataFrame:
     """One tidy row per leaf.
 
     Parameters
     ----------
     tree : fitted tree
-    data : SurvivalData or (X, y), optional
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``, optional
         Rows to describe; the training rows by default, as the tree remembers them.
     horizon : float, optional
         End of the restricted mean, in the unit of time; the last event time in training by default.

@@ -21,6 +21,7 @@ from softsurv.explore.style import (
     read_data,
     series_style,
     shorten,
+    takes_tables,
     unit_of,
 )
 from softsurv.explore.view import tree_view
@@ -41,16 +42,20 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
 
     Parameters
     ----------
-    tree : fitted tree
+    tree : fitted soft tree
     ax : matplotlib axes, optional
     n_features : int
         The strongest ones are drawn.
 
+    Raises
+    ------
+    InvalidParameterError
+        For a single leaf, and for an optimal tree, whose splits ask one feature each.
+
     Notes
     -----
-    Soft trees: change of the log-odds of going left as the feature goes from its lowest to its highest training
-    value. Optimal trees: +1 where high values go left and -1 where they go right. The legend says where a branch
-    node stands by the answers that lead to it from the root.
+    Change of the log-odds of going left (yes) as the feature goes from its lowest to its highest training value. The
+    legend says where a branch node stands by the answers that lead to it from the root.
 
     Examples
     --------
@@ -59,11 +64,13 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
     view = tree_view(tree)
     if not view.branches:
         raise InvalidParameterError("tree must have a branch node to show its routing, got a single leaf")
-    effects = {view.place_words(node): node.split.effects() for node in view.branches if node.split is not None}
-    label = "Effect on the log-odds of going left" if view.soft else "High values go right (-1) or left (+1)"
-    ax = _dots(pd.DataFrame(effects), ax, n_features, label, [series_style(k) for k in range(len(effects))])
     if not view.soft:
-        ax.set_xticks([-1, 0, 1])
+        raise InvalidParameterError(
+            "tree must be soft, got one whose splits ask one feature each; see feature_importances_"
+        )
+    effects = {view.place_words(node): node.split.effects() for node in view.branches if node.split is not None}
+    label = "Effect on the log-odds of yes"
+    ax = _dots(pd.DataFrame(effects), ax, n_features, label, [series_style(k) for k in range(len(effects))])
     ax.legend(**BESIDE, title="answers from\nthe root", title_fontsize=8)
     return ax
 
@@ -97,7 +104,7 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
     if view.leaf_weights is None:
         raise InvalidParameterError(
             "tree must have leaves whose curves vary with the features, got one curve per leaf; "
-            "plot_routing_effects shows what its features do"
+            "feature_importances_ says how much each feature matters"
         )
     table = pd.DataFrame({f"leaf {leaf}": view.leaf_weights[leaf] for leaf in view.leaves}, index=list(view.names))
     looks = leaf_looks(tree)
@@ -125,6 +132,7 @@ def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, loo
 
 
 @literal_text
+@takes_tables
 def plot_feature_profile(
     tree: Any,
     data: Any,
@@ -140,7 +148,7 @@ def plot_feature_profile(
     Parameters
     ----------
     tree : fitted tree
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows that keep their other features.
     feature : str
         Column of the raw table.

@@ -33,10 +33,10 @@ const explorer = (model) => {
     const parts = [];
     model.nodes.forEach((n, k) => {
       if (n.parent < 0) return;
-      const p = model.nodes[n.parent], step = on.get(k), left = p.left === k;
+      const p = model.nodes[n.parent], step = on.get(k), left = p.left === k, west = x(n) < x(p);
       parts.push(`<path d="M${x(p)} ${y(p)}H${x(n)}V${y(n)}" fill="none" stroke="${step ? INK : "#b9bec5"}" stroke-width="${step ? 3 : 1}"/>`);
       const label = (left ? "yes " : "no ") + (step ? share(step.probability) : "");
-      parts.push(`<text x="${x(n) + (left ? 5 : -5)}" y="${y(p) + (p.lines.length * 13 + 8) / 2 + 14}" text-anchor="${left ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
+      parts.push(`<text x="${x(n) + (west ? 5 : -5)}" y="${y(p) + (p.lines.length * 13 + 8) / 2 + 14}" text-anchor="${west ? "start" : "end"}" fill="${step ? INK : MUTED}">${label}</text>`);
     });
     model.nodes.forEach((n) => {
       if (n.leaf >= 0) return;
@@ -99,7 +99,7 @@ const explorer = (model) => {
 
   function rowPanel() {
     const row = current(), path = softsurv.route(model, row), values = softsurv.curve(model, row);
-    const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes, left" : "no, right"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
+    const steps = path.steps.map((s) => `<li>${escape(model.nodes[s.node].lines.join(" "))}: <b>${s.left ? "yes" : "no"}</b>${s.probability === null ? "" : ` with probability ${share(s.probability)}`}</li>`);
     const half = softsurv.timeAt(model, values, 0.5);
     const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(beyond(c))}</b>`, `leaf ${c.leaf}`]);
     const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);

@@ -39,7 +39,7 @@ def tree_html(tree: Any, max_terms: int = 3) -> str:
     name = escaped(type(tree).__name__)
     about = f"{view.n_leaves} {'leaf' if view.n_leaves == 1 else 'leaves'}"
     score = escaped(_outcome(tree))
-    key = "; the darker a curve, the higher the risk" if view.n_leaves > 1 else ""
+    key = "; lower risk to the left at every split, higher risk darker" if view.n_leaves > 1 else ""
     words = f'<div style="font:13px sans-serif;color:{INK};padding:6px 10px 0"><b>{name}</b>, {about}{score}{key}</div>'
     box = f"background:{PAPER};border:1px solid #d5d9de;border-radius:6px;overflow-x:auto;max-width:100%"
     return f'<div style="{box}">{words}{tree_svg(tree, view, max_terms)}</div>'
@@ -82,8 +82,8 @@ def _edge(view: TreeView, node: ViewNode, centre: dict[int, float], top: float, 
     parent = view.nodes[node.parent]
     start, end, high = centre[parent.index], centre[node.index], _middle(parent.level)
     low = top + 4 if node.leaf >= 0 else _middle(node.level)
-    left = parent.left == node.index
-    word, anchor, shift = ("yes", "start", 4) if left else ("no", "end", -4)
+    word = "yes" if parent.left == node.index else "no"
+    anchor, shift = ("start", 4) if end < start else ("end", -4)
     below = high + len(_rule_lines(parent, max_terms)) * LINE_HEIGHT / 2 + 16
     line = f'<path d="M{start:.1f} {high:.1f}H{end:.1f}V{low:.1f}" fill="none" stroke="{MUTED}"/>'
     label = f'<text x="{end + shift:.1f}" y="{below:.1f}" text-anchor="{anchor}" fill="{MUTED}">{word}</text>'

@@ -11,7 +11,7 @@ from typing import Any
 
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.payload import explorer_payload
-from softsurv.explore.style import read_data
+from softsurv.explore.style import read_data, takes_tables
 from softsurv.files import replace_file
 
 
@@ -38,6 +38,7 @@ class Explorer:
         return f'<iframe title="softsurv explorer" style="{style}" srcdoc="{content}"></iframe>'
 
 
+@takes_tables
 def explorer(
     tree: Any,
     data: Any,
@@ -56,7 +57,7 @@ def explorer(
     ----------
     tree : fitted tree
         Soft or optimal.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to explore.
     time_unit : str, optional
         For labels; known for the package's own data sets.

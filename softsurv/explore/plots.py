@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from softsurv.explore.style import (
     plain_axes,
     read_data,
     survival_axes,
+    takes_tables,
     time_label,
     unit_of,
 )
@@ -44,6 +46,7 @@ N_SPANS = 20
 
 
 @literal_text
+@takes_tables
 def plot_leaf_curves(
     tree: Any,
     data: Any,
@@ -60,7 +63,7 @@ def plot_leaf_curves(
     ----------
     tree : fitted tree
         Soft or optimal.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to draw.
     ax : matplotlib axes, optional
         A new figure by default.
@@ -80,7 +83,8 @@ def plot_leaf_curves(
 
     Notes
     -----
-    Thin lines are individual rows, the thick line with the leaf's own dashes is the median of its curves.
+    Thin lines are individual rows, the thick line with the leaf's own dashes is the mean of its curves, which a
+    Kaplan-Meier curve of the same rows should follow.
     Leaves without rows are named in the legend.
 
     References
@@ -97,7 +101,7 @@ def plot_leaf_curves(
     ax = survival_axes(new_axes(ax), time_label(read, time_unit))
     leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
     looks = leaf_looks(tree)
-    _draw_leaves(ax, leaves, times, looks)
+    _draw_leaves(ax, [replace(one, middle=one.mean) for one in leaves], times, looks)
     if show_kaplan_meier:
         for one in leaves:
             if one.rows.size:
@@ -111,6 +115,7 @@ def plot_leaf_curves(
 
 
 @literal_text
+@takes_tables
 def plot_hazard(
     tree: Any,
     data: Any,
@@ -124,6 +129,7 @@ def plot_hazard(
 
     Notes
     -----
+    Thick lines are medians: a few rows of high hazard would draw a mean away from the others.
     A curve of steps has no hazard at a time: of an optimal tree, mean hazards over 20 equal spans of time are drawn.
 
     Examples
@@ -134,6 +140,7 @@ def plot_hazard(
 
 
 @literal_text
+@takes_tables
 def plot_cumulative_hazard(
     tree: Any,
     data: Any,
@@ -206,7 +213,7 @@ def _robust_top(leaves: list[RowCurves]) -> float:
 
 
 def _draw_leaves(ax: Axes, leaves: list[RowCurves], times: FloatArray, looks: dict[int, LineStyle]) -> None:
-    """Thin individual curves in one collection per leaf, then the medians above them all, the lowest risk first."""
+    """Thin individual curves in one collection per leaf, then the middle ones above them all, the lowest risk first."""
     from matplotlib.collections import LineCollection
 
     for one in leaves:

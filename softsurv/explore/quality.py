@@ -12,7 +12,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore.curves import interval_censored
-from softsurv.explore.style import read_data
+from softsurv.explore.style import read_data, takes_tables
 from softsurv.explore.view import survival_tree
 from softsurv.metrics.brier import brier_score
 from softsurv.metrics.calibration import CalibrationCurve, DCalibration, calibration_curve, d_calibration
@@ -79,6 +79,7 @@ def brier_frame(trees: Mapping[str, Any], data: SurvivalData, n_times: int = 60)
     return frame
 
 
+@takes_tables
 def fairness_frame(trees: Mapping[float, Any], data: Any, group: str | None = None) -> pd.DataFrame:
     """Fairness and accuracy of trees fitted with different weights of the fairness penalty.
 

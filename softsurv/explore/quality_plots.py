@@ -20,6 +20,7 @@ from softsurv.explore.style import (
     plain_axes,
     read_data,
     series_style,
+    takes_tables,
     time_label,
     unit_of,
     with_unit,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 @literal_text
+@takes_tables
 def plot_calibration(
     tree: Any,
     data: Any,
@@ -45,7 +47,7 @@ def plot_calibration(
     Parameters
     ----------
     tree : fitted tree
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows the tree has not seen.
     horizons : array_like, optional
         Times; the quartiles of the event times by default.
@@ -102,6 +104,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
 
 
 @literal_text
+@takes_tables
 def plot_d_calibration(tree: Any, data: Any, ax: Axes | None = None, *, n_bins: int = 10) -> Axes:
     """Shares of rows by predicted survival at their own time: level bars mean calibrated over all of time.
 
@@ -129,6 +132,7 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
 
 
 @literal_text
+@takes_tables
 def plot_brier(
     trees: Any,
     data: Any,
@@ -142,7 +146,7 @@ def plot_brier(
     ----------
     trees : fitted tree, or mapping of name to fitted tree
         The censoring curve of the first one weighs the scores.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows the trees have not seen.
     ax : matplotlib axes, optional
     time_unit : str, optional
@@ -173,6 +177,7 @@ def _mean_over_time(frame: pd.DataFrame, name: str) -> float:
 
 
 @literal_text
+@takes_tables
 def plot_fairness_trend(
     trees: Mapping[float, Any], data: Any, ax: Axes | None = None, *, group: str | None = None
 ) -> Axes:
@@ -251,42 +256,58 @@ def plot_trace(tree: Any, ax: Axes | None = None) -> Axes:
 
 
 @literal_text
-def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str = "Training objective") -> Axes:
-    """Quality of optimal trees against their size.
+def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str | None = None) -> Axes:
+    """Quality of optimal trees against their size, with the errors of held-out losses as in rpart's ``plotcp``.
 
     Parameters
     ----------
     path : fitted optimal tree or DataFrame
-        A tree that keeps its ``path_``; or a column ``leaves`` and one column for each measure to draw, such as
-        training objective and test score.
+        A tree whose size was chosen by cross-validation: the held-out loss of each size above the best one, with two
+        standard errors of that difference. Another tree: the training objective of its ``path_``, which says
+        nothing about new rows. Or a frame with a column ``leaves``, one column for each measure to draw, and where
+        known a column ``<measure>_se`` for its error.
     ax : matplotlib axes, optional
-    ylabel : str
+    ylabel : str, optional
         What the measures are, with their unit.
 
     Examples
     --------
     >>> ax = plot_size_quality(best)                            # doctest: +SKIP
-    >>> ax = plot_size_quality(pd.DataFrame({"leaves": [1, 2, 3], "training": [1.0, 0.8, 0.7]}))
+    >>> ax = plot_size_quality(pd.DataFrame({"leaves": [1, 2, 3], "test": [1.0, 0.8, 0.7], "test_se": [0.1, 0.1, 0.1]}))
     """
-    if hasattr(path, "path_"):
+    label, chosen = "Training objective", None
+    if len(getattr(path, "selection_", ())) and "max_leaves" in path.selection_:
+        path, chosen = _held_out(path.selection_)
+        label = "Held-out loss above the best"
+    elif hasattr(path, "path_"):
         path = pd.DataFrame([{"leaves": one.max_leaves, "optimal tree": one.objective} for one in path.path_])
     if not isinstance(path, pd.DataFrame) or "leaves" not in path.columns or path.shape[1] < 2:
         got = list(map(str, path.columns)) if isinstance(path, pd.DataFrame) else type(path).__name__
         raise InvalidParameterError(f"path must have the column 'leaves' and a measure, got {got}")
+    return _draw_sizes(path.sort_values("leaves"), chosen, ylabel or label, new_axes(ax, 5.6, 3.6))
+
+
+def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The best setting of each size: its loss above the best of all with two standard errors; and the size chosen."""
+    best = selection.sort_values("loss", kind="stable").drop_duplicates("max_leaves")
+    frame = pd.DataFrame({"leaves": best["max_leaves"], "held out": best["difference"]})
+    chosen = int(selection.loc[selection["chosen"], "max_leaves"].iloc[0])
+    return frame.assign(**{"held out_se": 2 * best["error"]}), chosen
+
+
+def _draw_sizes(ordered: pd.DataFrame, chosen: int | None, ylabel: str, ax: Axes) -> Axes:
     from matplotlib.ticker import MaxNLocator
 
-    ax = plain_axes(new_axes(ax, 5.6, 3.6))
-    ordered = path.sort_values("leaves")
-    for k, name in enumerate(ordered.columns.drop("leaves")):
-        look = series_style(k)
-        ax.plot(
-            ordered["leaves"],
-            ordered[name],
-            color=look.color,
-            linestyle=look.linestyle,
-            marker=MARKERS[k % len(MARKERS)],
-            label=str(name),
-        )
+    plain_axes(ax)
+    measures = [name for name in ordered.columns.drop("leaves") if not str(name).endswith("_se")]
+    for k, name in enumerate(measures):
+        look, error = series_style(k), ordered.get(f"{name}_se")
+        how: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": MARKERS[k % len(MARKERS)]}
+        ax.errorbar(ordered["leaves"], ordered[name], yerr=error, capsize=3, label=str(name), **how)
+        if chosen is not None:
+            at = float(ordered.loc[ordered["leaves"] == chosen, name].iloc[0])
+            ax.plot([chosen], [at], "o", markersize=13, markerfacecolor="none", color=INK, label="chosen")
+            ax.axhline(0, color=MUTED, linestyle="--", linewidth=1, label="best; bars of two standard errors reach it")
     ax.set(xlabel="Number of leaves", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize=8, frameon=False)

@@ -11,11 +11,12 @@ from softsurv.explore.report_card import card_section, intro
 from softsurv.explore.report_data import data_section, fairness_section
 from softsurv.explore.report_quality import calibration_section, quality_section
 from softsurv.explore.report_tree import leaf_sections, tree_section
-from softsurv.explore.style import read_data
+from softsurv.explore.style import read_data, takes_tables
 from softsurv.explore.view import survival_tree
 from softsurv.files import replace_file
 
 
+@takes_tables
 def report_html(
     tree: Any,
     data: Any,
@@ -33,7 +34,7 @@ def report_html(
     ----------
     tree : fitted tree
         Soft or optimal.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to report on, best ones the tree has not seen.
     title : str, optional
     time_unit : str, optional
@@ -68,7 +69,7 @@ def report_html(
 
 
 def write_report(tree: Any, data: Any, path: str | PathLike[str], **options: Any) -> Path:
-    """Write :func:`report_html` to a file and return its path.
+    """Write :func:`report_html` to a file and return its path; a table is read with ``time=`` and ``event=``.
 
     Examples
     --------

@@ -45,12 +45,15 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
     curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
     parts = [
-        paragraph("A row goes left where the rule is true. Every leaf has its own section below."),
+        paragraph(
+            "Yes: the rule is true. At every split the side of the lower risk is on the left. Every leaf has its own "
+            "section below."
+        ),
         figure(picture, "The tree with survival curves in its leaves", wide=True),
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]
-    words = "Thin: single rows. Thick: median of a leaf. Darker: higher risk."
+    words = "Thin: single rows. Thick: mean of a leaf. Darker: higher risk."
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
     if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
@@ -153,7 +156,7 @@ def _leaf_section(
     pictures = figure(
         _leaf_picture(data, one, band, times, time_unit, leaf_looks(tree)[one.leaf]),
         f"Survival in leaf {one.leaf}",
-        f"Thin: predicted curves of single rows; thick: their median. Steps: {curve_name(data)}"
+        f"Thin: predicted curves of single rows; thick: the mean of the leaf's. Steps: {curve_name(data)}"
         f"{'' if band is None else ' with its 95 % interval'}. Small numbers below the axis: rows at risk.",
     )
     beside = table(apart, "What sets these rows apart (difference in standard deviations)", "feature")
@@ -185,7 +188,7 @@ def _leaf_picture(
     if band is not None:
         ax.fill_between(at, band[0](at), band[1](at), step="post", color="#000000", alpha=0.12, linewidth=0)
     ax.step(at, values, where="post", color=INK, linewidth=1.1)
-    ax.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=2.2)
+    ax.plot(times, one.mean, color=look.color, linestyle=look.linestyle, linewidth=2.2)
     ax.set_xlim(0, times[-1])
     write_at_risk(ax, data.take(one.rows))
     return ax

@@ -13,7 +13,17 @@ from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.explore.style import INK, MUTED, RULE_FILL, literal_text, new_axes, read_data, series_style, shorten
+from softsurv.explore.style import (
+    INK,
+    MUTED,
+    RULE_FILL,
+    literal_text,
+    new_axes,
+    read_data,
+    series_style,
+    shorten,
+    takes_tables,
+)
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.sparse.again import rules_again
 from softsurv.trees.linear_rule import LinearRule, Rules
@@ -26,6 +36,7 @@ OTHER = "#b9c0c8"
 """Colour of features other than the rule's own."""
 
 
+@takes_tables
 def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.DataFrame:
     """How often each split asks for the same feature in bootstrap samples, and how far its threshold moves.
 
@@ -33,7 +44,7 @@ def split_stability(tree: Any, data: Any, n: int = 20, seed: int = 0) -> pd.Data
     ----------
     tree : fitted SoftSurvivalTree
         A tree of rules.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Its training rows.
     n : int
         Samples of the rows, drawn with replacement.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#3B0F70", "#8A6D00")
 """Colours that readers with any colour vision tell apart (Okabe & Ito 2008); its yellow, which vanishes on paper,
@@ -74,6 +76,28 @@ def read_data(data: Any) -> SurvivalData:
     """Data as :class:`SurvivalData`: as it is, a pair (X, y), or anything the readers take; no rows of weight 0."""
     read = survival_data(*data) if isinstance(data, tuple) and len(data) == 2 else survival_data(data)
     return read if read.weight is None or bool((read.weight > 0).all()) else read.take(read.weight > 0)
+
+
+def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
+    """Let a function of (tree, data, ...) take ``time=`` and ``event=`` as ``fit`` does.
+
+    A table without them is read with the columns that the tree was fitted with.
+    """
+
+    @wraps(function)
+    def reading(tree: Any, data: Any = None, *args: Any, time: Any = None, event: Any = None, **how: Any) -> R:
+        """Read the table, then do as the function says."""
+        if time is not None or event is not None:
+            data = survival_data(data, time=time, event=event)
+        elif data is not None and not isinstance(data, SurvivalData | tuple):
+            one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
+            data = survival_data(data, **getattr(one, "outcome_columns_", {}))
+        return function(tree, data, *args, **how)
+
+    known = signature(function)
+    named = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Any) for name in ("time", "event")]
+    reading.__signature__ = known.replace(parameters=[*known.parameters.values(), *named])  # type: ignore[attr-defined]
+    return reading
 
 
 def unit_of(data: SurvivalData | None, time_unit: str | None) -> str:

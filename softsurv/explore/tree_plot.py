@@ -22,6 +22,7 @@ from softsurv.explore.style import (
     LineStyle,
     literal_text,
     read_data,
+    takes_tables,
     time_label,
     unit_of,
     with_unit,
@@ -58,6 +59,7 @@ class Layout:
 
 
 @literal_text
+@takes_tables
 def plot_tree(
     tree: Any,
     data: Any,
@@ -74,7 +76,7 @@ def plot_tree(
     ----------
     tree : fitted tree
         Soft or optimal.
-    data : SurvivalData or (X, y)
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
         Rows to send down the tree.
     ax : matplotlib axes, optional
         A new figure by default, 1.9 inches per leaf wide; a given axes should offer that for legible text.
@@ -85,7 +87,7 @@ def plot_tree(
     max_terms : int
         Features that a rule names; the weaker ones are counted.
     max_curves : int
-        Rows per leaf that median and spread rest on; more rows are thinned evenly by risk.
+        Rows per leaf that the spread rests on; more rows are thinned evenly by risk.
 
     Returns
     -------
@@ -93,9 +95,10 @@ def plot_tree(
 
     Notes
     -----
-    In a leaf: the band is the 5th to 95th centile of the rows' predicted curves, the coloured line their median,
-    the dotted grey line their mean, which is what the black steps, the Kaplan-Meier curve (Turnbull's with
-    intervals) of the same rows, should follow. A row goes left where the rule is true.
+    In a leaf: the band is the 5th to 95th centile of the rows' predicted curves, the coloured line their mean, which
+    is what the black steps, the Kaplan-Meier curve (Turnbull's with intervals) of the same rows, should follow. At
+    every split the side of the lower risk is on the left; leaves keep their numbers. The median above a panel is
+    that of the black steps, so it may differ from the predicted one in the tree's text.
 
     Examples
     --------
@@ -169,14 +172,14 @@ def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Layout, max_term
     high = place.level[parent.level]
     low = place.panel_top if node.leaf >= 0 else place.level[node.level]
     ax.plot([start, end, end], [high, high, low], color=MUTED, linewidth=1.1, zorder=1, solid_joinstyle="round")
-    left = parent.left == node.index
+    yes = parent.left == node.index
     below = 0.6 * FONT * len(_rule_lines(parent, place, max_terms)) + 7  # points: half the box, and its padding
     ax.annotate(
-        "yes" if left else "no",
+        "yes" if yes else "no",
         (end, high),
-        xytext=(4 if left else -4, -below),
+        xytext=(4 if end < start else -4, -below),
         textcoords="offset points",
-        ha="left" if left else "right",
+        ha="left" if end < start else "right",
         va="top",
         fontsize=FONT - 0.5,
         color=MUTED,
@@ -225,7 +228,7 @@ def _draw_panel(
     panel.tick_params(labelsize=7.5, length=2.5, pad=2)
     panel.spines[["top", "right"]].set_visible(False)
     panel.set_xlabel(time_label(data, time_unit), fontsize=8, labelpad=2)
-    if one.leaf == view.leaves[0]:
+    if one.leaf == (view.order or view.leaves)[0]:
         panel.set_ylabel("Survival", fontsize=8, labelpad=1)
     if one.rows.size == 0:
         panel.text(0.5, 0.5, "no rows\narrive here", transform=panel.transAxes, ha="center", va="center", fontsize=8)
@@ -236,31 +239,29 @@ def _draw_panel(
         curve = leaf_kaplan_meier(data, one.rows)
         x, y = steps(curve, times[-1])
         panel.step(x, y, where="post", color=INK, linewidth=0.9)
-        panel.plot(times, one.mean, color=MUTED, linestyle=":", linewidth=1.2)
-        panel.plot(times, one.middle, color=look.color, linestyle=look.linestyle, linewidth=1.8)
+        panel.plot(times, one.mean, color=look.color, linestyle=look.linestyle, linewidth=1.8)
         events = int(data.failed[one.rows].sum())
         middle = with_unit(median(curve), unit_of(data, time_unit))
-        numbers = f"n = {one.rows.size}, events = {events}\nmedian {middle}"
-    panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=8, color=INK, pad=4, linespacing=1.25)
+        numbers = f"n = {one.rows.size}, events = {events}\nobserved median {middle}"
+    panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
 
 
 def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle]) -> None:
-    """What the lines are. Median and spread have the colour of a middle risk."""
+    """What the lines are. Mean and spread have the colour of a middle risk."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     color = looks[len(looks) // 2].color
     ax.legend(
         handles=[
-            Line2D([], [], color=color, linewidth=1.8, label="predicted: median"),
-            Patch(facecolor=color, alpha=0.22, label="5–95 %"),
-            Line2D([], [], color=MUTED, linestyle=":", linewidth=1.2, label="mean"),
-            Line2D([], [], color=INK, linewidth=0.9, label=steps_name),
+            Line2D([], [], color=color, linewidth=1.8, label="predicted: mean"),
+            Patch(facecolor=color, alpha=0.22, label="5–95 % of rows"),
+            Line2D([], [], color=INK, linewidth=0.9, label=f"observed: {steps_name}"),
         ],
-        title="the darker, the higher the risk" if len(looks) > 1 else None,
+        title="lower risk to the left at every split; darker: higher" if len(looks) > 1 else None,
         title_fontsize=8 if place.width_inches >= 6 else 7,
         loc="upper center" if place.width_inches < 6 else "upper right",
-        ncols=4,
+        ncols=3,
         fontsize=8 if place.width_inches >= 6 else 7,
         frameon=False,
         borderaxespad=0.1,

@@ -5,7 +5,7 @@ Pictures, words and pages are written against this one form; what sets a kind of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from softsurv.data.rules import fill
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
+from softsurv.nonparametric import restricted_mean
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_effects import typical_row
+from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.topology import parting_node
 
@@ -71,6 +73,8 @@ class TreeView:
     """Raw features whose training values were all whole numbers, as far as that is known."""
     centre: FloatArray | None = None
     """Training means of the encoded features (P,), where training kept them."""
+    order: tuple[int, ...] = ()
+    """Leaves as pictures place them from the left; empty: by number."""
 
     @property
     def typical(self) -> FloatArray:
@@ -164,7 +168,7 @@ class TreeView:
 
     def centres(self) -> dict[int, float]:
         """Horizontal place of each node: leaves at 0, 1, 2, ..., a branch node midway between its children."""
-        places = {self.leaf_node(leaf).index: float(k) for k, leaf in enumerate(self.leaves)}
+        places = {self.leaf_node(leaf).index: float(k) for k, leaf in enumerate(self.order or self.leaves)}
         for node in reversed(self.nodes):
             if node.leaf < 0:
                 places[node.index] = 0.5 * (places[node.left] + places[node.right])
@@ -175,8 +179,30 @@ def tree_view(tree: Any) -> TreeView:
     """The view of a fitted soft or optimal survival tree, or of a bare `HardTree`."""
     from softsurv.trees.soft_tree import SoftTree
 
-    inner = tree if isinstance(tree, HardTree) else survival_tree(tree).tree_
-    return _soft_view(tree) if isinstance(inner, SoftTree) else hard_view(inner)
+    if isinstance(tree, HardTree):
+        return hard_view(tree)
+    inner = survival_tree(tree).tree_
+    view = _soft_view(tree) if isinstance(inner, SoftTree) else hard_view(inner)
+    return replace(view, order=by_risk(view, tree.leaf_table_, float(tree.unique_times_[-1])))
+
+
+def by_risk(view: TreeView, table: LeafTable, end: float) -> tuple[int, ...]:
+    """Leaves from the left so that at every split the side of the lower risk is on the left.
+
+    The risk of a side is judged by the restricted mean survival of its training rows up to ``end``.
+    """
+
+    def placed(node: ViewNode) -> tuple[tuple[int, ...], float, float]:
+        """Leaves below a node in order, their rows, and the time that these live in all."""
+        if node.leaf >= 0:
+            n = float(table.n[node.leaf])
+            return (node.leaf,), n, n * restricted_mean(table.curves[node.leaf], end) if n else 0.0
+        sides = [placed(view.nodes[child]) for child in (node.left, node.right)]
+        sides.sort(key=lambda side: -side[2] / max(side[1], 1.0))
+        (first, n, lived), (second, m, more) = sides
+        return first + second, n + m, lived + more
+
+    return placed(view.nodes[0])[0]
 
 
 def survival_tree(tree: Any) -> Any:

@@ -14,7 +14,8 @@ from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.kinds import level_text
 from softsurv.data.rules import number_text
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, said_once
+from softsurv.estimators.training_rows import FAR_VALUES, Ranges, outside
 from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import LinearSplit, QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit
@@ -94,6 +95,11 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
     --------
     >>> print(explain(tree, test.X.iloc[[0]]))                  # doctest: +SKIP
     """
+    with said_once(told=FAR_VALUES):
+        return _explained(tree, row, time_unit, n_reasons)
+
+
+def _explained(tree: Any, row: Any, time_unit: str | None, n_reasons: int) -> Explanation:
     frame = one_row(row)
     view = tree_view(tree)
     leaf = int(tree.apply(frame)[0])
@@ -102,6 +108,7 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
     steps = tuple(_step(tree, view, node, left, frame, encoded, told, n_reasons) for node, left in view.path(leaf))
     unit = unit_of(row if isinstance(row, SurvivalData) else None, time_unit)
     lines = [_step_line(k, step) for k, step in enumerate(steps, 1)]
+    lines += _outside_lines(frame, vars(tree).get("ranges_", {}))
     lines += [*_leaf_lines(tree, view, leaf, encoded, told, n_reasons, unit), *_curve_lines(tree, frame, unit)]
     return Explanation(leaf, steps, "\n".join(lines))
 
@@ -222,8 +229,8 @@ def _answer(frame: pd.DataFrame, source: Source) -> str:
 def _step_line(number: int, step: Step) -> str:
     firm = ""
     if step.probability is not None:
-        firm = "clearly " if step.probability >= FIRM else "narrowly " if step.probability < NARROW else ""
-    verdict = f"{number}. {step.rule}: {'yes' if step.left else 'no'}, {firm}{'left' if step.left else 'right'}"
+        firm = ", clearly" if step.probability >= FIRM else ", narrowly" if step.probability < NARROW else ""
+    verdict = f"{number}. {step.rule}: {'yes' if step.left else 'no'}{firm}"
     if step.probability is not None:
         verdict += f" (probability {step.probability:.2f})" if step.probability < 0.995 else " (probability > 0.99)"
     towards = [words for words, value in step.reasons if (value > 0) == step.left]
@@ -253,9 +260,21 @@ def _leaf_lines(
     return lines
 
 
+def _outside_lines(frame: pd.DataFrame, ranges: Ranges) -> list[str]:
+    """Values that no training row had, where the tree extrapolates."""
+    told = [
+        f"{name} = {number_text(float(frame[name].iloc[0]))} (trained on {ranges[name][0]:g} to {ranges[name][1]:g})"
+        for name in outside(frame, ranges)
+    ]
+    return [f"Outside the training range, so that this is a guess: {', '.join(told)}."] if told else []
+
+
 def _curve_lines(tree: Any, frame: pd.DataFrame, unit: str) -> list[str]:
     times = np.unique(np.quantile(tree.unique_times_, [0.25, 0.5, 0.75]))
     survival = tree.predict_survival_function(frame, times=times)[0]
     shares = ", ".join(f"{s:.0%} beyond {with_unit(t, unit)}" for t, s in zip(times, survival, strict=True))
-    middle = with_unit(float(tree.predict_median(frame)[0]), unit)
+    median, last = float(tree.predict_median(frame)[0]), float(tree.horizon_)
+    middle = (
+        with_unit(median, unit) if median <= last else f"not reached within the follow-up of {with_unit(last, unit)}"
+    )
     return [f"Its curve: median {middle}; {shares}."]

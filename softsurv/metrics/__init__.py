@@ -21,6 +21,7 @@ from softsurv.metrics.competing import (
 from softsurv.metrics.concordance import PairCounts, count_pairs, harrell_c, uno_c
 from softsurv.metrics.evaluate import evaluate, evaluate_with_censoring
 from softsurv.metrics.fairness import CurveGap, LeafGini, curve_gap, fairness_penalty, leaf_gini
+from softsurv.metrics.predicted import log_hazard_of
 from softsurv.metrics.ranges import (
     EvaluationRange,
     evaluation_range,
@@ -55,6 +56,7 @@ __all__ = [
     "integrated_brier_score",
     "integrated_brier_score_incidence",
     "leaf_gini",
+    "log_hazard_of",
     "relative_integrated_brier_score",
     "smoothed_observed_survival",
     "support_end",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import EvaluationWarning
+from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
+from softsurv.metrics.predicted import log_hazard_of
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, checked_columns, in_interval
 
@@ -26,8 +26,10 @@ def evaluate(
     train_event: ArrayLike,
     test_time: ArrayLike,
     test_event: ArrayLike,
-    log_cumulative_hazard: Callable[[FloatArray], ArrayLike],
+    log_cumulative_hazard: Callable[[FloatArray], ArrayLike] | None = None,
     *,
+    survival: Any = None,
+    survival_times: ArrayLike | None = None,
     train_weight: ArrayLike | None = None,
     train_entry: ArrayLike | None = None,
     **options: Any,
@@ -40,6 +42,9 @@ def evaluate(
         Training fold: the censoring curve G is estimated on it alone.
     test_time, test_event, log_cumulative_hazard, **options
         As in `evaluate_with_censoring`, as are the result, errors and warnings.
+    survival, survival_times : optional
+        Predicted survival of the test subjects instead of ``log_cumulative_hazard``, in any form that
+        `log_hazard_of` takes: a matrix with its times, a frame of lifelines, step functions of scikit-survival.
     train_weight, train_entry : array_like, shape (K,), optional
         Case weights and left-truncation times for the estimate of G.
 
@@ -49,9 +54,14 @@ def evaluate(
     >>> result = evaluate(time, event, time, event, lambda times: np.log(np.outer(x, times)))
     >>> result["harrell_c"], result["n"], result["range"]
     (1.0, 4, (1.0, 3.0))
+    >>> evaluate(time, event, time, event, survival=np.exp(-np.outer(x, time)), survival_times=time)["harrell_c"]
+    1.0
     """
+    if (survival is None) == (log_cumulative_hazard is None):
+        raise InvalidParameterError("give log_cumulative_hazard or survival, and not both")
+    curves = log_cumulative_hazard or log_hazard_of(survival, survival_times)
     censoring = censoring_survival(train_time, train_event, train_weight, train_entry)
-    return evaluate_with_censoring(censoring, test_time, test_event, log_cumulative_hazard, **options)
+    return evaluate_with_censoring(censoring, test_time, test_event, curves, **options)
 
 
 def evaluate_with_censoring(
@@ -174,7 +184,6 @@ def warn_of_ignored(
     entry: ArrayLike | None = None,
     upper: ArrayLike | None = None,
     weight: ArrayLike | None = None,
-    stacklevel: int = 4,
 ) -> None:
     """Say what the measures leave out of a fold with late entry, intervals or unequal weights; all (N,)."""
     ignored = {
@@ -187,4 +196,4 @@ def warn_of_ignored(
     }
     for sentence, holds in ignored.items():
         if holds:
-            warnings.warn(sentence, EvaluationWarning, stacklevel=stacklevel)
+            warn(sentence, EvaluationWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
-from softsurv.errors import EvaluationWarning
+from softsurv.errors import EvaluationWarning, warn
 from softsurv.metrics.brier import Scale
 from softsurv.metrics.competing import (
     auc_incidence,
@@ -128,7 +127,7 @@ def evaluate_histories(
     At each event its subject is compared with the rows at risk then, entry < t <= time: each at the covariates that it
     has at t. Where nothing changes within a subject this is `harrell_c` of one row for each.
     """
-    warnings.warn(ONE_ROW_EACH, EvaluationWarning, stacklevel=4)
+    warn(ONE_ROW_EACH, EvaluationWarning)
     time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
     ends = ends_at_risk(time_, event_, subject, entry_)
     ties = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
-from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.nonparametric import StepFunction, checked_columns
 
 LARGEST_EXPONENT = 700.0
@@ -118,11 +117,10 @@ def evaluation_range(
                 f"{end:g}, the end of the training fold's follow-up; got {wanted[0]:g} to {wanted[-1]:g}"
             )
         if grid.size < wanted.size:
-            warnings.warn(
+            warn(
                 f"{wanted.size - grid.size} of {wanted.size} times lie outside what the folds allow; "
                 f"measures use {grid[0]:g} to {grid[-1]:g} instead of {wanted[0]:g} to {wanted[-1]:g}",
                 EvaluationWarning,
-                stacklevel=2,
             )
     beyond = time_ > grid[-1]
     return EvaluationRange(grid, int((time_ < grid[0]).sum()), int(beyond.sum()), int((beyond & event_).sum()), end)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +10,11 @@ import numpy as np
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
-from softsurv.data.rules import number_text
+from softsurv.data.rules import level_words, number_text
 
 TIE = 1e-9
 """A score that exceeds the threshold by less than this share of its range counts as equal, so that rounding in the
 encoded features does not decide; a row whose score equals the threshold does not go left."""
-
-PLAIN_LEVEL = re.compile(r"\w[\w .:/%-]*")
-"""Levels that need no quotes: nothing in them reads as an operator."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class LinearRule:
         """The rule in words: ``age > 45``, ``grade in {II, III}`` or ``age + 2.5 [grade = III] > 60``."""
         first = columns[self.columns[0]]
         if self.is_level_set(columns):
-            levels = [level_text(str(columns[k].level)) for k in self.columns]
+            levels = [level_words(str(columns[k].level)) for k in self.columns]
             source = name(first.source)
             return f"{source} = {levels[0]}" if len(levels) == 1 else f"{source} in {{{', '.join(levels)}}}"
         if len(self.columns) == 1 and self.coefficients[0] == -1.0:
@@ -109,13 +105,8 @@ Rules = tuple[LinearRule | None, ...]
 def term_text(column: OutputColumn, name: Callable[[str], str] = str) -> str:
     """An encoded feature as a term: a number by its name, an indicator in brackets."""
     if column.kind == "level":
-        return f"[{name(column.source)} = {level_text(str(column.level))}]"
+        return f"[{name(column.source)} = {level_words(str(column.level))}]"
     return f"[{name(column.source)} is missing]" if column.kind == "missing" else name(column.source)
-
-
-def level_text(level: str) -> str:
-    """A level, in quotes where it could be read as anything else."""
-    return level if PLAIN_LEVEL.fullmatch(level) else '"' + level.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _signed(coefficient: float, term: str, first: bool) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import optuna
 from optuna.pruners import NopPruner
+from sklearn.base import clone
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -47,7 +49,8 @@ class Objective:
         Keys of :data:`DIRECTIONS`; several make the study multi-objective.
     space : mapping, optional
         Parameters of the estimator: a `Choice`, a `Range`, a list of values, or one fixed value. They replace
-        those of :func:`softsurv.tune.default_space` by name.
+        those of :func:`softsurv.tune.default_space` by name. Soft trees are of rules unless it names an argument that
+        only dense trees have, or ``max_terms=None``.
     n_folds : int
     seed : int
         Of the folds and of the estimator.
@@ -88,7 +91,7 @@ class Objective:
             raise InvalidParameterError(f"measures must be one or more different names, got {list(self.measures)}")
         _check_groups(data, self.measures)
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
-        self.space = default_space(estimator, self.measures) | dict(space or {})
+        self.space = default_space(estimator, self.measures, space) | dict(space or {})
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
@@ -142,7 +145,9 @@ class Objective:
     def _prepared(self, preprocess: bool) -> list[Fold]:
         """Encoded folds, made once for all trials."""
         if preprocess not in self._folds:
-            self._folds[preprocess] = make_folds(self.data, self.n_folds, self.seed, preprocess)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of levels that a part of the rows does not have
+                self._folds[preprocess] = make_folds(self.data, self.n_folds, self.seed, preprocess)
         return self._folds[preprocess]
 
     def _means(self, folds: list[dict[str, Any]]) -> tuple[float, ...]:
@@ -165,8 +170,10 @@ class Objective:
 
 
 def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
-    """How the folds' trees are made as one stack; None where folds cannot share one, or choose inside."""
+    """How the folds' dense trees are made as one stack; None for rules, and where folds cannot share one."""
     parameters = SoftParameters(**model.get_params(deep=False))
+    if parameters.has_rules:
+        return None
     plain = isinstance(parameters.init, str) and not parameters.l1 and parameters.time_limit is None
     candidate = parameters.given(None) if plain else None
     return None if candidate is None else parameters.recipe(candidate)
@@ -181,9 +188,13 @@ def _rungs(n_folds: int) -> Iterator[slice]:
 
 
 def _fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData) -> dict[str, Any]:
-    from sklearn.base import clone
+    """Measures of a fold, without its warnings: they would be about a part of the rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _measured(clone(model).fit(train), test)
 
-    fitted = clone(model).fit(train)
+
+def _measured(fitted: Any, test: SurvivalData) -> dict[str, Any]:
     result: dict[str, Any] = fitted.evaluate(test)
     group = test.group
     if group is not None and group.unique().numel() == 2:

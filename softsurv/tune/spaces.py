@@ -52,7 +52,18 @@ class Range:
 Space = Mapping[str, Any]
 """Parameter names to a `Choice`, a `Range`, a list of values, or one fixed value."""
 
-SOFT: dict[str, Any] = {
+RULES: dict[str, Any] = {
+    "leaf": Choice(("loglogistic", "weibull", "lognormal", "spline_ph", "spline_po")),
+    "n_knots": Range(1, 4),
+    "depth": Range(0, 3),
+    "max_terms": Range(1, 3),
+    "l2": Range(1e-2, 1e2, log=True),
+    "shrinkage": Range(1e-1, 1e2, log=True),
+    "slope_shrinkage": Range(1e-1, 1e3, log=True),
+}
+"""Soft trees of rules, the default."""
+
+DENSE: dict[str, Any] = {
     "leaf": Choice(("exponential", "weibull", "loglogistic", "lognormal", "spline_ph", "spline_po")),
     "n_knots": Range(1, 4),
     "depth": Range(0, 3),
@@ -63,6 +74,10 @@ SOFT: dict[str, Any] = {
     "init": Choice(("auto", "random", "kmeans")),
     "n_restarts": Range(1, 5),
 }
+"""Soft trees whose splits weigh all features."""
+
+DENSE_ALONE = frozenset({"solver", "init", "routing_l2", "fairness", "l1", "max_iter", "preset", "n_restarts"})
+"""Arguments that only dense trees have."""
 
 OPTIMAL: dict[str, Any] = {
     "objective": Choice(("relative_risk", "ibs")),
@@ -78,11 +93,24 @@ FAIRNESS = Range(1e-2, 1e2, log=True)
 """Strength of the soft tree's fairness penalty, searched where fairness is measured."""
 
 
-def default_space(estimator: str, measures: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The search space of "soft" or "optimal", which ``space=`` of a study adds to or replaces by name."""
+def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space | None = None) -> dict[str, Any]:
+    """The search space of "soft" or "optimal", which ``space=`` of a study adds to or replaces by name.
+
+    Parameters
+    ----------
+    estimator : {"soft", "optimal"}
+    measures : tuple of str
+        Where they hold "fairness", its penalty is searched too.
+    given : mapping, optional
+        ``space=`` of the study: soft trees are dense where it names what only dense trees have, or ``max_terms=None``,
+        or where fairness is measured.
+    """
     if estimator == "optimal":
         return dict(OPTIMAL)
-    return SOFT | ({"fairness": FAIRNESS} if "fairness" in measures else {})
+    given = given or {}
+    if not (DENSE_ALONE & given.keys() or given.get("max_terms", 1) is None or "fairness" in measures):
+        return dict(RULES)
+    return DENSE | {"max_terms": None} | ({"fairness": FAIRNESS} if "fairness" in measures else {})
 
 
 def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
@@ -159,8 +187,10 @@ def _splits(chosen: dict[str, Any]) -> bool:
     return chosen.get("depth") != 0
 
 
+_OF_SPLITS = ("shrinkage", "slope_shrinkage", "max_terms", "routing_l2", "solver", "init", "n_restarts", "l1")
+
 _MATTERS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    **dict.fromkeys(("shrinkage", "routing_l2", "solver", "init", "n_restarts", "l1"), _splits),
+    **dict.fromkeys(_OF_SPLITS, _splits),
     "n_knots": lambda chosen: str(chosen.get("leaf")).startswith("spline"),
     "max_leaves": lambda chosen: chosen.get("max_depth") != 1,
 }

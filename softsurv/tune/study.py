@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
-from softsurv.data.survival_data import SurvivalData
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
@@ -45,12 +46,15 @@ class StudyResult:
         Arguments of the best trial's estimator; of several measures, the best of the Pareto front by the first.
     model : estimator or None
         Fitted on all rows with these arguments; None while other workers are still running trials.
+    default : dict or None
+        For each measure, the folds' values of the estimator with its default arguments, on the same folds.
     """
 
     study: optuna.Study
     measures: tuple[str, ...]
     parameters: dict[str, Any]
     model: Any = None
+    default: dict[str, list[float]] | None = None
 
     @property
     def best(self) -> FrozenTrial:
@@ -67,13 +71,38 @@ class StudyResult:
         states = ", ".join(f"{n} {state}" for state, n in counts.items())
         values = ", ".join(f"{m} {v:.4f}" for m, v in zip(self.measures, self.best.values, strict=True))
         chosen = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters.items())
-        return f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
+        words = f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
+        return words if self.default is None else f"{words}\n{self._against_default()}"
+
+    def against_default(self) -> pd.DataFrame:
+        """The best trial beside the default arguments on the same folds.
+
+        Returns
+        -------
+        DataFrame, index measure
+            ``best``, ``default``, their ``difference`` and its standard error ``se`` over the folds. The best of many
+            trials on the same folds looks better than it is.
+        """
+        rows, found = {}, self.best.user_attrs["folds"]
+        for name, values in (self.default or {}).items():
+            best, default = pd.Series(found[name]), pd.Series(values)
+            apart = best - default
+            rows[name] = {"best": best.mean(), "default": default.mean(), "difference": apart.mean(), "se": apart.sem()}
+        return pd.DataFrame(rows).T.rename_axis("measure")
+
+    def _against_default(self) -> str:
+        told = [
+            f"{name} {row['default']:.4f} (best {row['difference']:+.4f} ± {row['se']:.4f})"
+            for name, row in self.against_default().iterrows()
+        ]
+        return f"default arguments on the same folds: {', '.join(told)}"
 
 
 def study(
-    data: SurvivalData,
+    data: Any,
     estimator: str = "soft",
     *,
+    y: Any = None,
     n_trials: int = 100,
     output: str | os.PathLike[str] | None = None,
     storage: str | os.PathLike[str] | BaseStorage | None = None,
@@ -88,8 +117,11 @@ def study(
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
     device: str = "auto",
-    progress: bool = False,
+    progress: bool | None = None,
     refit: bool = True,
+    compare_default: bool = True,
+    record: Mapping[str, Any] | None = None,
+    **columns: Any,
 ) -> StudyResult:
     """Search an estimator's parameters by cross-validation.
 
@@ -99,7 +131,9 @@ def study(
 
     Parameters
     ----------
-    data : SurvivalData
+    data, y, **columns
+        Rows and outcome as in ``fit``: `SurvivalData`, a pair (X, y), or a table with ``y`` or with ``time=`` and
+        ``event=``.
     estimator : {"soft", "optimal"}
     n_trials : int
         Trials that the study is to have in all, those of earlier calls and other workers included. Workers that
@@ -126,10 +160,14 @@ def study(
     time_limit : float, optional
         Seconds after which no further trial is begun.
     device : str
-    progress : bool
-        Show a progress line.
+    progress : bool, optional
+        Show a progress line with the time left; by default on a terminal.
     refit : bool
         Fit the best arguments on all rows, once no trial is running.
+    compare_default : bool
+        Where the best is refitted, measure the estimator with its default arguments on the same folds.
+    record : mapping, optional
+        More for the record of the run beside the model, such as the columns of the outcome.
 
     Returns
     -------
@@ -142,7 +180,8 @@ def study(
     SoftsurvError
         If no trial was completed.
     """
-    goal = Objective(data, estimator, measures=measures, space=space, n_folds=n_folds, seed=seed, device=device)
+    rows = survival_data(*data) if isinstance(data, tuple) else survival_data(data, y, **columns)
+    goal = Objective(rows, estimator, measures=measures, space=space, n_folds=n_folds, seed=seed, device=device)
     if isinstance(n_trials, bool) or not isinstance(n_trials, int) or n_trials < 1:
         raise InvalidParameterError(f"n_trials must be an integer >= 1, got {n_trials!r}")
     folder = None if output is None else Path(output)
@@ -150,8 +189,8 @@ def study(
     make_sampler(sampler, seed)
     plan = Plan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit)
     study_ = _open(plan)
-    _run(plan, study_, n_jobs, progress)
-    return _finish(plan, study_, refit)
+    _run(plan, study_, n_jobs, sys.stderr.isatty() if progress is None else progress)
+    return _finish(plan, study_, refit, compare_default, record or {})
 
 
 def best_trial(study: optuna.Study) -> FrozenTrial:
@@ -233,8 +272,10 @@ def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -
         ) from error
 
 
-def _finish(plan: Plan, study_: optuna.Study, refit: bool) -> StudyResult:
-    """Choose, refit and write."""
+def _finish(
+    plan: Plan, study_: optuna.Study, refit: bool, compare_default: bool, record: Mapping[str, Any]
+) -> StudyResult:
+    """Choose, refit, compare with the default and write."""
     goal = plan.objective
     fail_dead_trials(study_, beats_folder(plan.storage, plan.output))
     best = best_trial(study_)
@@ -245,13 +286,24 @@ def _finish(plan: Plan, study_: optuna.Study, refit: bool) -> StudyResult:
         logger.warning("trials %s are still running elsewhere; their worker will refit", [t.number for t in running])
     elif refit:
         model = goal.model(parameters).fit(goal.data)
-    result = StudyResult(study_, goal.measures, parameters, model)
+    default = _of_default(goal, study_) if model is not None and compare_default else None
+    result = StudyResult(study_, goal.measures, parameters, model, default)
     if plan.output is not None:
-        _write(plan, result)
+        _write(plan, result, record)
     return result
 
 
-def _write(plan: Plan, result: StudyResult) -> None:
+def _of_default(goal: Objective, study_: optuna.Study) -> dict[str, list[float]]:
+    """Measures of the default arguments in each fold, kept with the study."""
+    known: dict[str, list[float]] | None = study_.user_attrs.get("default")
+    if known is None:
+        folds = goal.cross_validate(goal.model({}))
+        known = {name: [float(fold[name]) for fold in folds] for name in goal.measures}
+        study_.set_user_attr("default", known)
+    return known
+
+
+def _write(plan: Plan, result: StudyResult, record: Mapping[str, Any]) -> None:
     """The table of trials, the best model and the record of the run, beside the journal."""
     assert plan.output is not None
     goal = plan.objective
@@ -265,7 +317,7 @@ def _write(plan: Plan, result: StudyResult) -> None:
     write_run(
         model,
         "tune",
-        plan.config() | {"parameters": result.parameters},
+        plan.config() | {"parameters": result.parameters} | dict(record),
         data=goal.data,
         seed=plan.seed,
         metrics=metrics,

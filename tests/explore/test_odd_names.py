@@ -56,12 +56,12 @@ def saved(ax):
 def test_pictures_show_names_as_they_are(odd):
     saved(plot_tree(odd.tree, odd.data, time_unit="$%$"))
     saved(plot_leaf_curves(odd.tree, odd.data, time_unit="\x03$%$"))
-    saved(plot_routing_effects(odd.tree))
     saved(plot_brier({"$%$": odd.tree, "\x04": odd.tree}, odd.data))
     for name in (ODD[0], ODD[1], "level $%$"):
         saved(plot_feature_profile(odd.tree, odd.data, name, time_unit="$%$"))
     if isinstance(odd.tree, SoftSurvivalTree):
         saved(plot_leaf_effects(odd.tree))
+        saved(plot_routing_effects(odd.tree))
 
 
 def test_pages_show_names_as_they_are(odd, browser):

@@ -8,10 +8,11 @@ import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import (
     fairness_frame,
+    leaf_summary,
     plot_brier,
     plot_calibration,
     plot_cumulative_hazard,
@@ -21,6 +22,7 @@ from softsurv.explore import (
     plot_hazard,
     plot_leaf_curves,
     plot_leaf_effects,
+    plot_path,
     plot_routing_effects,
     plot_size_quality,
     plot_trace,
@@ -44,7 +46,7 @@ PICTURES = {
         "Predicted survival probability at own time",
     ),
     "brier": (lambda s, ax: plot_brier(s.tree, s.test, ax), "Time (days)"),
-    "routing": (lambda s, ax: plot_routing_effects(s.tree, ax), "Effect on the log-odds of going left"),
+    "routing": (lambda s, ax: plot_routing_effects(s.tree, ax), "Effect on the log-odds of yes"),
     "leaves": (lambda s, ax: plot_leaf_effects(s.tree, ax), "Effect over the feature's range"),
     "trace": (lambda s, ax: plot_trace(s.tree, ax), "Round"),
 }
@@ -102,14 +104,14 @@ def boxes(ax):
     return found
 
 
-OPTIMAL_TOO = [name for name in PICTURES if name != "leaves"]
+OPTIMAL_TOO = [name for name in PICTURES if name not in ("leaves", "routing")]
 
 
 @pytest.mark.parametrize("name", OPTIMAL_TOO)
 def test_optimal_trees_share_the_pictures(optimal, name):
     ax = PICTURES[name][0](optimal, axes())
     assert ax.get_xlabel()
-    assert ax.get_ylabel() or name == "routing"
+    assert ax.get_ylabel()
 
 
 def test_the_key_of_eight_leaves_hides_no_curve(deep, optimal):
@@ -131,9 +133,11 @@ def test_the_median_of_every_leaf_is_in_view(gbsg2, optimal):
             assert top <= ax.get_ylim()[1]
 
 
-def test_routing_effects_name_the_place_of_each_node(optimal):
-    ax = plot_routing_effects(optimal.tree, axes())
-    view = tree_view(optimal.tree)
+def test_routing_effects_name_the_place_of_each_node(deep, optimal):
+    with pytest.raises(InvalidParameterError, match="tree must be soft"):
+        plot_routing_effects(optimal.tree)
+    ax = plot_routing_effects(deep.tree, axes())
+    view = tree_view(deep.tree)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names[0] == "root"
     for node, name in zip(view.branches[1:], names[1:], strict=True):
@@ -196,7 +200,7 @@ def test_a_leaf_panel_holds_its_curves_and_numbers(gbsg2):
         if rows.any():
             assert f"events = {int(gbsg2.test.event[rows].sum())}" in title
             assert "days" in title or "not reached" in title
-            assert len(panel.lines) == 3
+            assert len(panel.lines) == 2
 
 
 def test_profile_is_what_moving_the_feature_does(mixed):
@@ -236,6 +240,43 @@ def test_size_against_quality():
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2, 3])
     with pytest.raises(InvalidParameterError, match="path must have the column 'leaves'"):
         plot_size_quality(path.drop(columns="leaves"))
+
+
+def test_sizes_are_drawn_with_the_errors_of_their_held_out_losses(gbsg2):
+    tree = OptimalSurvivalTree(max_depth=2, tune="cv", random_state=0).fit(gbsg2.train)
+    ax = plot_size_quality(tree, axes())
+    assert ax.get_ylabel() == "Held-out loss above the best"
+    best = tree.selection_.groupby("max_leaves")["loss"].idxmin().map(tree.selection_["difference"])
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), best.to_numpy())
+    chosen = next(line for line in ax.lines if line.get_label() == "chosen")
+    assert chosen.get_xdata()[0] == tree.selection_.loc[tree.selection_["chosen"], "max_leaves"].iloc[0]
+    assert len(ax.containers) == 1
+
+
+@pytest.mark.parametrize("kind", ["gbsg2", "optimal", "deep"])
+def test_a_path_shows_the_subject_at_every_split(kind, request):
+    subject = request.getfixturevalue(kind)
+    data = getattr(subject, "data", None) or subject.test
+    row = data.X.iloc[[0]]
+    ax = plot_path(subject.tree, data, row)
+    steps = subject.tree.explain(row).steps
+    panels = ax.figure.get_axes()
+    assert len(panels) == len(steps) + 1
+    for panel, step in zip(panels, steps, strict=False):
+        assert panel.get_title().endswith("yes" if step.left else "no")
+        marks = [line for line in panel.lines if line.get_marker() in ("^", ">")]
+        assert len(marks) == 1
+        edges = [line.get_xdata()[0] for line in panel.lines if line.get_linestyle() == "--"]
+        if edges and panel.lines[-1].get_marker() == "^" and "<=" in panel.get_title():
+            assert (marks[0].get_xdata()[0] <= edges[0]) == step.left
+
+
+def test_tables_are_named_as_in_fit(gbsg2):
+    table = gbsg2.test.X.assign(days=gbsg2.test.time.numpy(), relapse=gbsg2.test.event.numpy())
+    expected = leaf_summary(gbsg2.tree, gbsg2.test)
+    pd.testing.assert_frame_equal(leaf_summary(gbsg2.tree, table, time="days", event="relapse"), expected)
+    ax = plot_leaf_curves(gbsg2.tree, table, axes(), time="days", event="relapse")
+    assert ax.get_xlabel() == "Time"
 
 
 def test_what_cannot_be_drawn_is_said(stump, gbsg2):

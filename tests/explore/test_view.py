@@ -14,6 +14,7 @@ from softsurv.explore.curves import leaf_looks, leaf_summary
 from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import tree_view
+from softsurv.nonparametric import restricted_mean
 from softsurv.trees.leaf_table import leaf_table_of
 
 
@@ -53,9 +54,29 @@ def test_rules_are_those_of_the_exported_text(gbsg2):
 def test_a_branch_node_stands_between_its_children_and_leaves_are_evenly_spaced(deep):
     view = tree_view(deep.tree)
     places = view.centres()
-    assert [places[view.leaf_node(k).index] for k in range(8)] == list(range(8))
+    assert sorted(view.order) == view.leaves
+    assert [places[view.leaf_node(k).index] for k in view.order] == list(range(8))
     for node in view.branches:
-        assert places[node.left] < places[node.index] < places[node.right]
+        assert 2 * places[node.index] == places[node.left] + places[node.right]
+
+
+def test_the_side_of_the_lower_risk_is_on_the_left(deep, optimal):
+    for tree in (deep.tree, optimal.tree):
+        view, table, end = tree_view(tree), tree.leaf_table_, float(tree.unique_times_[-1])
+        places = view.centres()
+        lived = {k: restricted_mean(table.curves[k], end) for k in view.leaves if table.n[k]}
+
+        def mean(node, view=view, table=table, lived=lived):
+            below = [
+                k
+                for k in lived
+                if any(step.index == node for step, _ in view.path(k)) or view.leaf_node(k).index == node
+            ]
+            return np.average([lived[k] for k in below], weights=table.n[below])
+
+        for node in view.branches:
+            left, right = sorted((node.left, node.right), key=places.get)
+            assert mean(left) >= mean(right)
 
 
 def test_boundaries_are_where_the_margin_is_zero(mixed):

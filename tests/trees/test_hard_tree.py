@@ -60,7 +60,7 @@ def test_a_single_leaf():
 def test_text():
     assert TREE.export_text().splitlines() == [
         "age <= 45.25",
-        '    yes: job = the "boss"',
+        '    yes: job = "the \\"boss\\""',
         "        yes: leaf 0: relative risk 0.5, size 1",
         "        no:  leaf 1: relative risk 2, size 2",
         "    no:  job in 1, clerk",
@@ -76,7 +76,8 @@ def test_dot():
     dot = TREE.export_dot().splitlines()
     assert dot[0] == "digraph tree {"
     assert dot[-1] == "}"
-    assert '  1 [label="job = the \\"boss\\""];' in dot
+    question = 'job = "the \\"boss\\""'
+    assert f"  1 [label={json.dumps(question)}];" in dot
     assert '  0 -> 4 [label="no"];' in dot
     assert '  2 [label="leaf 0\\nrelative risk 0.5, size 1", style=rounded];' in dot
     assert sum("->" in line for line in dot) == TREE.n_nodes - 1

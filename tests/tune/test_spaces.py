@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.soft_parameters import SoftParameters
 from softsurv.tune import Choice, Range, default_space, parse_space
 from softsurv.tune.spaces import suggest
 
@@ -23,6 +24,24 @@ def test_parameters_that_mean_nothing_are_left_out():
     assert shallow == {"leaf": "weibull", "depth": 0, "l2": 1.0}
     spline = suggest(fixed(leaf="spline_po", depth=0, l2=1.0, n_knots=3), space)
     assert spline["n_knots"] == 3
+
+
+@pytest.mark.parametrize("given", [{"solver": "lbfgs"}, {"init": ["random"]}, {"max_terms": None}])
+def test_soft_trees_are_of_rules_unless_dense_ones_are_asked_for(given):
+    assert "max_terms" in default_space("soft", given={"depth": [1]})
+    assert default_space("soft", given={"depth": [1]})["max_terms"] == Range(1, 3)
+    assert default_space("soft", given=given)["max_terms"] is None
+    assert "routing_l2" in default_space("soft", given=given)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_every_suggestion_of_rules_is_accepted_by_the_estimator(seed):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
+    chosen = suggest(study.ask(), default_space("soft"))
+    parameters = SoftParameters(**SoftSurvivalTree(**chosen).get_params(deep=False))
+    assert parameters.has_rules
+    assert chosen["depth"] == 0 or parameters.rule_grid().depth == chosen["depth"]
 
 
 def test_a_fixed_depth_counts_wherever_it_stands():

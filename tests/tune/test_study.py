@@ -11,13 +11,16 @@ import optuna
 import pytest
 
 from softsurv import SoftSurvivalTree, load_model
+from softsurv.data.partition import stratified_folds
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
 from softsurv.run_record import read_run
 from softsurv.tune import Objective, study
 
+QUICK = {"n_trials": 4, "n_folds": 2, "n_jobs": 1, "compare_default": False}
+
 
 def quick(data, quick_space, **options):
-    return study(data, **({"n_trials": 4, "space": quick_space, "n_folds": 2, "n_jobs": 1} | options))
+    return study(data, **(QUICK | {"space": quick_space} | options))
 
 
 def trials_of(result):
@@ -42,6 +45,34 @@ def test_the_best_model_is_refitted_and_everything_is_written(data, quick_space,
     assert table.loc[0, "trial"] == result.best.number
     assert (tmp_path / "trials.csv").read_text().count("\n") == 5
     assert "4 complete" in result.summary()
+
+
+def test_tables_are_read_as_in_fit(data, quick_space):
+    table = data.X.assign(t=data.time.numpy(), died=data.event.numpy())
+    expected = trials_of(quick(data, quick_space, refit=False))
+    assert trials_of(quick(table, quick_space, refit=False, time="t", event="died")) == expected
+    assert trials_of(quick((data.X, data.y), quick_space, refit=False)) == expected
+    assert trials_of(quick(data.X, quick_space, refit=False, y=data.y)) == expected
+
+
+def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_space, tmp_path):
+    options = {"n_trials": 2, "compare_default": True, "output": tmp_path}
+    result = quick(data, quick_space, **options)
+    parts = stratified_folds(data.failed, 2, 0)
+    default = [SoftSurvivalTree().fit(data.take(a)).evaluate(data.take(b)) for a, b in parts]
+    assert result.default["harrell_c"] == pytest.approx([one["harrell_c"] for one in default])
+    told = result.against_default().loc["harrell_c"]
+    assert told["difference"] == pytest.approx(result.best.values[0] - told["default"])
+    assert "default arguments on the same folds: harrell_c" in result.summary()
+    assert quick(data, quick_space, **options).default == result.default
+
+
+def test_a_progress_line_is_shown_on_a_terminal(data, quick_space, monkeypatch, capsys):
+    quick(data, quick_space, n_trials=1, refit=False)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    quick(data, quick_space, n_trials=1, refit=False)
+    assert "1/1" in capsys.readouterr().err
 
 
 def test_the_same_call_resumes_and_repeats_nothing(data, quick_space, tmp_path):

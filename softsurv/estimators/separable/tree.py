@@ -124,7 +124,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
             SizedTree(size.max_leaves, size.objective, in_data_units(training, objective, size.tree, size.label)[0])
             for size in solved.path
         ) or (SizedTree(self.tree_.n_leaves, self.objective_, self.tree_),)
-        warn_unless_proven(self.report_, stacklevel=3)
+        warn_unless_proven(self.report_)
 
     # -- results -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:

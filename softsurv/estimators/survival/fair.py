@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +12,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.estimators.checks import number, whole
 from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
@@ -211,8 +210,13 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
-            warnings.warn("no feature can be split, so all rows get one curve; check X", DataWarning, stacklevel=3)
+<<<<<<< HEAD
+            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
         return Rows.coded(data, self.binarizer_, table), codes, np.array(data.group_names)[present]
+=======
+            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
+        return Rows.of(data, self.binarizer_), codes, np.array(data.group_names)[present]
+>>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
 
 
 def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:

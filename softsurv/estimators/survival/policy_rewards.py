@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils import check_array
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import row_order
 from softsurv.data.readers import survival_data
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.inputs import checked_treatment
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import Training
@@ -94,10 +93,9 @@ def raised_to_overlap(chance: FloatArray, overlap: float) -> FloatArray:
     """Propensities (N, K) of at least ``overlap``."""
     small = (chance < overlap).any(axis=1)
     if small.any():
-        warnings.warn(
+        warn(
             f"{int(small.sum())} rows have a propensity below {overlap:g}, raised to it; leave out rows whose "
             "treatment was as good as certain",
             DataWarning,
-            stacklevel=4,
         )
     return np.maximum(chance, max(overlap, np.finfo(float).tiny))

@@ -20,14 +20,13 @@ restricted means; used with policy trees by Cui et al. 2023). With m constant th
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import DataWarning, InvalidParameterError
+from softsurv.errors import DataWarning, InvalidParameterError, warn
 from softsurv.nonparametric import StepFunction, censoring_survival
 
 LEAST_CENSORING_SURVIVAL = 0.05
@@ -146,9 +145,8 @@ def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> 
             f"treatment {treatment} are censored; choose an earlier one"
         )
     if left < LEAST_CENSORING_SURVIVAL:
-        warnings.warn(
+        warn(
             f"only {left:.1%} of the rows of treatment {treatment} are followed to the horizon {horizon:g}, so single "
             "rows get large weights; choose an earlier one",
             DataWarning,
-            stacklevel=5,
         )

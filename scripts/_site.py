@@ -1,0 +1,59 @@
+"""What joins docs/ in the site: notebooks, tables, pages of the root, and a reference of all public names."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+JOINED = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "notebooks/*.ipynb", "scripts/*", "scripts/tables/*.md")
+
+REFERENCE = {
+    "estimators": ("Estimators", "softsurv", ("SurvivalData", "load_dataset", "compare", "__version__"), False),
+    "data": ("Data", "softsurv", ("SurvivalData", "load_dataset"), True),
+    "explore": ("Pictures, words and reports", "softsurv.explore", (), False),
+    "metrics": ("Measures", "softsurv.metrics", (), False),
+    "tune": ("Studies", "softsurv.tune", (), False),
+    "hazards": ("Leaf families", "softsurv.hazards", (), False),
+}
+"""Page: its title, the package whose public names it lists, names, and whether those alone or all but those."""
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add what does not lie in docs/."""
+    for pattern in JOINED:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file():
+                place = path.relative_to(ROOT).as_posix()
+                files.append(File.generated(config, place, abs_src_path=str(path)))
+    for page in REFERENCE:
+        files.append(File.generated(config, f"api/{page}.md", content=reference(page)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Links of docs/ into the repository, and of its root into docs/, lead to where these lie in the site."""
+    if "/" in page.file.src_uri:
+        return markdown.replace("](../../docs/", "](../../")
+    return re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
+
+
+def reference(page: str) -> str:
+    """A page of the reference: each public name by the docstring of the module it lives in."""
+    title, package, names, those = REFERENCE[page]
+    public = [name for name in import_module(package).__all__ if (name in names) == those]
+    blocks = [f"::: {home_of(package, name)}" for name in public]
+    return "\n\n".join([f"# {title}", f"Import from `{package}`.", *blocks]) + "\n"
+
+
+def home_of(package: str, name: str) -> str:
+    """Where a public name is defined."""
+    found = getattr(import_module(package), name)
+    if inspect.isclass(found) or inspect.isfunction(found):
+        return f"{inspect.unwrap(found).__module__}.{name}"
+    return f"{package}.{name}"

@@ -1,0 +1,66 @@
+"""What a command need not be told because the model's folder says it: columns of the outcome, and the unit of time."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from softsurv.commands._input import column_names, existing_file
+from softsurv.errors import InvalidParameterError
+
+_ROLES = ("time", "event", "entry", "upper", "group")
+_LISTS = ("drop", "categorical", "missing_values")
+
+
+def fill_from_model(args: argparse.Namespace) -> None:
+    """Take what is not given from the record of the fit, or from the model itself.
+
+    Raises
+    ------
+    InvalidParameterError
+        If neither knows which columns hold the outcome.
+    """
+    known = _recorded(Path(args.model))
+    names = column_names(existing_file(args.data))
+    if args.event is None and known.get("event") and "=" in known["event"]:
+        args.event = known["event"]
+    for role in _ROLES:
+        name = known.get(role)
+        if hasattr(args, role) and getattr(args, role) is None and name and _is_there(name, names, role):
+            setattr(args, role, name)
+    for option in _LISTS:
+        if getattr(args, option, None) is None and known.get(option):
+            listed = known[option]
+            here = listed if option == "missing_values" else [name for name in listed if _is_there(name, names)]
+            setattr(args, option, here or None)
+    if hasattr(args, "time_unit") and args.time_unit is None:
+        args.time_unit = known.get("time_unit")
+    for role in ("time", "event"):
+        if getattr(args, role) is None:
+            raise InvalidParameterError(
+                f"--{role} must name a column of DATA, as the model in {args.model!r} does not know it; add --{role}"
+            )
+
+
+def existing_model(path: str) -> None:
+    """Raise where a folder holds no model, before anything heavy is loaded."""
+    if not any((Path(path) / name).is_file() for name in ("model.safetensors", "model.json")):
+        raise InvalidParameterError(f"{path!r} holds no model; pass a folder that fit wrote")
+
+
+def _is_there(name: str, names: list[str] | None, role: str = "") -> bool:
+    """Whether a table has a column; one whose first line tells nothing is taken to have time and event."""
+    return role in ("time", "event") or names is None or name in names
+
+
+def _recorded(folder: Path) -> dict[str, Any]:
+    """Options of the recorded fit; without a record the outcome that the model remembers."""
+    from softsurv.run_record import NAME, read_run
+
+    if (folder / NAME).is_file():
+        config: dict[str, Any] = read_run(folder)["config"]
+        return config
+    from softsurv.estimators.saved import load_model
+
+    return dict(getattr(load_model(folder), "outcome_columns_", {}))

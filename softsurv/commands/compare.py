@@ -1,0 +1,76 @@
+"""``softsurv compare``: several models on the same folds of a table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from softsurv.commands._input import add_outcome, add_table, check_table, read_data
+from softsurv.commands._output import data_line, echo, output_file
+from softsurv.errors import InvalidParameterError
+
+_EPILOG = """\
+examples:
+  softsurv compare trial.csv --time months --event died
+      a soft and an optimal tree, Cox regression and one curve for all, in five folds
+  softsurv compare trial.csv --time months --event died --models soft cox forest --repeats 2 --plot compared.png
+  softsurv compare trial.csv --time months --event died --models soft lifelines:WeibullAFTFitter
+
+names: soft, optimal (softsurv's trees with their defaults); cox, forest, boosting, greedy_tree (scikit-survival);
+kaplan_meier (one curve for all rows); MODULE:CLASS for any other model of scikit-survival or lifelines.
+harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
+"""
+
+DEFAULT = ("soft", "optimal", "cox", "kaplan_meier")
+
+
+def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+    """Arguments of the command."""
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        "compare",
+        help="measure several models on the same folds",
+        description="Measure softsurv's trees and other libraries' models on the same folds of a table.",
+        epilog=_EPILOG,
+    )
+    add_table(parser)
+    add_outcome(parser)
+    parser.add_argument("--models", metavar="NAME", nargs="+", default=list(DEFAULT), help="see the names below")
+    parser.add_argument("--folds", metavar="N", type=int, default=5, help="folds (default: 5)")
+    parser.add_argument("--repeats", metavar="N", type=int, default=1, help="repetitions with other folds (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="of the folds (default: 0)")
+    parser.add_argument("--out", metavar="FILE", help="a .csv file for the measures of every fold")
+    parser.add_argument("--plot", metavar="FILE", help="a picture, such as compared.png")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print, save."""
+    check_table(args)
+    out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
+
+    from softsurv.explore.comparison import compare
+
+    data = read_data(args, training=True)
+    echo(data_line(data))
+    models = {name: _model(name) for name in args.models}
+    found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
+    echo("", str(found))
+    if out is not None:
+        found.folds.to_csv(out, index=False)
+        echo(f"folds: {out}")
+    if picture is not None:
+        found.plot().figure.savefig(picture, dpi=150)
+        echo(f"picture: {picture}")
+    return 0
+
+
+def _model(name: str) -> Any:
+    """A model of a name, or a new one of a class that MODULE:CLASS names."""
+    if ":" not in name:
+        return name
+    from pkgutil import resolve_name
+
+    try:
+        return resolve_name(name)()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise InvalidParameterError(f"--models must name models, got {name!r}: {error}; check MODULE:CLASS") from None

@@ -1,0 +1,67 @@
+"""Arguments by the name of another estimator, and names that none has."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, TypeVar
+
+from softsurv.errors import SoftsurvWarning, warn
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def understands(**other: str) -> Callable[[Kind], Kind]:
+    """Have an estimator take some arguments by another name, with a hint, and name what it does not know.
+
+    Parameters
+    ----------
+    **other : str
+        A name that people use, and the argument's own, such as ``max_depth="depth"``.
+    """
+
+    def understanding(cls: Any) -> Any:
+        init, set_params = cls.__init__, cls.set_params
+
+        @wraps(init)
+        def made(self: Any, *args: Any, **given: Any) -> None:
+            init(self, *args, **_named(type(self).__name__, list(signature(init).parameters)[1:], given, other))
+
+        @wraps(set_params)
+        def with_params(self: Any, **given: Any) -> Any:
+            return set_params(self, **{_own(type(self).__name__, name, other): value for name, value in given.items()})
+
+        cls.__init__, cls.set_params = made, with_params
+        return cls
+
+    return understanding
+
+
+def _named(cls: str, known: list[str], given: dict[str, Any], other: dict[str, str]) -> dict[str, Any]:
+    """Arguments by their own names.
+
+    Raises
+    ------
+    TypeError
+        If the class has no such argument, or gets it by both names.
+    """
+    named: dict[str, Any] = {}
+    for name, value in given.items():
+        own = _own(cls, name, other)
+        if own not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            raise TypeError(f"{cls} has no argument {name!r}; {hint}")
+        if own in named or (own != name and own in given):
+            raise TypeError(f"{cls} got {own!r} twice, once as {name!r}; drop one")
+        named[own] = value
+    return named
+
+
+def _own(cls: str, name: str, other: dict[str, str]) -> str:
+    if name not in other:
+        return name
+    warn(f"{cls} calls {name} {other[name]}; {name} is taken as {other[name]}", SoftsurvWarning)
+    return other[name]

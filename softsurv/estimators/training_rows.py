@@ -1,0 +1,103 @@
+"""What an estimator remembers of its training table: the names of the outcome, and the range of each number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.data.frames import as_frame
+from softsurv.data.kinds import as_float
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, warn
+
+FAR = 1.0
+"""A value is far outside where it lies further from the training range than the range is wide."""
+
+ROLES = ("time", "event", "entry", "upper", "cause", "start", "stop", "id", "recurrent")
+"""Arguments of ``fit`` and ``evaluate`` that name the outcome."""
+
+FAR_VALUES = "values far outside the training range"
+
+MIN_ROWS = 20
+"""In shorter tables a feature may well equal the outcome by chance."""
+
+Ranges = dict[str, tuple[float, float]]
+
+
+def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any]) -> None:
+    """Keep on a tree what it was fitted on: names of the outcome, ranges; say which features repeat the outcome."""
+    tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
+    tree.ranges_ = number_ranges(data.X)
+    warn_of_outcome_among_features(data)
+
+
+def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> SurvivalData:
+    """Rows to score a tree on; takes what names their outcome from the options, else as the tree was fitted."""
+    names = {name: options.pop(name) for name in ROLES if name in options}
+    weight = options.pop("sample_weight", None)
+    if y is None and not names and not isinstance(X, SurvivalData):
+        names = dict(vars(tree).get("outcome_columns_", {}))
+    if "cause" in names:
+        names["cause_names"] = tree.cause_names_
+    return survival_data(X, y, weight=weight, **names)
+
+
+def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:
+    """Columns of the table that hold the outcome, where ``fit`` was given their names."""
+    pair = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple | list) and len(y) == 2 else {}
+    named = pair | {role: given[role] for role in ROLES if given.get(role) is not None}
+    return {role: name for role, name in named.items() if isinstance(name, str)}
+
+
+def number_ranges(X: pd.DataFrame) -> Ranges:
+    """Smallest and largest known value of each column of numbers."""
+    columns = X.select_dtypes(["number"])
+    return {
+        str(name): (float(low), float(high))
+        for name, low, high in zip(columns.columns, columns.min(), columns.max(), strict=True)
+        if low < high
+    }
+
+
+def outside(X: pd.DataFrame, ranges: Ranges, far: float = 0.0) -> dict[str, int]:
+    """Columns with values outside the training range by more than ``far`` times its width, and in how many rows."""
+    found = {}
+    for name, (low, high) in ranges.items():
+        if name not in X.columns:
+            continue
+        values = X[name].map(as_float, na_action="ignore")
+        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+        margin = far * (high - low)
+        count = int(((numbers < low - margin) | (numbers > high + margin)).sum())
+        if count:
+            found[name] = count
+    return found
+
+
+def warn_of_far_values(X: Any, ranges: Ranges) -> None:
+    """Say, summed up, which values lie far outside the training range; a prediction there is a guess."""
+    if not ranges:
+        return
+    frame = as_frame(X.X if isinstance(X, SurvivalData) else X)
+    found = outside(frame, ranges, FAR)
+    if found:
+        told = ", ".join(f"{name} in {count} (trained on {_range(ranges[name])})" for name, count in found.items())
+        warn(f"{FAR_VALUES}, of {len(frame)} rows: {told}; check them", DataWarning)
+
+
+def warn_of_outcome_among_features(data: SurvivalData) -> None:
+    """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
+    if data.n < MIN_ROWS:
+        return
+    columns = data.X.select_dtypes(["number", "bool"])
+    for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
+        for name in columns.columns:
+            if np.array_equal(columns[name].to_numpy(dtype=float, na_value=np.nan), values):
+                warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
+
+
+def _range(bounds: tuple[float, float]) -> str:
+    return f"{bounds[0]:g} to {bounds[1]:g}"

@@ -1,0 +1,159 @@
+"""One subject's way down the tree: at every split on it, where the subject lies among the rows that come there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.arrays import BoolArray, FloatArray
+from softsurv.data.kinds import level_text
+from softsurv.data.rules import number_text
+from softsurv.errors import said_once
+from softsurv.explore.curves import default_times, leaf_looks
+from softsurv.explore.splits import QuestionSplit
+from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
+from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.view import TreeView, ViewNode, tree_view
+from softsurv.explore.words import one_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+YES, NO, SUBJECT = "#9ECAE1", "#D9D9D9", "#D55E00"
+N_BINS, MAX_LEVELS, WIDTH = 24, 10, 34
+"""Bins of a histogram, bars of levels that are shown, characters of a rule in a line."""
+
+
+@literal_text
+@takes_tables
+def plot_path(tree: Any, data: Any, row: Any, *, time_unit: str | None = None) -> Axes:
+    """A subject's path: a panel for each split with the rows that come there, and the subject's curve.
+
+    Parameters
+    ----------
+    tree : fitted tree
+        Soft or optimal.
+    data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
+        Rows to compare with.
+    row : DataFrame of one row, Series or dict
+        The subject.
+    time_unit : str, optional
+
+    Returns
+    -------
+    matplotlib axes
+        The first panel; its ``figure`` holds all.
+
+    Notes
+    -----
+    Bars count the rows that reach the split by the feature it asks for, or by the sum that its rule compares with a
+    threshold: blue for yes, grey for no. The dashed line is the threshold, the triangle the subject. In the last
+    panel the subject's curve stands among those of the rows in its leaf.
+
+    Examples
+    --------
+    >>> plot_path(tree, test, test.X.iloc[[0]]).figure.savefig("path.png")  # doctest: +SKIP
+    """
+    import matplotlib.pyplot as plt
+
+    read, view, frame = read_data(data), tree_view(tree), one_row(row)
+    with said_once():
+        leaf, reached = int(tree.apply(frame)[0]), tree.apply(read.X)
+        path = view.path(leaf)
+        _, panels = plt.subplots(1, len(path) + 1, figsize=(3.1 * (len(path) + 1), 3.1), layout="constrained")
+        panels = np.atleast_1d(panels)
+        for ax, (node, yes) in zip(panels, path, strict=False):
+            here = np.isin(reached, _leaves_below(view, node))
+            _draw_split(ax, view, node, yes, read.X[here], frame)
+        _draw_curves(panels[-1], tree, read.X[reached == leaf], frame, leaf)
+    panels[-1].set_xlabel(time_label(read, time_unit))
+    panels[0].set_ylabel("Rows" if path else "Survival probability")
+    first: Axes = panels[0]
+    return first
+
+
+def _leaves_below(view: TreeView, node: ViewNode) -> list[int]:
+    if node.leaf >= 0:
+        return [node.leaf]
+    return [leaf for child in (node.left, node.right) for leaf in _leaves_below(view, view.nodes[child])]
+
+
+def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataFrame, row: pd.DataFrame) -> None:
+    split = node.split
+    plain_axes(ax)
+    assert split is not None
+    ax.set_title("\n".join([*wrapped(split.text(name_limit=WIDTH - 8), WIDTH), "yes" if yes else "no"]), fontsize=8.5)
+    if isinstance(split, QuestionSplit) and split.rule.levels:
+        _draw_levels(ax, split, X, row)
+        return
+    values, own, edge, above = _scores(view, split, X, row)
+    span = np.append(values, [own, edge])
+    bins = np.linspace(span.min(), span.max(), N_BINS + 1)
+    goes: BoolArray = values > edge if above else values <= edge
+    ax.hist([values[goes], values[~goes]], bins=bins.tolist(), stacked=True, color=[YES, NO], edgecolor="white")
+    ax.axvline(edge, color=INK, linestyle="--", linewidth=1)
+    ax.plot([own], [0], "^", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
+    ax.set_xlabel(f"{_axis(split)}: {number_text(float(f'{own:.4g}'))}", color=SUBJECT, fontsize=8.5)
+
+
+def _scores(view: TreeView, split: Any, X: pd.DataFrame, row: pd.DataFrame) -> tuple[FloatArray, float, float, bool]:
+    """What the split compares with its threshold, of the rows and of the subject; the threshold; whether yes is above.
+
+    A rule of one number is shown by that number, other sums in the rule's own points.
+    """
+    both = view.encode(pd.concat([X, row], ignore_index=True))
+    if isinstance(split, QuestionSplit):
+        place = [column.name for column in view.columns].index(split.source.name)
+        raw = both[:, place] * view.columns[place].scale + view.columns[place].offset
+        return raw[:-1], float(raw[-1]), split.rule.threshold, False
+    weights = split.weights[1:]
+    asked = np.flatnonzero(weights)
+    if len(asked) == 1 and view.columns[asked[0]].kind == "number":
+        column = view.columns[asked[0]]
+        raw = both[:, asked[0]] * column.scale + column.offset
+        edge = -split.weights[0] / weights[asked[0]] * column.scale + column.offset
+        return raw[:-1], float(raw[-1]), float(edge), bool(weights[asked[0]] > 0)
+    total = both @ weights
+    return total[:-1], float(total[-1]), float(-split.weights[0]), True
+
+
+def _axis(split: Any) -> str:
+    names = [split.source.name] if isinstance(split, QuestionSplit) else list(split.sources())
+    return shorten(names[0], WIDTH - 12) if len(names) == 1 else f"sum over {len(names)} features"
+
+
+def _draw_levels(ax: Axes, split: QuestionSplit, X: pd.DataFrame, row: pd.DataFrame) -> None:
+    """Counts of the levels, the subject's marked."""
+    fill = split.source.fill
+    own = row[split.source.name].iloc[0]
+    own = str(fill) if pd.isna(own) else level_text(own)
+    counts = X[split.source.name].map(level_text, na_action="ignore").fillna(str(fill)).value_counts()
+    shown = counts.head(MAX_LEVELS)
+    if own not in shown.index:
+        shown = pd.concat([shown.head(MAX_LEVELS - 1), pd.Series({own: counts.get(own, 0)})])
+    places = np.arange(len(shown))
+    colors = [YES if level in split.rule.levels else NO for level in shown.index]
+    ax.barh(places, shown.to_numpy(), color=colors)
+    ax.set_yticks(places, [shorten(level, 16) for level in shown.index])
+    ax.plot([0], [list(shown.index).index(own)], ">", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
+    ax.invert_yaxis()
+    ax.set_xlabel(f"{_axis(split)}: {shorten(own, 20)}", color=SUBJECT, fontsize=8.5)
+
+
+def _draw_curves(ax: Axes, tree: Any, X: pd.DataFrame, row: pd.DataFrame, leaf: int) -> None:
+    """The subject's curve among those of the rows in its leaf."""
+    times, look = default_times(tree), leaf_looks(tree)[leaf]
+    plain_axes(ax)
+    if len(X):
+        survival = tree.predict_survival_function(X, times=times)
+        low, high = np.quantile(survival, [0.05, 0.95], axis=0)
+        ax.fill_between(times, low, high, color=look.color, alpha=0.22, linewidth=0, label="5–95 % of the leaf's rows")
+        ax.plot(times, survival.mean(0), color=look.color, linewidth=1.6, label="their mean")
+    own = tree.predict_survival_function(row, times=times)[0]
+    ax.plot(times, own, color=SUBJECT, linewidth=2.0, label="the subject")
+    ax.axhline(0.5, color=MUTED, linewidth=0.6)
+    ax.set(xlim=(0, times[-1]), ylim=(0, 1.02))
+    ax.set_title(f"leaf {leaf}: survival", fontsize=8.5)
+    ax.legend(fontsize=7, frameon=False)

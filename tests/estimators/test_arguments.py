@@ -1,0 +1,40 @@
+"""Arguments by other names, and names that no estimator has."""
+
+import inspect
+
+import pytest
+from sklearn.base import clone
+
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.errors import SoftsurvWarning
+
+PAIRS = [(SoftSurvivalTree, "max_depth", "depth"), (OptimalSurvivalTree, "depth", "max_depth")]
+
+
+@pytest.mark.parametrize(("kind", "other", "own"), PAIRS)
+def test_the_name_of_the_other_kind_is_understood_with_a_hint(kind, other, own):
+    with pytest.warns(SoftsurvWarning, match=f"{kind.__name__} calls {other} {own}") as told:
+        model = kind(**{other: 2})
+    assert told[0].filename == __file__
+    assert model.get_params()[own] == 2
+    assert other not in inspect.signature(kind).parameters
+    assert clone(model).get_params()[own] == 2
+    with pytest.warns(SoftsurvWarning, match=own):
+        assert kind().set_params(**{other: 1}).get_params()[own] == 1
+
+
+@pytest.mark.parametrize(("kind", "other", "own"), PAIRS)
+def test_both_names_at_once_are_refused(kind, other, own):
+    with pytest.warns(SoftsurvWarning), pytest.raises(TypeError, match=f"got '{own}' twice"):
+        kind(**{other: 2, own: 3})
+
+
+@pytest.mark.parametrize(("kind", "wrong", "near"), [(SoftSurvivalTree, "shrinkge", "shrinkage")])
+def test_a_misspelt_name_is_told_by_the_class_that_was_called(kind, wrong, near):
+    with pytest.raises(TypeError, match=f"{kind.__name__} has no argument '{wrong}'; did you mean '{near}'"):
+        kind(**{wrong: 1})
+
+
+def test_the_optimal_tree_speaks_for_itself():
+    with pytest.raises(TypeError, match=r"^OptimalSurvivalTree has no argument 'max_dept'; did you mean 'max_depth'"):
+        OptimalSurvivalTree(max_dept=2)

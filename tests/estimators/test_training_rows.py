@@ -1,0 +1,70 @@
+"""What a tree remembers of its training table, and what it says of rows unlike it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
+from softsurv.errors import DataWarning, said_once, warn
+from softsurv.estimators.training_rows import outside
+
+TREES = [
+    lambda: SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1, l2=0.3, shrinkage=10.0),
+    lambda: OptimalSurvivalTree(max_depth=1),
+]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, 120)
+    months = rng.exponential(50 / np.where(age > 50, 4.0, 1.0)) + 0.1
+    return pd.DataFrame(
+        {"age": age, "arm": rng.choice(["a", "b"], 120), "months": months, "died": rng.random(120) < 0.7}
+    )
+
+
+@pytest.mark.parametrize("make", TREES)
+@pytest.mark.parametrize("named", [{"time": "months", "event": "died"}, {"y": ("died", "months")}])
+def test_a_tree_knows_its_outcome_columns_also_from_a_file(make, named, table, tmp_path):
+    tree = make().fit(table, **named)
+    expected = tree.evaluate(table, time="months", event="died")
+    assert tree.evaluate(table) == expected
+    tree.save(tmp_path)
+    assert load_model(tmp_path).evaluate(table) == expected
+
+
+@pytest.mark.parametrize("make", TREES)
+def test_far_values_are_told_once_a_call_at_the_line_of_the_user(make, table, tmp_path):
+    tree = make().fit(table, time="months", event="died")
+    tree.save(tmp_path)
+    odd = table.head(4).assign(age=[400.0, 50.0, 81.0, -300.0])
+    for model in (tree, load_model(tmp_path)):
+        for ask in (model.predict, model.predict_median, model.predict_survival_function):
+            with pytest.warns(DataWarning, match="far outside the training range, of 4 rows: age in 2") as told:
+                ask(odd)
+            assert [one.filename for one in told] == [__file__]
+
+
+def test_a_feature_that_is_the_outcome_is_told(table):
+    X = table.assign(followed=table["months"]).drop(columns=["months", "died"])
+    with pytest.warns(DataWarning, match="'followed' equals the time of the outcome"):
+        TREES[1]().fit(X, (table["died"], table["months"]))
+
+
+def test_outside_counts_rows_and_leaves_missing_values_alone():
+    X = pd.DataFrame({"a": [0.0, 5.0, np.nan, 11.0], "b": ["1", "x", "30", None]})
+    assert outside(X, {"a": (0.0, 10.0), "b": (0.0, 20.0), "gone": (0.0, 1.0)}) == {"a": 1, "b": 1}
+    assert outside(X, {"a": (0.0, 10.0)}, far=1.0) == {}
+
+
+def test_a_warning_is_given_once_and_at_the_line_of_the_caller():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with said_once():
+            warn("one", DataWarning)
+            warn("one", DataWarning)
+            warn("two", DataWarning)
+    assert [(str(one.message), one.filename) for one in told] == [("one", __file__), ("two", __file__)]

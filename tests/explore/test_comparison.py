@@ -1,0 +1,135 @@
+"""Several models on the same folds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from sksurv.svm import FastSurvivalSVM
+
+from softsurv import OptimalSurvivalTree, SurvivalData, compare, load_dataset
+from softsurv.cli import main
+from softsurv.data.partition import stratified_folds
+from softsurv.data.preprocess import Preprocessor
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
+from softsurv.explore import plot_comparison
+from softsurv.metrics import evaluate
+
+lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_dataset("veterans")
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    models = {
+        "optimal": OptimalSurvivalTree(max_depth=1),
+        "cox": "cox",
+        "aft": lifelines.WeibullAFTFitter(),
+        "lifelines cox": lifelines.CoxPHFitter(penalizer=0.001),
+        "svm": FastSurvivalSVM(max_iter=50, random_state=0),
+        "km": "kaplan_meier",
+    }
+    return compare(models, data, n_folds=3)
+
+
+def test_every_model_has_every_fold(found, data):
+    assert found.folds.groupby("model").size().to_dict() == dict.fromkeys(found.models, 3)
+    assert found.folds.groupby("model")["n"].sum().unique().tolist() == [data.n]
+
+
+def test_the_measures_are_those_of_a_fit_by_hand(found, data):
+    train, test = (data.take(rows) for rows in stratified_folds(data.failed, 3, 0)[1])
+    encoder = Preprocessor(drop_first=True).fit(train.X)
+    cox = CoxPHSurvivalAnalysis(alpha=1e-3).fit(encoder.transform(train.X), train.y)
+    curves = cox.predict_survival_function(encoder.transform(test.X))
+    by_hand = evaluate(train.time, train.event, test.time, test.event, survival=curves)
+    row = found.folds.query("model == 'cox' and fold == 1").iloc[0]
+    ours = OptimalSurvivalTree(max_depth=1).fit(train).evaluate(test)
+    other = found.folds.query("model == 'optimal' and fold == 1").iloc[0]
+    for name in ("harrell_c", "uno_c", "cd_auc", "ibs"):
+        assert row[name] == pytest.approx(by_hand[name], abs=1e-12)
+        assert other[name] == pytest.approx(ours[name], abs=1e-12)
+
+
+def test_two_libraries_agree_on_cox_regression(found):
+    table = found.table()
+    assert table.loc["cox", "harrell_c"] == pytest.approx(table.loc["lifelines cox", "harrell_c"], abs=0.01)
+    assert table.loc["cox", "ibs"] == pytest.approx(table.loc["lifelines cox", "ibs"], abs=0.01)
+
+
+def test_one_curve_for_all_is_chance_and_a_risk_alone_has_no_brier_score(found):
+    table = found.table()
+    assert table.loc["km", "harrell_c"] == 0.5
+    assert np.isnan(table.loc["svm", "ibs"])
+    assert table.loc["svm", "harrell_c"] > 0.6
+    assert "-" in str(found)
+
+
+def test_the_table_compares_with_the_first(found):
+    wide = found.folds.pivot(index="fold", columns="model", values="ibs")
+    apart = wide["cox"] - wide["optimal"]
+    row = found.table().loc["cox"]
+    assert row["ibs_minus_first"] == pytest.approx(apart.mean())
+    assert row["ibs_minus_first_se"] == pytest.approx(apart.std() / 3**0.5)
+
+
+def test_columns_are_named_as_in_fit_and_pipelines_see_raw_rows(data):
+    frame = data.X.assign(months=data.time.numpy(), died=data.event.numpy())
+    numbers = FunctionTransformer(lambda X: X.select_dtypes("number"))
+    models = [make_pipeline(numbers, CoxPHSurvivalAnalysis()), CoxPHSurvivalAnalysis(), CoxPHSurvivalAnalysis()]
+    found = compare(models, frame, time="months", event="died", n_folds=2)
+    assert found.models == ["Pipeline", "CoxPHSurvivalAnalysis", "CoxPHSurvivalAnalysis 2"]
+    table = found.table()["harrell_c"]
+    assert table.iloc[0] != table.iloc[1] == table.iloc[2]
+
+
+def test_the_picture_has_a_panel_for_each_measure(found):
+    ax = plot_comparison(found, ["harrell_c", "uno_c", "ibs"])
+    assert len(ax.figure.axes) == 3
+    assert [label.get_text() for label in ax.get_yticklabels()] == found.models
+    with pytest.raises(InvalidParameterError, match="measures must be of"):
+        found.plot(["r2"])
+
+
+@pytest.mark.parametrize(
+    ("models", "words"),
+    [
+        ("best", "got 'best'"),
+        ([], "at least one model"),
+        ([CoxPHSurvivalAnalysis], "must be estimators"),
+        ({"none": 3}, "must be estimators"),
+    ],
+)
+def test_what_is_no_model_is_refused(models, words, data):
+    with pytest.raises(InvalidParameterError, match=words):
+        compare(models, data)
+
+
+def test_a_model_that_fails_is_named(data):
+    with pytest.raises(SoftsurvError, match="'KaplanMeierFitter' failed on fold 0"):
+        compare([lifelines.KaplanMeierFitter()], data)
+
+
+def test_other_libraries_get_no_late_entry(data):
+    late = SurvivalData(data.X, time=data.time + 1, event=data.event, entry=np.full(data.n, 0.5))
+    with pytest.raises(SoftsurvError, match="leave out entry or the model") as error:
+        compare(["cox"], late)
+    assert isinstance(error.value.__cause__, InvalidSurvivalDataError)
+
+
+def test_the_command_prints_a_table_and_writes_folds_and_picture(tmp_path, monkeypatch, data, capsys):
+    monkeypatch.chdir(tmp_path)
+    data.X.assign(days=data.time.numpy(), died=data.event.numpy().astype(int)).to_csv("veterans.csv", index=False)
+    outcome = ["veterans.csv", "--time", "days", "--event", "died", "--folds", "2"]
+    models = ["--models", "cox", "kaplan_meier", "lifelines:WeibullAFTFitter"]
+    assert main(["compare", *outcome, *models, "--out", "folds.csv", "--plot", "compared.png"]) == 0
+    assert "lifelines:WeibullAFTFitter" in capsys.readouterr().out
+    assert len(pd.read_csv("folds.csv")) == 6
+    assert (tmp_path / "compared.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["compare", *outcome, "--models", "lifelines:NoSuchFitter"]) == 1
+    assert "check MODULE:CLASS" in capsys.readouterr().err
