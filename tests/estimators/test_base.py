@@ -231,4 +231,4 @@ def test_a_fitted_tree_shows_and_explains_itself() -> None:
     assert "<svg" in tree._repr_mimebundle_()["text/html"]
     summary = tree.leaf_summary()
     assert summary["n"].sum() == data.n
-    assert "training rows" in tree.explain(data.X.iloc[[0]])
+    assert "training rows" in str(tree.explain(data.X.iloc[[0]]))
