@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-<<<<<<< HEAD
 from collections.abc import Mapping, Sequence
-=======
-from collections.abc import Mapping
->>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -331,13 +327,8 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             return
         new = sorted(set(labels[unseen]))
         shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
-<<<<<<< HEAD
         like = f", like level {min(source.levels)!r}" if self._drops_first(len(source.levels)) else ""
         warn(
-=======
-        like = f", like level {source.levels[0]!r}" if self._drops_first(len(source.levels)) else ""
-        warn(
->>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
             f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
             f"row(s): {shown}; encoded as all zeros{like}",
             DataWarning,

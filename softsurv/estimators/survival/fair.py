@@ -210,13 +210,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
-<<<<<<< HEAD
             warn("no feature can be split, so all rows get one curve; check X", DataWarning)
         return Rows.coded(data, self.binarizer_, table), codes, np.array(data.group_names)[present]
-=======
-            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
-        return Rows.of(data, self.binarizer_), codes, np.array(data.group_names)[present]
->>>>>>> 3ab5971 (Compare any models on the same folds, studies that read tables, trees that know their columns, a site)
 
 
 def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:
