@@ -3,7 +3,8 @@
     .venv/bin/python scripts/attack.py --seed 0 --seconds 600 --state /tmp/attack.json --table scripts/tables/attack.md
 
 Groups: mutated model files, checkpoints and run records; odd tables through Python and through the commands; names as
-weapons; processes killed while they save; readers beside writers. A case is known by its seed, group and number. The
+weapons; processes killed while they save; readers beside writers; Ctrl-C at any moment of a fit, a full disk, and a
+table that changes while it is read. A case is known by its seed, group and number. The
 script stops when the time is up and goes on from the state file. Each failure is printed with the number that repeats
 it (`--only GROUP NUMBER`); the exit status is the number of failures.
 """
@@ -28,6 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from _attack_faults import changing_table, full_disk, interrupted
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main as command_line
@@ -240,6 +242,29 @@ def readers(world: World, rng: np.random.Generator) -> None:
             check_whole(world, folder)
 
 
+def disks(world: World, rng: np.random.Generator) -> None:
+    """A disk that is full while a model is saved over another."""
+    folder = world.folder / "full"
+    world.models[0].save(folder)
+    require(full_disk(world.models[1], folder, world.risks[0], world.rows))
+
+
+def interrupts(world: World, rng: np.random.Generator) -> None:
+    """Ctrl-C at any moment of a command that fits."""
+    require(interrupted(world.folder, rng))
+
+
+def changes(world: World, rng: np.random.Generator) -> None:
+    """A table that changes while it is read twice."""
+    require(changing_table(world.folder, rng))
+
+
+def require(failure: str | None) -> None:
+    """Nothing went wrong."""
+    if failure is not None:
+        raise CaseError(failure)
+
+
 @contextlib.contextmanager
 def writer(world: World, folder: Path, which: int) -> Iterator[None]:
     """A process that saves one of the models again and again, killed at the end."""
@@ -300,6 +325,9 @@ GROUPS: dict[str, tuple[Callable[[World, np.random.Generator], None], int, str]]
     "names": (names, 1000, "names as weapons in source and pages"),
     "kills": (kills, 1000, "kills while saving"),
     "readers": (readers, 500, "times twenty loads beside two writers"),
+    "disks": (disks, 500, "saves without room on the disk"),
+    "changes": (changes, 500, "tables changed between two readings, size and time kept"),
+    "interrupts": (interrupts, 100, "Ctrl-C at any moment of a fit from the command line"),
 }
 """Each group with its cases and what they are."""
 

@@ -29,5 +29,8 @@ def test_a_share_of_the_attack_finds_nothing(tmp_path):
         "names": 10,
         "kills": 10,
         "readers": 5,
+        "disks": 5,
+        "changes": 5,
+        "interrupts": 1,
     }
     assert "| mutated and forged model files | 20 | 0 |" in (tmp_path / "attack.md").read_text()
