@@ -25,6 +25,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.competing import CompetingRisks
 from softsurv.estimators.evaluation import evaluate_fitted, score_fitted
+from softsurv.estimators.lower_bounds import LowerBounds
 from softsurv.estimators.pictures import Pictures
 from softsurv.estimators.training_rows import Ranges, held_out_rows, remember, warn_of_far_values
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
@@ -36,7 +37,7 @@ MAX_UNIQUE_TIMES = 500
 """Most times of the default grid. More distinct event times are thinned to quantiles."""
 
 
-class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
+class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
 
     censoring_: StepFunction
@@ -77,7 +78,8 @@ class SurvivalTreeBase(Pictures, CompetingRisks, BaseEstimator):
         self._refuse_unknown(data)
         self.cause_names_ = data.cause_names
         self.n_features_in_ = data.X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
+        for name in ("feature_names_in_", "calibration_"):
+            self.__dict__.pop(name, None)
         if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
         remember(self, data, X, y, columns)

@@ -76,6 +76,13 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
         return self.curves_.quantile(prepared, 1 - level)
 
+    # -- lower bounds: rows of a leaf share one curve, so their times are in the order of its values ----------------
+    def _score(self, X: pd.DataFrame, time: FloatArray) -> FloatArray:
+        return time
+
+    def _time_of_score(self, X: pd.DataFrame, level: float) -> FloatArray:
+        return np.full(len(X), level)
+
     # -- event histories -----------------------------------------------------------------------------------------
     def _cause_hazards(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
         if isinstance(self.curves_, CauseCurves):

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from softsurv.errors import ModelFileError, SoftsurvError
 from softsurv.estimators.names import HOME
@@ -47,6 +48,8 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
         }
         state = state | {"cause_names": list(model.cause_names_)}
         state = state | {"training": {name: getattr(model, name, {}) for name in TRAINING}}
+        if hasattr(model, "calibration_"):
+            state = state | {"calibration": model.calibration_.reset_index().to_dict("records")}
     names = getattr(model, "feature_names_in_", None)
     saved = Saved(
         type(model).__name__,
@@ -110,6 +113,8 @@ def _rebuild(saved: Saved, device: str) -> Any:
         known = saved.state.get("training", {})  # models of earlier versions do not have it
         model.outcome_columns_ = {str(role): str(name) for role, name in known.get("outcome_columns_", {}).items()}
         model.ranges_ = {str(name): (float(a), float(b)) for name, (a, b) in known.get("ranges_", {}).items()}
+        if "calibration" in saved.state:
+            model.calibration_ = pd.DataFrame(saved.state["calibration"]).set_index(["coverage", "leaf"])
     model._restore(arrays, saved.state)
     return model
 
