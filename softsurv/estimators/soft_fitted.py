@@ -15,6 +15,7 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft_parameters import choose_device, require_one_of
 from softsurv.estimators.soft_summary import TreeSummary, notes_of
@@ -52,7 +53,7 @@ def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
     return np.searchsorted(tree.used_leaves, leaf)
 
 
-class FittedSoftEstimator(SurvivalTreeBase):
+class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
     """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
 
     device: str
