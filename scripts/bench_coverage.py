@@ -5,10 +5,10 @@ Run from the repository root:
     OMP_NUM_THREADS=1 python scripts/bench_coverage.py bounds   # conformal lower bounds, in each leaf and overall
     OMP_NUM_THREADS=1 python scripts/bench_coverage.py bands    # confidence bands of predicted curves, one leaf
 
-Bounds: in each repeat a tree of two leaves is fitted to 400 rows, calibrated on 400 others, and judged on 4,000 new rows,
-whose times are known. Event times are Weibull of shape 1.5, with two kinds of rows and a linear effect within each; censoring
-is exponential, with another rate for each kind of rows. The exponential soft tree has a wrong family on purpose. The
-naive bound is the tree's own quantile at one minus the coverage.
+Bounds: in each repeat a tree of two leaves is fitted to 400 rows, calibrated on 400 others, and judged on 4,000 new
+rows, whose times are known. Event times are Weibull of shape 1.5, with two kinds of rows and a linear effect within
+each; censoring is exponential, with another rate for each kind of rows. The exponential soft tree has a wrong family on
+purpose. The naive bound is the tree's own quantile at one minus the coverage.
 
 Bands: a single Weibull leaf is fitted to 300 rows of a Weibull regression with independent censoring; the 95 % band of
 three rows is compared with their true curve at the quartiles of the event times.

@@ -43,21 +43,21 @@ class CurveBands:
         Delta method on the scale of the linear predictor, from the inverse Hessian of the penalised likelihood. The
         limits know nothing of the choice of the rules, and a strong penalty pulls the curve they surround.
         """
-        prepared = self._checked(X, {})  # type: ignore[attr-defined]
+        prepared = self._checked(X, {})
         if not isinstance(level, numbers.Real) or not 0 < level < 1:
             raise InvalidParameterError(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
-        if self.cause_names_:  # type: ignore[attr-defined]
+        if self.cause_names_:
             raise InvalidParameterError(
                 "confidence limits are there for one kind of event, and this tree was fitted to several; "
                 "fit a tree to data.of_cause(...)"
             )
-        covariance = self.covariance_  # type: ignore[attr-defined]
+        covariance = self.covariance_
         if covariance is None:
             raise InvalidParameterError(
                 "this fit has no standard errors, so its curves have no limits; summary() says which fits have none"
             )
-        grid = self._grid(times)  # type: ignore[attr-defined]
-        tree, leaf, later = self.tree_, self._leaf(prepared), grid > 0  # type: ignore[attr-defined]
+        grid = self._grid(times)
+        tree, leaf, later = self.tree_, self._leaf(prepared), grid > 0
         limits = np.ones((2, len(leaf), len(grid)))
         if later.any():
             limits[:, :, later] = survival_band(tree, covariance, leaf, prepared.x, grid[later], float(level))

@@ -49,7 +49,7 @@ def test_band_of_a_tree_is_that_of_each_leaf():
         rows = np.flatnonzero(tree.apply(X) == leaf)
         alone = SoftSurvivalTree(depth=0, leaf="weibull", l2=1e6).fit(X.iloc[rows], (y[0][rows], time[rows]))
         own, single = (model.predict_survival_interval(X.iloc[rows[:1]], times) for model in (tree, alone))
-        assert_allclose(own[1] - own[0], single[1] - single[0], rtol=0.1)
+        assert_allclose(own[1] - own[0], single[1] - single[0], rtol=0.2)
 
 
 def test_levels_times_and_saved_models(tmp_path):
