@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ class EventHistory:
         cause: Tensor | None
         cause_names: tuple[str, ...]
         subject: Tensor | None
+        entry: Tensor | None
+        recurrent: bool
 
         @property
         def n(self) -> int: ...
@@ -76,8 +78,20 @@ class EventHistory:
     def joined(self) -> Self:
         """The same histories in as few rows as possible: rows that only cut a stretch of equal columns become one.
 
-        So a fit does not depend on how histories are cut. Without ``subject`` the data themselves.
+        So a fit does not depend on how histories are cut. Where each subject then has one row, the rows are plain ones,
+        without ``subject``, and without ``entry`` where nobody is late.
         """
+        if self.subject is None or self.recurrent:
+            return self._in_stretches()
+        data = self._in_stretches()
+        if data.n_subjects < data.n:
+            return data
+        late = data.entry is not None and bool((data.entry > 0).any())
+        plain: dict[str, Any] = {"subject": None, "subject_names": ()}
+        return cast("Self", data._derive(plain if late else plain | {"entry": None}))
+
+    def _in_stretches(self) -> Self:
+        """One row for each stretch of a subject without event, gap or change."""
         if self.subject is None:
             return self
         names = ("subject", "time", "event", "entry", "weight", "group")
@@ -86,7 +100,7 @@ class EventHistory:
         if len(first) == self.n:
             return self
         begin = self.take(first)
-        return self.take(last)._derive({"X": begin.X, "entry": begin.entry})
+        return cast("Self", self.take(last)._derive({"X": begin.X, "entry": begin.entry}))
 
     def cause_code(self, cause: int | str) -> int:
         """The code 1..K of a cause given by code or name.

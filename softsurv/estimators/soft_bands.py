@@ -43,7 +43,7 @@ class CurveBands:
         Delta method on the scale of the linear predictor, from the inverse Hessian of the penalised likelihood. The
         limits know nothing of the choice of the rules, and a strong penalty pulls the curve they surround.
         """
-        prepared = self._checked(X, {})
+        prepared = self._checked(X, {})  # type: ignore[attr-defined]
         if not isinstance(level, numbers.Real) or not 0 < level < 1:
             raise InvalidParameterError(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")
         if self.cause_names_:

@@ -172,7 +172,8 @@ def test_rows_that_only_cut_a_history_change_nothing(two_causes):
     assert_allclose(
         many.predict_survival_function(whole.X, times), one.predict_survival_function(whole.X, times), atol=1e-10
     )
-    assert many.leaf_table_.subjects.tolist() == one.leaf_table_.n.tolist()
+    assert many.leaf_table_.n.tolist() == one.leaf_table_.n.tolist()
+    assert many.export_text() == one.export_text()
 
 
 def test_a_path_changes_leaves_as_its_covariates_do(two_causes):
