@@ -44,7 +44,7 @@ class Baseline(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, **columns: Any) -> Baseline:
         """Fit; arguments as `survival_data`."""
-        data = survival_data(X, y, **columns).require_events()
+        data = survival_data(X, y, **columns).joined().require_events()
         if data.upper is not None and bool(data.upper.isfinite().any()):
             raise InvalidSurvivalDataError("upper must be left out: this baseline takes no interval-censored rows")
         self.cause_names_ = data.cause_names

@@ -19,6 +19,7 @@ _OF_ONE_ROW = ("times", "n_times", "scale")
 
 def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> dict[str, Any]:
     """What ``evaluate`` of a survival tree returns; ``options`` are those of `evaluate_with_censoring`."""
+    data = data.joined()
     known, prepared = tree._outcome(data), tree._prepare(data.X)
     log_hazard = tree._log_hazard_of(prepared)
     codes = None if data.cause is None else causes_of(tree, data)
@@ -49,6 +50,7 @@ def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> d
 
 def score_fitted(tree: Any, data: SurvivalData) -> float:
     """Harrell's concordance of a fold; of several rows of a subject those at risk at each event."""
+    data = data.joined()
     known = tree._outcome(data)
     warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"])
     time = known["time"]
