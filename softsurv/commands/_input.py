@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from softsurv.data.survival_data import SurvivalData
 
-_ROLES = ("time", "event", "entry", "upper", "weight", "group")
+_ROLES = ("time", "event", "entry", "upper", "weight", "group", "cause", "start", "stop", "id")
 
 _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
@@ -32,15 +32,14 @@ def add_table(parser: argparse.ArgumentParser, required: bool = True, folders: s
     parser.add_argument("data", metavar="DATA", nargs=count, help=words)
 
 
-def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argparse._ArgumentGroup:
-    """The columns that hold the outcome; returns the group, for more of them."""
+def add_outcome(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The columns that hold the outcome; returns the group, for more of them. `check_outcome` says which are wanted."""
     group = parser.add_argument_group("columns of DATA (all others are features)")
-    group.add_argument("--time", metavar="COLUMN", required=required, help="observed time, >= 0, in any unit")
+    group.add_argument("--time", metavar="COLUMN", help="observed time, >= 0, in any unit")
     group.add_argument(
         "--event",
         "--event-column",  # torchrun takes --event for an abbreviation of its own --event-log-handler
         metavar="COLUMN[=VALUE]",
-        required=required,
         help="whether the event was observed: true/false or 1/0; otherwise say which VALUE marks it, as in status=dead "
         "(under torchrun write --event-column)",
     )
@@ -49,7 +48,35 @@ def add_outcome(parser: argparse.ArgumentParser, required: bool = True) -> argpa
         "--categorical", metavar="COLUMN", nargs="+", help="features that are categories though they look like numbers"
     )
     add_missing_values(group)
+    _add_histories(group)
     return group
+
+
+def _add_histories(group: argparse._ArgumentGroup) -> None:
+    """The columns of competing causes, and of subjects with several rows."""
+    group.add_argument(
+        "--cause", metavar="COLUMN", help="instead of --event: what happened, by number or name; 0 or empty: censored"
+    )
+    group.add_argument("--start", metavar="COLUMN", help="start of a row's stretch of time, with --stop and --id")
+    group.add_argument("--stop", metavar="COLUMN", help="instead of --time: its end, at which the event may be")
+    group.add_argument("--id", metavar="COLUMN", help="subject; several rows of one follow one another in time")
+    group.add_argument(
+        "--recurrent", action="store_const", const=True, help="events of a subject may happen again and again"
+    )
+
+
+def check_outcome(args: argparse.Namespace) -> None:
+    """Wrong usage where no option names the time, or what happened."""
+    for either, other in (("time", "stop"), ("event", "cause")):
+        given = [name for name in (either, other) if getattr(args, name) is not None]
+        if not given:
+            args.usage_error(f"the following arguments are required: --{either} (or --{other})")
+        if len(given) == 2:
+            args.usage_error(f"--{either} and --{other} say the same; leave one out")
+    if args.start is not None and args.stop is None:
+        args.usage_error("--start needs --stop, the column of the ends")
+    if args.recurrent and args.id is None:
+        args.usage_error("--recurrent needs --id, the column of the subjects")
 
 
 def add_missing_values(group: argparse._ActionsContainer) -> None:
@@ -71,7 +98,7 @@ def check_table(args: argparse.Namespace) -> None:
     names = column_names(file)
     for name in getattr(args, "drop", None) or ():
         check_name(names, name, "drop")
-    for role in (*_ROLES, "id"):
+    for role in _ROLES:
         name = getattr(args, role, None)
         if name is None:
             continue
@@ -132,8 +159,11 @@ def _names_beside(file: Path) -> list[str]:
     return [p.name for p in file.parent.iterdir()] if file.parent.is_dir() else []
 
 
-def read_data(args: argparse.Namespace, training: bool = False) -> SurvivalData:
-    """The table that the arguments name, as validated survival data; says which features tell nothing to training."""
+def read_data(args: argparse.Namespace, training: bool = False, causes: tuple[str, ...] = ()) -> SurvivalData:
+    """The table that the arguments name, as validated survival data; says which features tell nothing to training.
+
+    ``causes`` are the names that a model knows, where it is to be used on the table.
+    """
     from softsurv.data.readers import survival_data
 
     frame = read_table(args.data)
@@ -141,11 +171,13 @@ def read_data(args: argparse.Namespace, training: bool = False) -> SurvivalData:
     for name in dropped:
         check_column(frame, name, "drop")
     columns: dict[str, Any] = {role: name for role in _ROLES if (name := getattr(args, role, None)) is not None}
-    columns["event"], frame = _event(frame, columns["event"])
+    if "event" in columns:
+        columns["event"], frame = _event(frame, columns["event"])
     for role, name in columns.items():
         check_column(frame, name, role)
     _refuse_shared(columns, dropped)
     how: dict[str, Any] = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
+    how |= {"cause_names": causes if "cause" in columns else (), "recurrent": bool(args.recurrent)}
     data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
     if training:
         _warn_of_columns(data.require_events().X)

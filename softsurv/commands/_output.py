@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
 
 MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
+CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
 
 def echo(*lines: str) -> None:
@@ -67,8 +68,22 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 def measure_table(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Lines of a table of the four measures, one row for each model."""
     rows = [["", *MEASURES]]
-    rows += [[name, *(f"{result[key]:.3f}" for key in MEASURES)] for name, result in results.items()]
+    rows += [[name, *(_number(result[key]) for key in MEASURES)] for name, result in results.items()]
     return table(rows)
+
+
+def cause_table(result: Mapping[str, Any]) -> list[str]:
+    """Lines of a table of the measures of each cause; none where events have no causes."""
+    if "causes" not in result:
+        return []
+    rows = [["cause", *CAUSE_MEASURES, "events"]]
+    for name, found in result["causes"].items():
+        rows.append([name, *(_number(found[key]) for key in CAUSE_MEASURES), str(found["events"])])
+    return ["", *table(rows)]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def measure_note(result: Mapping[str, Any]) -> str:
@@ -88,6 +103,10 @@ def data_line(data: SurvivalData) -> str:
         f"{facts['events']} events ({facts['censoring_percent']:g} % censored)",
         f"times {facts['time_min']:g} to {facts['time_max']:g}, median {facts['time_median']:g}",
     ]
+    if facts["causes"]:
+        parts.append("causes " + ", ".join(f"{name} ({count})" for name, count in facts["causes"].items()))
+    if facts["subjects"] < facts["n"]:
+        parts.append(f"{facts['subjects']} subjects")
     if facts["missing_cells"]:
         parts.append(f"{facts['missing_cells']} missing values")
     return ", ".join(parts)

@@ -9,7 +9,8 @@ from typing import Any
 from softsurv.commands._input import column_names, existing_file
 from softsurv.errors import InvalidParameterError
 
-_ROLES = ("time", "event", "entry", "upper", "group")
+_ROLES = ("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id")
+_INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
 _LISTS = ("drop", "categorical", "missing_values")
 
 
@@ -23,9 +24,12 @@ def fill_from_model(args: argparse.Namespace) -> None:
     """
     known = _recorded(Path(args.model))
     names = column_names(existing_file(args.data))
-    if args.event is None and known.get("event") and "=" in known["event"]:
+    given = {role for role in _INSTEAD if getattr(args, role, None) is not None}
+    if args.event is None and "cause" not in given and known.get("event") and "=" in known["event"]:
         args.event = known["event"]
     for role in _ROLES:
+        if _INSTEAD.get(role) in given:
+            continue
         name = known.get(role)
         if hasattr(args, role) and getattr(args, role) is None and name and _is_there(name, names, role):
             setattr(args, role, name)
@@ -36,8 +40,10 @@ def fill_from_model(args: argparse.Namespace) -> None:
             setattr(args, option, here or None)
     if hasattr(args, "time_unit") and args.time_unit is None:
         args.time_unit = known.get("time_unit")
+    if args.recurrent is None and args.id is not None:
+        args.recurrent = known.get("recurrent")
     for role in ("time", "event"):
-        if getattr(args, role) is None:
+        if getattr(args, role) is None and getattr(args, _INSTEAD[role]) is None:
             raise InvalidParameterError(
                 f"--{role} must name a column of DATA, as the model in {args.model!r} does not know it; add --{role}"
             )
@@ -50,8 +56,8 @@ def existing_model(path: str) -> None:
 
 
 def _is_there(name: str, names: list[str] | None, role: str = "") -> bool:
-    """Whether a table has a column; one whose first line tells nothing is taken to have time and event."""
-    return role in ("time", "event") or names is None or name in names
+    """Whether a table has a column; one whose first line tells nothing is taken to have the outcome."""
+    return role in _INSTEAD or names is None or name in names
 
 
 def _recorded(folder: Path) -> dict[str, Any]:

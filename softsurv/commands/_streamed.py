@@ -14,7 +14,7 @@ NOT_RECORDED = ("checkpoint", "folder")
 """Where a run keeps what it needs while it lasts."""
 
 _ONLY_HERE = ("sample_rows", "sweeps", *NOT_RECORDED)
-_ONLY_IN_MEMORY = ("entry", "upper", "group", "test_size")
+_ONLY_IN_MEMORY = ("entry", "upper", "group", "test_size", "cause", "start", "stop", "id", "recurrent")
 
 
 def add_streaming(parser: argparse.ArgumentParser) -> None:

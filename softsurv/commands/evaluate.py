@@ -5,20 +5,25 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_table, read_data
-from softsurv.commands._output import echo, echo_json, measure_note, measure_table
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._output import cause_table, echo, echo_json, measure_note, measure_table
 from softsurv.commands._recorded import existing_model, fill_from_model
 
 _EPILOG = """\
 example:
   softsurv evaluate model test.csv
+  softsurv evaluate model test.csv --time time --cause cause
+      one line more for each cause
+  softsurv evaluate model visits.csv --start from --stop to --event event --id patient
 
 harrell_c and uno_c: share of pairs in which the earlier event had the lower predicted survival.
 cd_auc: the same for events before each time against rows still free of it, averaged over times.
 ibs: mean squared distance between predicted survival and what happened, over the stated range of times.
 The outcome's columns are those of the fit unless --time and --event name others.
 Censoring weights come from the training rows. With --entry, harrell_c and uno_c compare rows under observation
-together; a note says what is not corrected for late entry or intervals.
+together; a note says what is not corrected for late entry or intervals. With causes, the first line is of all events;
+concordance, auc and ibs of a cause are of its cumulative incidence among the others. Of subjects whose features change
+from row to row, concordance alone is measured: at each event over the rows at risk.
 """
 
 
@@ -43,14 +48,15 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate a saved model."""
     existing_model(args.model)
     fill_from_model(args)
+    check_outcome(args)
     check_table(args)
 
     from softsurv.estimators.saved import load_model
 
     model = load_model(args.model, device=args.device)
-    result = model.evaluate(read_data(args))
+    result = model.evaluate(read_data(args, causes=model.cause_names_))
     if args.json:
         echo_json(result)
     else:
-        echo(*measure_table({args.model: result}), measure_note(result))
+        echo(*measure_table({args.model: result}), *cause_table(result), measure_note(result))
     return 0

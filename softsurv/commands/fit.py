@@ -8,8 +8,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_table, read_data
-from softsurv.commands._output import data_line, echo, measure_note, measure_table, output_folder, warn_of_differences
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._output import (
+    cause_table,
+    data_line,
+    echo,
+    measure_note,
+    measure_table,
+    output_folder,
+    warn_of_differences,
+)
 from softsurv.commands._streamed import NOT_RECORDED, add_streaming, fit_streamed, is_streamed
 from softsurv.errors import InvalidParameterError
 
@@ -28,6 +36,10 @@ examples:
       a dense tree, whose splits weigh all features; nothing left to choose: one quick fit
   softsurv fit trial.csv --time months --event died --model optimal --depth 3 --time-limit 60
       a provably optimal tree
+  softsurv fit trial.csv --time months --cause why --test-size 0.2
+      competing risks: the column "why" holds 0 for censored rows, else the number or the name of what happened
+  softsurv fit visits.csv --start from --stop to --event died --id patient
+      features that change: several rows for a patient, each with its stretch of time
   softsurv fit parts/ --time months --event died --memory 2GB --depth 2 --l2 1 --shrinkage 1 --routing-l2 1
       all parquet (or csv) files of a folder, read by chunks: they need not fit in memory
   torchrun --nproc-per-node=4 -m softsurv.cli fit parts/ --time months --event-column died --memory 2GB ...
@@ -41,7 +53,6 @@ Ctrl-C once keeps the best tree so far, saves it and ends with code 130.
 """
 
 _DEFAULTS = {"model": "soft", "seed": 0}
-_REQUIRED = {"data": "DATA", "time": "--time", "event": "--event"}
 _NOT_RECORDED = (
     *("command", "config", "debug", "progress", "run", "known", "tree_options", "usage_error", "verbose"),
     *NOT_RECORDED,
@@ -64,7 +75,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     add_table(parser, required=False, folders="--memory")
     parser.add_argument("--config", metavar="RUN.JSON", type=Path, help="take what is not given from an earlier run")
-    columns = add_outcome(parser, required=False)
+    columns = add_outcome(parser)
     add_late_entry(columns)
     columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for --fairness; never a feature")
@@ -170,7 +181,7 @@ def _fit_in_memory(args: argparse.Namespace, model: Any, record: dict[str, Any])
     if test is None:
         return data, {}
     measures = model.evaluate(test)
-    echo(*measure_table({"held out": measures}), measure_note(measures), "")
+    echo(*measure_table({"held out": measures}), *cause_table(measures), measure_note(measures), "")
     return data, measures
 
 
@@ -194,9 +205,9 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
     for name, value in (_DEFAULTS | config).items():
         if getattr(args, name) is None:
             setattr(args, name, value)
-    missing = [word for name, word in _REQUIRED.items() if getattr(args, name) is None]
-    if missing:
-        args.usage_error(f"the following arguments are required: {', '.join(missing)}")
+    if args.data is None:
+        args.usage_error("the following arguments are required: DATA")
+    check_outcome(args)
     return record
 
 

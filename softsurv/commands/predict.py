@@ -20,12 +20,17 @@ examples:
   softsurv predict model new.csv --times 365 730 --id patient --out predictions.csv
   softsurv predict model parts/ --chunk-rows 65536 --out predictions.csv
       all parquet (or csv) files of a folder, a chunk at a time
+  softsurv predict model new.csv --times 365 730 --cause relapse
+      competing risks: risk and incidence of one cause; without --cause the incidence of each
+  softsurv predict model visits.csv --start from --stop to --id patient --times 365 730
+      one line for each patient, along the patient's rows; after the last row its features stay
 
 columns of the result:
   leaf           leaf of the tree, from 0 on the left
   risk           higher means an earlier event
   median         time by which half of such rows have had the event; inf where survival stays above one half
   survival_365   probability of being free of the event at time 365, one column for each of --times
+  incidence_relapse_365  probability of an event of that cause by then, before any other
 DATA needs the feature columns of the training table; others are ignored. A text in the column of --id that a
 spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 """
@@ -45,7 +50,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser, folders="--chunk-rows")
     parser.add_argument("--times", metavar="TIME", type=float, nargs="+", help="times at which to predict survival")
-    parser.add_argument("--id", metavar="COLUMN", help="a column of DATA to carry over into the result")
+    parser.add_argument("--id", metavar="COLUMN", help="a column of DATA to carry over into the result; the subjects")
+    parser.add_argument("--cause", dest="of_cause", metavar="NAME", help="one of the model's causes, by name or number")
+    parser.add_argument(
+        "--start", metavar="COLUMN", help="with --stop and --id: start of the time with a row's features"
+    )
+    parser.add_argument("--stop", metavar="COLUMN", help="its end; predictions are then along the rows of each subject")
     add_missing_values(parser)
     parser.add_argument("--chunk-rows", metavar="N", type=_count, help="rows held at once, for a DATA beyond memory")
     parser.add_argument("--out", metavar="FILE", help="a .csv file (default: write to the screen)")
@@ -55,6 +65,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
+    _check_path(args)
     out = output_file(args.out) if args.out else None
     missing = args.missing_values or ()
     existing_model(args.model)
@@ -64,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     from softsurv.estimators.saved import load_model
 
     model = load_model(args.model, device=args.device)
+    args.of_cause = _cause_of(model, args.of_cause)
 
     from softsurv.data.chunks import Table
     from softsurv.data.kinds import declared
@@ -94,15 +106,70 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     """One line for each row."""
     import pandas as pd
 
+    if args.stop is not None:
+        return _paths(model, rows, args)
     columns: dict[str, Any] = {}
     if args.id is not None:
         check_column(rows, args.id, "id")
         columns[_harmless(args.id)] = rows[args.id].map(_harmless).to_numpy()
-    columns |= {"leaf": model.apply(rows), "risk": model.predict(rows), "median": model.predict_median(rows)}
+    risk = model.predict(rows) if args.of_cause is None else model.predict(rows, cause=args.of_cause)
+    columns |= {"leaf": model.apply(rows), "risk": risk, "median": model.predict_median(rows)}
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
         columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
+        for name in _causes(model, args):
+            columns |= _incidence_columns(name, args.times, model.predict_cumulative_incidence(rows, args.times, name))
     return pd.DataFrame(columns)
+
+
+def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
+    """One line for each subject, along its rows."""
+    import pandas as pd
+
+    for role in ("start", "stop", "id"):
+        check_column(rows, getattr(args, role), role)
+    where = {role: getattr(args, role) for role in ("start", "stop", "id")}
+    known = {*map(str, getattr(model, "feature_names_in_", rows.columns)), *where.values()}
+    rows = rows[[name for name in rows if name in known]]
+    columns: dict[str, Any] = {_harmless(args.id): pd.unique(rows[args.id].map(_harmless))}
+    survival = model.predict_path(rows, **where, times=args.times)
+    columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
+    for name in _causes(model, args):
+        columns |= _incidence_columns(name, args.times, model.predict_path(rows, **where, times=args.times, cause=name))
+    return pd.DataFrame(columns)
+
+
+def _causes(model: Any, args: argparse.Namespace) -> tuple[str, ...]:
+    """The causes whose incidence is asked for."""
+    return tuple(model.cause_names_) if args.of_cause is None else (args.of_cause,)
+
+
+def _incidence_columns(name: str, times: list[float], values: Any) -> dict[str, Any]:
+    return {_harmless(f"incidence_{name}_{time:g}"): values[:, k] for k, time in enumerate(times)}
+
+
+def _check_path(args: argparse.Namespace) -> None:
+    """Wrong usage where a path is asked for in part."""
+    if args.start is None and args.stop is None:
+        return
+    missing = [name for name in ("start", "stop", "id", "times") if getattr(args, name) is None]
+    if missing:
+        args.usage_error(f"a path needs --start, --stop, --id and --times; add --{missing[0]}")
+    if args.chunk_rows is not None:
+        args.usage_error("--chunk-rows may cut a subject's rows apart; leave out --start and --stop, or --chunk-rows")
+
+
+def _cause_of(model: Any, given: str | None) -> str | None:
+    """The name of the cause that was asked for by name or number."""
+    if given is None:
+        return None
+    from softsurv.data.histories import cause_code
+    from softsurv.errors import InvalidParameterError
+
+    if not model.cause_names_:
+        raise InvalidParameterError("--cause asks for one of several kinds of events, this model knows one")
+    names = tuple(model.cause_names_)
+    return names[cause_code(int(given) if given.isdigit() and given not in names else given, names) - 1]
 
 
 def _harmless(cell: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, check_table, read_data
+from softsurv.commands._input import add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import echo, output_file
 from softsurv.commands._recorded import existing_model, fill_from_model
 from softsurv.errors import InvalidParameterError
@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     out = output_file(args.out)
     existing_model(args.model)
     fill_from_model(args)
+    check_outcome(args)
     check_table(args)
 
     from softsurv.estimators.saved import load_model
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
     written = write_report(
         model,
-        read_data(args),
+        read_data(args, causes=model.cause_names_),
         out,
         title=args.title,
         time_unit=args.time_unit,

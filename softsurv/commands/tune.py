@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, check_table, read_data
+from softsurv.commands._input import add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import data_line, echo, output_folder, table
 
 _EPILOG = """\
@@ -21,6 +21,8 @@ examples:
       dense trees, whose splits weigh all features; so too where --set names what only these have
   softsurv tune trial.csv --time months --event died --storage postgresql+psycopg2://me@server/studies
       the same command on many hosts shares the work
+  softsurv tune visits.csv --start from --stop to --cause why --id patient --measures harrell_c
+      folds keep patients whole; of features that change, concordance alone is measured
 
 The same command goes on where the study stopped. What a killed process left is marked as failed and made up for.
 """
@@ -75,6 +77,7 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Search, print, save."""
+    check_outcome(args)
     out = output_folder(args.out or f"{Path(args.data).stem}-study")
     check_table(args)
 

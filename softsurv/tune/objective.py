@@ -90,8 +90,12 @@ class Objective:
         if not self.measures or len(set(self.measures)) < len(self.measures):
             raise InvalidParameterError(f"measures must be one or more different names, got {list(self.measures)}")
         _check_groups(data, self.measures)
+        data = data.joined()
+        _check_rows(data, self.measures)
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
+        if estimator == "optimal" and (data.cause is not None or data.subject is not None):
+            self.space["objective"] = "relative_risk"  # the one objective of histories
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
@@ -132,7 +136,7 @@ class Objective:
 
         Folds of an estimator that is no plain soft tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
         """
-        if self.estimator == "soft":
+        if self.estimator == "soft" and self.data.cause is None and self.data.subject is None:
             recipe = soft_setting(model)
             if recipe is not None:
                 machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
@@ -154,7 +158,7 @@ class Objective:
         return tuple(float(np.mean([fold[name] for fold in folds])) for name in self.measures)
 
     def _note(self, trial: optuna.Trial, folds: list[dict[str, Any]], started: float) -> None:
-        names = [name for name in DIRECTIONS if all(name in fold for fold in folds)]
+        names = [name for name in DIRECTIONS if all(fold.get(name) is not None for fold in folds)]
         values: dict[str, Any] = {name: [fold[name] for fold in folds] for name in names}
         trial.set_user_attr("folds", values | {"seconds": time.perf_counter() - started})
 
@@ -197,7 +201,7 @@ def _fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData) -> dic
 def _measured(fitted: Any, test: SurvivalData) -> dict[str, Any]:
     result: dict[str, Any] = fitted.evaluate(test)
     group = test.group
-    if group is not None and group.unique().numel() == 2:
+    if group is not None and group.unique().numel() == 2 and result["n_times"]:
         times = np.linspace(result["range"][0], result["range"][1], result["n_times"])
         curves = fitted.predict_survival_function(test.X, times)
         result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy()).mean
@@ -211,4 +215,15 @@ def _check_groups(data: SurvivalData, measures: tuple[str, ...]) -> None:
     if found != 2:
         raise InvalidSurvivalDataError(
             f"the measure fairness compares two groups, got {found}; name the group column, with two levels"
+        )
+
+
+def _check_rows(data: SurvivalData, measures: tuple[str, ...]) -> None:
+    """Subjects with several rows are measured by the concordance at risk alone."""
+    if data.n_subjects == data.n:
+        return
+    if several := [name for name in measures if name != "harrell_c"]:
+        raise InvalidParameterError(
+            f"measures must be harrell_c alone where features change within subjects, got {several[0]!r}; "
+            "the others need one row for each subject"
         )
