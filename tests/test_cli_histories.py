@@ -11,6 +11,8 @@ import pytest
 
 from softsurv import load_model
 from softsurv.cli import main
+from softsurv.data.readers import survival_data
+from softsurv.tune import Objective
 
 TREE = ["--model", "optimal", "--depth", "1"]
 ROWS = ["--start", "from", "--stop", "to", "--id", "who"]
@@ -120,6 +122,16 @@ def test_tune_keeps_subjects_whole(here, capsys):
     assert load_model("study/model").cause_names_ == ("death", "relapse")
     assert main(["tune", "visits.csv", *ROWS, "--cause", "why", *study, "--out", "other"]) == 1
     assert "measures must be harrell_c alone where features change" in capsys.readouterr().err
+
+
+def test_folds_of_a_study_are_by_subject_whatever_the_order_of_rows():
+    data = survival_data(visits_table(), start="from", stop="to", cause="why", id="who")
+    goal = Objective(data, "optimal", n_folds=4)
+    mixed = Objective(data.take(np.random.default_rng(0).permutation(data.n)), "optimal", n_folds=4)
+    for (train, test), (_, other) in zip(goal._rows, mixed._rows, strict=True):
+        subjects = [set(goal.data.subject[rows].tolist()) for rows in (train, test)]
+        assert not subjects[0] & subjects[1]
+        assert set(mixed.data.subject[other].tolist()) == subjects[1]
 
 
 WRONG_USE = {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch.nn.functional import pad
 
 from softsurv.data.canonical import column_order, row_order
-from softsurv.data.partition import Index, stratified_folds
+from softsurv.data.partition import Index
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
@@ -52,9 +52,9 @@ def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: 
 
 
 def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
-    """Training and test rows of each fold, which depend on the rows' content and not on their order."""
+    """Training and test rows of each fold, which depend on the rows' content and not on their order; subjects whole."""
     order = row_order(data, column_order(data.X, data))
-    return [(order[train], order[test]) for train, test in stratified_folds(data.failed[order], n_folds, seed)]
+    return [(order[train], order[test]) for train, test in data.take(order).folds(n_folds, seed)]
 
 
 def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool = True) -> Fold:
