@@ -74,6 +74,8 @@ def test_evaluate_has_a_line_for_each_cause(here, capsys):
     assert {line.split()[0] for line in lines if line} >= {"death", "relapse"}
     assert main(["evaluate", "model", "causes.csv", *outcome, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", "model", "causes.csv", "--json"]) == 0  # the record of the fit names the columns
+    assert json.loads(capsys.readouterr().out) == result
     rows = causes_table().drop(columns="who")
     assert result["causes"] == load_model("model").evaluate(rows, time="months", cause="why")["causes"]
 
@@ -88,7 +90,7 @@ def test_a_cause_that_the_test_rows_lack_changes_no_code(here, capsys):
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
 def test_visits_are_measured_at_risk(here, capsys):
-    assert main(["evaluate", "path-model", "visits.csv", *ROWS, "--cause", "why"]) == 0
+    assert main(["evaluate", "path-model", "visits.csv"]) == 0
     out = capsys.readouterr().out
     assert " -  " in out
     assert "240 rows" in out
@@ -136,7 +138,7 @@ def test_folds_of_a_study_are_by_subject_whatever_the_order_of_rows():
 
 WRONG_USE = {
     "no time": (["fit", "causes.csv", "--cause", "why"], "required: --time (or --stop)"),
-    "no event": (["evaluate", "model", "causes.csv", "--time", "months"], "required: --event (or --cause)"),
+    "no event": (["fit", "causes.csv", "--time", "months"], "required: --event (or --cause)"),
     "both": (
         ["tune", "causes.csv", "--time", "months", "--cause", "why", "--event", "why"],
         "say the same; leave one out",

@@ -37,7 +37,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
-    columns = add_outcome(parser, required=False)
+    columns = add_outcome(parser)
     add_late_entry(columns)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     parser.add_argument("--json", action="store_true", help="write JSON instead of a table")

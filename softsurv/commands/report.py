@@ -30,7 +30,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("model", metavar="MODEL", help="the folder that fit wrote")
     add_table(parser)
-    group = add_outcome(parser, required=False)
+    group = add_outcome(parser)
     group.add_argument("--group", metavar="COLUMN", help="sensitive group, such as sex; never a feature")
     parser.add_argument("--sensitive", metavar="VALUE", help="the value of --group to compare with the others")
     parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")
