@@ -20,8 +20,12 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 from softsurv.metrics.conformal import followed_weight, lower_cutoff
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
-REACH = 0.99
-"""Share of a leaf's rows whose quantile at twice the error lies before the cut-off: their bounds are not cut there."""
+REACH, MARGINS = 0.99, (2.0, 3.0, 5.0)
+"""Cut-offs tried in a leaf: this quantile, over its rows, of the times at which their curves reach so many times the
+allowed error. The first is taken that cuts few bounds."""
+
+CUT = 0.02
+"""Share of a leaf's bounds that the cut-off may cut."""
 
 PIECE = 500
 """Rows whose curves are worked out at once, each at the times of all of them."""
@@ -65,7 +69,7 @@ class LowerBounds:
 
         Notes
         -----
-        A row's score is F(min(T, c) | x), c a time chosen for its leaf from features alone. The bound is the time at
+        A row's score is F(min(T, c) | x), c a time chosen for its leaf. The bound is the time at
         which the curve of a new row of the leaf reaches the score that 1 - coverage of the leaf's rows stay below, or
         c. It holds with at least the stated probability in each leaf where censoring is independent of the event time
         within the leaf; the model may be wrong. Only levels and times are kept, no rows.
@@ -151,14 +155,22 @@ class LowerBounds:
         """Rows of a leaf, how many count as followed, the level of the curve and the cut-off time."""
         if not some.size:
             return 0, 0.0, 0.0, 0.0
-        early = self._time_at(data.X.iloc[some], min(2.0 * alpha, 0.5 * (1.0 + alpha)))
-        cutoff = float(np.minimum(np.quantile(early, REACH, method="higher"), self.horizon_))
-        score = np.empty(some.size)
-        for model, rows in scorers:
-            mine = np.flatnonzero(np.isin(some, rows))
-            score[mine] = model._score(data.X.iloc[some[mine]], np.minimum(time[some[mine]], cutoff))
-        weight = followed_weight(time[some], event[some], cutoff)
-        return some.size, float(weight.sum()), lower_cutoff(score, weight, alpha), cutoff
+        rows, found = data.X.iloc[some], (0.0, 0.0, 0.0)
+        for margin in MARGINS:
+            early = self._time_at(rows, min(margin * alpha, 0.5 * (1.0 + alpha)))
+            cutoff = float(np.minimum(np.quantile(early, REACH, method="higher"), self.horizon_))
+            score = np.empty(some.size)
+            for model, scored in scorers:
+                mine = np.flatnonzero(np.isin(some, scored))
+                score[mine] = model._score(rows.iloc[mine], np.minimum(time[some[mine]], cutoff))
+            weight = followed_weight(time[some], event[some], cutoff)
+            level = lower_cutoff(score, weight, alpha)
+            if level <= 0 < found[1]:  # too few rows are followed until then
+                break
+            found = float(weight.sum()), level, cutoff
+            if level <= 0 or np.mean(self._time_of_score(rows, level) > cutoff) <= CUT:
+                break
+        return some.size, *found
 
     def _scorers(self, data: SurvivalData, n_folds: int | None) -> list[Any]:
         """Models with the rows that each of them scores."""
