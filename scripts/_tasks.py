@@ -215,7 +215,7 @@ def cost_sensitive(name: str, split: int, level: str, depth: int) -> Case:
         )
 
     return additive(
-        "cost-sensitive", f"{name}-{split} {level}", depth, X, label_costs.BRANCHING,
+        "cost-sensitive", f"{name}-{split} {level}", depth, X, label_costs.TASK,
         label_costs.from_matrix(y, matrix), fit, split_costs=costs,
     )  # fmt: skip
 
@@ -248,7 +248,7 @@ def normalised_cost(name: str, split: int, level: str, depth: int) -> float:
     matrix, costs = _costs(name, level, X.shape[1], len(y))
     statistics = label_costs.from_matrix(y, matrix)
     codes, sides = X.astype(np.int32), (np.full(X.shape[1], 2), np.zeros(X.shape[1], bool))
-    tree = Search(label_costs.BRANCHING, codes, *sides, statistics, split_costs=costs).solve(depth).tree
+    tree = Search(label_costs.TASK, codes, *sides, statistics, split_costs=costs).solve(depth).tree
     label = label_costs.best_label(tree.sums[tree.leaves, : statistics.shape[1]])
 
     X, y = _costly_rows(name, split, "test")

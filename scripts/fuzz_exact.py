@@ -87,7 +87,7 @@ def tests_paid(rng: np.random.Generator) -> Solve:
                        rng.integers(-1, 2, p))  # fmt: skip
     complexity = float(rng.choice([0.0, 0.3]))
     data = (codes, n_codes, nominal, statistics)
-    return engine(label_costs.BRANCHING, data, (depth, leaves), split_costs=costs, complexity=complexity)
+    return engine(label_costs.TASK, data, (depth, leaves), split_costs=costs, complexity=complexity)
 
 
 def regression(rng: np.random.Generator) -> Solve:

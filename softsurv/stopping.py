@@ -6,7 +6,8 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -114,6 +115,18 @@ class StopSignal:
     def exhausted(self) -> bool:
         """True when it is time to stop."""
         return self.status is not None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock for as long as it is open: what is done inside counts towards no limit."""
+        deadline, begin = self.deadline, time.monotonic()
+        self.deadline = None
+        try:
+            yield
+        finally:
+            passed = time.monotonic() - begin
+            self.started += passed
+            self.deadline = None if deadline is None else deadline + passed
 
     # -- Ctrl-C --------------------------------------------------------------------------------------------------
     def __enter__(self) -> StopSignal:

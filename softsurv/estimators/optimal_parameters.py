@@ -14,7 +14,7 @@ from softsurv.data.histories import cause_code
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import jobs, number, one_of, whole
-from softsurv.exact.search import MAX_DEPTH
+from softsurv.exact.problem import MAX_DEPTH
 
 OBJECTIVES = {"relative_risk": ("adaptive", "nelson_aalen", "km"), "ibs": ("km", "ipcw")}
 """Leaf curves of each objective, the default first."""

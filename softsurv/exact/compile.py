@@ -1,4 +1,7 @@
-"""Compile the engine for one task: the template modules executed once more with the task's leaf cost in place."""
+"""The compiled functions that a search calls, by what it searches for: those that are needed, and no others.
+
+All but the leaf cost is the same for every task. So a task of one's own takes a second to compile.
+"""
 
 from __future__ import annotations
 
@@ -7,71 +10,76 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-from softsurv.exact.jit import say_compiling, source_digest
+from softsurv.exact.base_cases import bits, lanes, plain, sums
+from softsurv.exact.entries import Entry, make_ready
+from softsurv.exact.kernels import listing, recursion
+from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
-from softsurv.exact.warm_up import list_once, run_once
+from softsurv.stopping import StopSignal
 
-FOLDER = Path(__file__).parent
-FOLDERS = "kernels", "base_cases"
-ENGINE = (
-    *("compile.py", "jit.py", "split_costs.py"),
-    *(f"{folder}/{file.name}" for folder in FOLDERS for file in sorted((FOLDER / folder).glob("*.py"))),
-)
-"""Files whose code ends up inside the compiled kernels."""
-
-LANE_BASES = ("softsurv.exact.base_cases.sums",)
-"""Base cases of which eight run at once below a node of depth three (`base_cases/lanes.py`)."""
+BASES = {"sums": sums, "bits": bits, "plain": plain}
 
 
 @cache
-def specialise(task: Task) -> ModuleType:
-    """The recursion compiled for a task (compilation itself happens at the first call, or is read from disk).
+def price_of(task: Task) -> Entry:
+    """The compiled leaf cost of a task.
 
-    Numba keeps a compiled function on disk under its name (`jit.kernel`) and recompiles it when its own file changes,
-    but not when a function that was inlined into it does. So the name holds the task, a digest of its leaf cost and
-    one of the engine's source.
+    Numba keeps a compiled function on disk under its name, and finds it again only where the functions that it calls
+    are globals of its module. So a module is made for each task, named after the task and a digest of its leaf cost.
     """
-    suffix = f"{task.name}_{task.digest()}_{source_digest(ENGINE)}"
-    flags = {"linear": task.linear, "branching": task.branching, "parametric": task.parametric}
-    pricing = execute("softsurv.exact.base_cases.leaf_prices", suffix, flags | {"leaf_costs": task.leaf_costs})
-    names = {name: vars(pricing)[name] for name in ("price", "price_sides", "best_roots")}
-    two = execute(task.base_case, suffix, names | flags)
-    three = execute("softsurv.exact.base_cases.lanes", suffix, {"price": pricing.price})
-    names = {
-        "price": pricing.price,
-        "solve_lanes": three.solve_lanes,
-        "has_lanes": task.base_case in LANE_BASES and not task.branching,
-    }
-    names |= flags
-    names |= {name: vars(two)[name] for name in ("solve_one", "solve_two", "sum_sides")}
-    return execute("softsurv.exact.kernels.recursion", suffix, names)
+    names = {"leaf_costs": task.leaf_costs, "parametric": task.parametric}
+    module = execute("softsurv.exact.base_cases.task_costs", f"{task.name}_{task.digest()}", names)
+    price: Entry = module.price
+    return price
 
 
 @cache
-def listing_of(task: Task, leaf_points: Callable[..., None]) -> ModuleType:
-    """The listing of near-optimal trees compiled for a task, and for the objectives of its leaves."""
-    names = {name: vars(specialise(task))[name] for name in ("solve", "solve_two")}
-    points = hashlib.sha256(repr(content_of(leaf_points)).encode()).hexdigest()[:10]
-    suffix = f"{task.name}_{task.digest()}_{points}_{source_digest(ENGINE)}"
-    module = execute("softsurv.exact.kernels.listing", suffix, names | {"leaf_points": leaf_points})
-    say_compiling(module.front, f"the listing of trees for {task.name!r}")
-    list_once(task, module)
-    return module
+def points_of(leaf_points: Callable[..., None]) -> Entry:
+    """The compiled objectives of a leaf."""
+    digest = hashlib.sha256(repr(content_of(leaf_points)).encode()).hexdigest()[:10]
+    points: Entry = execute("softsurv.exact.base_cases.task_points", digest, {"leaf_points": leaf_points}).points
+    return points
 
 
-@cache
-def ready(task: Task) -> ModuleType:
-    """The recursion of a task, compiled or read from disk: the first search of a process waits here, not in its clock.
+def ready(
+    task: Task,
+    base: str = "sums",
+    *,
+    deep: bool = True,
+    in_lanes: bool = True,
+    leaf_points: Callable[..., None] | None = None,
+    stop: StopSignal | None = None,
+) -> Calls:
+    """Addresses of what a search calls, compiled or read from disk; says on the logger ``softsurv`` what it compiles.
 
-    Says once, on the logger ``softsurv``, that it compiles.
+    Parameters
+    ----------
+    task : Task
+    base : str
+        The base case, a name of `BASES`.
+    deep : bool
+        Whether trees may be deeper than two.
+    in_lanes : bool
+        Whether base cases may run eight at a time.
+    leaf_points : callable, optional
+        Objectives of a leaf, where trees are listed (`vector_task.LeafRule`).
+    stop : StopSignal, optional
+        Its clock does not count the time that this takes.
     """
-    module = specialise(task)
-    say_compiling(module.solve, f"the exact search for {task.name!r}")
-    run_once(task, module)
-    return module
+    in_lanes = in_lanes and base == "sums"
+    entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
+    also = []
+    if deep:
+        entries["solve"] = recursion.solve
+    if deep and in_lanes:
+        entries |= {"solve_three": recursion.solve_three, "solve_lanes": lanes.solve_lanes}
+    if leaf_points is not None:
+        entries["leaf_points"] = points_of(leaf_points)
+        also.append(listing.front)
+    make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop)
+    return Calls(**{name: one.address for name, one in entries.items()})
 
 
 def execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:

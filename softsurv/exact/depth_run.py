@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
+from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.subsets import Local
-from softsurv.exact.problem import Problem, Shared
+from softsurv.exact.kernels.views import Packed
+from softsurv.exact.problem import Problem, Scratch, Shared
 
 
 def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: float, sides: FloatArray) -> Shared:
@@ -71,20 +73,17 @@ class DepthRun:
     leaves: int
     floor: float | None
 
-    def go(self, module: Any, problem: Problem, rows: Any, key: Any, cache: Any, scratch: list[Any]) -> None:
+    def go(self, problem: Packed, rows: Any, key: Any, cache: Packed, scratch: list[Scratch]) -> None:
         """Run the recursion in as many threads as there is scratch, this one included."""
-        upper = float(self.shared.best[0])
+        upper, shared = float(self.shared.best[0]), Packed(self.shared)
 
-        def work(nodes: Any, local: Any, lanes: Any) -> None:
-            module.solve(
-                problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0,
-                nodes, local, lanes, cache, self.shared,
-            )  # fmt: skip
+        def work(mine: Scratch) -> None:
+            solve(problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0, *mine, cache, shared)
 
-        others = [threading.Thread(target=work, args=mine, daemon=True) for mine in scratch[1:]]
+        others = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in scratch[1:]]
         for thread in others:
             thread.start()
-        work(*scratch[0])
+        work(scratch[0])
         for thread in others:
             thread.join()
 

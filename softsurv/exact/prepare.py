@@ -77,7 +77,8 @@ class Prepared:
     Attributes
     ----------
     task : Task
-        With the base case that suits the data.
+    base : str
+        The base case that suits the data, a name of `compile.BASES`.
     problem : Problem
     rows : (R,) int32
         Distinct rows that the search looks at; the others change no comparison.
@@ -94,6 +95,7 @@ class Prepared:
     """
 
     task: Task
+    base: str
     problem: arrays.Problem
     rows: NDArray[np.int32]
     sums: FloatArray
@@ -136,7 +138,7 @@ def prepare(
         columns = columns - columns.min(axis=1, keepdims=True)
     columns = arrays.round_to_grid(columns)
     row_kinds = None
-    if bounds.bits and bounds.base_case and task.base_case == Task.base_case:
+    if bounds.bits and bounds.base_case:
         row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst)
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
@@ -148,12 +150,15 @@ def prepare(
         feature_of=np.repeat(np.arange(len(n_codes)), n_codes).astype(np.int32),
         stats=stats,
         row_kinds=no_row_kinds(columns.shape[1]) if row_kinds is None else row_kinds,
+        calls=arrays.Calls(),
         prices=no_prices(len(n_codes)) if split_costs is None else split_costs.prices(features, width),
         floor=_floor(task, bounds, stats[:, :width], offset, group),
         keys=_keys(live),
         parameters=np.zeros(0),
         complexity=float(complexity),
         min_leaf=float(min_leaf) * (1.0 - SIZE_TOLERANCE),
+        linear=task.linear,
+        branching=split_costs is not None,
         n_statistics=width,
         use_size=size is not None,
         tolerance=_tolerance(task, whole[:, :width], total_offset),
@@ -166,10 +171,13 @@ def prepare(
         ),
         use_look_ahead=bounds.look_ahead,
         use_cache=bounds.cache,
-        use_lanes=bool(bounds.lanes and bounds.base_case and row_kinds is None and start[-1] <= LANE_CODES),
+        use_lanes=bool(
+            bounds.lanes and bounds.base_case and row_kinds is None and split_costs is None and start[-1] <= LANE_CODES
+        ),
     )
     return Prepared(
-        _with_base_case(task, bounds, row_kinds),
+        task,
+        ("sums" if row_kinds is None else "bits") if bounds.base_case else "plain",
         problem,
         np.flatnonzero(live).astype(np.int32),
         np.ascontiguousarray(whole[:, : width + len(paying)]),
@@ -218,9 +226,3 @@ def _tolerance(task: Task, whole: FloatArray, offset: float) -> float:
     """Objectives closer than this are the same; in the objective's own units, however small."""
     total = abs(float(task.costs(whole.sum(axis=0, keepdims=True))[0]))
     return RELATIVE_TOLERANCE * (max(total, abs(offset)) or 1.0)
-
-
-def _with_base_case(task: Task, bounds: Bounds, row_kinds: RowKinds | None) -> Task:
-    if not bounds.base_case:
-        return replace(task, base_case="softsurv.exact.base_cases.plain")
-    return task if row_kinds is None else replace(task, base_case="softsurv.exact.base_cases.bits")

@@ -10,6 +10,20 @@ import numpy as np
 from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.kernels.simd import LANES
 from softsurv.exact.kernels.subsets import Lanes, Local
+from softsurv.exact.kernels.views import (
+    ByteMatrix,
+    Bytes,
+    Flags,
+    FloatCube,
+    FloatMatrix,
+    Floats,
+    IntMatrix,
+    Ints,
+    Longs,
+    Packed,
+    WordCube,
+    WordMatrix,
+)
 from softsurv.exact.row_kinds import new_bit_columns
 from softsurv.exact.split_costs import Prices
 
@@ -20,26 +34,43 @@ MANTISSA_BITS = 52
 SMALLEST_EXPONENT = -1074
 """Of a number above 0 in float64."""
 
+MAX_DEPTH = 10
+"""Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
+
 BATCH = 1024
 """Leaves priced together at most (unless one row of pairs of splits is longer): their sums stay in the first cache."""
+
+
+class Calls(NamedTuple):
+    """Addresses of compiled functions, 0 where they are not needed."""
+
+    price: int = 0  # `base_cases/task_costs.py`
+    solve_two: int = 0  # the base case that suits the rows
+    solve_lanes: int = 0  # `base_cases/lanes.py`
+    solve_three: int = 0  # `recursion.py`
+    solve: int = 0
+    leaf_points: int = 0  # `listing.py`
 
 
 class Problem(NamedTuple):
     """A training set as the kernels see it: U distinct rows, P features, G global codes, W statistics."""
 
-    gcode: np.ndarray  # (U, P) int32 global code of each row on each feature
-    code_start: np.ndarray  # (P + 1,) int32 first global code of each feature
-    nominal: np.ndarray  # (P,) bool
-    feature_of: np.ndarray  # (G,) int32 feature of each global code
-    stats: np.ndarray  # (U, W) statistics summed over equal rows; the last column is their size if use_size
+    gcode: IntMatrix  # (U, P) int32 global code of each row on each feature
+    code_start: Ints  # (P + 1,) int32 first global code of each feature
+    nominal: Flags  # (P,) bool
+    feature_of: Ints  # (G,) int32 feature of each global code
+    stats: FloatMatrix  # (U, W) statistics summed over equal rows; the last column is their size if use_size
     row_kinds: RowKinds  # the rows by kind, for `base_cases/bits.py`
     prices: Prices  # what splits cost
-    floor: np.ndarray  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
-    keys: np.ndarray  # (U, 2) uint64 random words: a subset's key is their sum
-    parameters: np.ndarray  # (M,) run-time numbers of the leaf cost
+    calls: Calls  # compiled functions that kernels call
+    floor: Floats  # (U,) cost of each group of equal rows as a leaf of its own: the equivalent-points bound
+    keys: WordMatrix  # (U, 2) uint64 random words: a subset's key is their sum
+    parameters: Floats  # (M,) run-time numbers of the leaf cost
     complexity: float  # cost per leaf
     min_leaf: float  # least size of a leaf
     use_size: bool  # whether it limits anything
+    linear: bool  # whether the cost of a leaf is the least of its sums
+    branching: bool  # whether splits cost something
     n_statistics: int  # columns of ``stats`` that the task reads
     tolerance: float  # two objectives closer than this are the same
     use_interval: bool  # the switches of `bounds.Bounds`
@@ -52,39 +83,39 @@ class Problem(NamedTuple):
 class Nodes(NamedTuple):
     """Scratch of one thread for the recursion, one slice per level: D levels, N rows, G global codes."""
 
-    rows: np.ndarray  # (D, N) int32 rows of the children
-    key: np.ndarray  # (D, G, 2) uint64 key of the left side of each split
-    floor: np.ndarray  # (D, G) equivalent-points bound of the left side
-    total_floor: np.ndarray  # (D,)
-    choice: np.ndarray  # (D,) split and left leaves that the node chose
-    ahead: np.ndarray  # (D, 2, G) lower bound of either side before any is solved: `nodes.look_ahead`
-    bound: np.ndarray  # (D, 2, G) lower bound of either side under the limits of the pass
-    order: np.ndarray  # (D, G) int32 splits in the order they are tried
-    harder: np.ndarray  # (D, G) int8 the side that costs more with one more split, solved first: 0 left, 1 right
-    place: np.ndarray  # (D, G) int32 place of each split in ``shared``
-    worst: np.ndarray  # (D, G) most that the rows left of each split can cost
-    total_worst: np.ndarray  # (D,)
-    shared: np.ndarray  # (D, G, G) most that the rows left of two splits can cost, by place; empty where not used
-    score: np.ndarray  # (D, G)
-    due: np.ndarray  # (D, T) price of each test
-    context: np.ndarray  # (D, T, 2) uint64 what a child's prices add to its key, by the test made
-    two: np.ndarray  # (2, 5, G) for a node of depth three: values of both sides of each split with 1..4 leaves
-    n_left: np.ndarray  # (G,) int32 rows of the left side of each split
-    known: np.ndarray  # (2, G) int8 which of those are known
-    fewer: np.ndarray  # (G,) int8 1 where the left side has fewer rows
+    rows: IntMatrix  # (D, N) int32 rows of the children
+    key: WordCube  # (D, G, 2) uint64 key of the left side of each split
+    floor: FloatMatrix  # (D, G) equivalent-points bound of the left side
+    total_floor: Floats  # (D,)
+    choice: Floats  # (D,) split and left leaves that the node chose
+    ahead: FloatCube  # (D, 2, G) lower bound of either side before any is solved: `nodes.look_ahead`
+    bound: FloatCube  # (D, 2, G) lower bound of either side under the limits of the pass
+    order: IntMatrix  # (D, G) int32 splits in the order they are tried
+    harder: ByteMatrix  # (D, G) int8 the side that costs more with one more split, solved first: 0 left, 1 right
+    place: IntMatrix  # (D, G) int32 place of each split in ``shared``
+    worst: FloatMatrix  # (D, G) most that the rows left of each split can cost
+    total_worst: Floats  # (D,)
+    shared: FloatCube  # (D, G, G) most that the rows left of two splits can cost, by place; empty where not used
+    score: FloatMatrix  # (D, G)
+    due: FloatMatrix  # (D, T) price of each test
+    context: WordCube  # (D, T, 2) uint64 what a child's prices add to its key, by the test made
+    two: FloatCube  # (2, 5, G) for a node of depth three: values of both sides of each split with 1..4 leaves
+    n_left: Ints  # (G,) int32 rows of the left side of each split
+    known: ByteMatrix  # (2, G) int8 which of those are known
+    fewer: Bytes  # (G,) int8 1 where the left side has fewer rows
 
 
 class Shared(NamedTuple):
     """What the threads of one search share."""
 
-    control: np.ndarray  # (8,) int64: stop flag, base cases run, splits of the root done
-    next: np.ndarray  # (T,) int64 next split of the root to take, per way to share the leaves
-    order: np.ndarray  # (G,) int32 splits of the root in the order they are tried
-    bound: np.ndarray  # (T, 2, G) lower bound of either side of each split of the root, per way to share the leaves
-    best: np.ndarray  # (1,) objective of the incumbent
-    choice: np.ndarray  # (1,) its first split and left leaves, packed
-    rank: np.ndarray  # (1,) int64 its place in the order; of equally good splits the first is kept
-    lock: np.ndarray  # (1,) int64 spin lock of the incumbent
+    control: Longs  # (8,) int64: stop flag, base cases run, splits of the root done
+    next: Longs  # (T,) int64 next split of the root to take, per way to share the leaves
+    order: Ints  # (G,) int32 splits of the root in the order they are tried
+    bound: FloatCube  # (T, 2, G) lower bound of either side of each split of the root, per way to share the leaves
+    best: Floats  # (1,) objective of the incumbent
+    choice: Floats  # (1,) its first split and left leaves, packed
+    rank: Longs  # (1,) int64 its place in the order; of equally good splits the first is kept
+    lock: Longs  # (1,) int64 spin lock of the incumbent
 
 
 def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
@@ -240,6 +271,20 @@ def lanes_for(n: int, g: int, w: int) -> Lanes:
         cost=aligned(4 * g * LANES),
         value=aligned(2 * 5 * LANES),
     )
+
+
+class Scratch(NamedTuple):
+    """Scratch of one thread."""
+
+    nodes: Packed
+    local: Packed
+    lanes: Packed
+
+
+def new_scratch(problem: Problem, control: np.ndarray) -> Scratch:
+    """Scratch of a thread that reads the flags ``control``."""
+    own = new_nodes(problem, MAX_DEPTH), new_local(problem, control), new_lanes(problem)
+    return Scratch(*(Packed(one) for one in own))
 
 
 def new_nodes(problem: Problem, depth: int) -> Nodes:

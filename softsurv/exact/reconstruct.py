@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.exact.kernels.cache import MAX_LEAVES, Cache
+from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.kernels.recursion import solve
+from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
-from softsurv.exact.problem import Problem, Shared
+from softsurv.exact.problem import Problem, Scratch
 from softsurv.exact.split_costs import prices_after, show_prices
 from softsurv.exact.tree import CodeTree, TreeBuilder
 
@@ -27,29 +28,35 @@ class TreeReader:
 
     Attributes
     ----------
-    module : module
-        The compiled recursion.
-    problem, cache
-        As the search has them.
+    base : module
+        The compiled base case.
+    packed, cache : Packed
+        The problem and the cache of the search.
     sums : (U, K)
         Statistics of the distinct rows as given, not rounded.
     splits : Splits
         The split of the given features that each global code of the problem is.
-    scratch : (Nodes, Local, Lanes)
-    idle : Shared
+    scratch : Scratch
+    idle : Packed
         State for calls below the root, which share nothing.
     rows : (U,) int32
         All rows.
     """
 
-    module: ModuleType
-    problem: Problem
-    cache: Cache
+    base: ModuleType
+    packed: Packed
+    cache: Packed
     sums: FloatArray
     splits: Splits
-    scratch: tuple[Any, Any, Any]
-    idle: Shared
+    scratch: Scratch
+    idle: Packed
     rows: Rows
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        problem: Problem = self.packed.value
+        return problem
 
     def read(self, depth: int, leaves: int, choice: float | None = None) -> CodeTree:
         """The optimal tree within limits; ``choice`` is its first split where that is known already."""
@@ -93,13 +100,10 @@ class TreeReader:
         if leaves == 1:
             return LEAF
         if depth >= 3:
-            nodes, local, lanes = self.scratch
+            nodes = self.scratch.nodes.value
             nodes.due[1] = due
             key = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
-            self.module.solve(
-                self.problem, rows, len(rows), key[0], key[1], depth, leaves, math.inf, 1,
-                nodes, local, lanes, self.cache, self.idle,
-            )  # fmt: skip
+            solve(self.packed, rows, len(rows), *key, depth, leaves, math.inf, 1, *self.scratch, self.cache, self.idle)
             return float(nodes.choice[1])
         split, value, leaf = self._shallow(rows, leaves, due)
         if split < 0 or value >= leaf - self.problem.tolerance:
@@ -109,10 +113,9 @@ class TreeReader:
 
     def _shallow(self, rows: Rows, leaves: int, due: FloatArray) -> tuple[int, float, float]:
         """(first split, cost, cost as a leaf) of the best tree of depth two with at most 1 to 4 leaves."""
-        local = self.scratch[1]
+        local = self.scratch.local.value
         show_prices(self.problem.prices, due, local)
-        solve = self.module.solve_one if leaves <= 2 else self.module.solve_two
-        solve(self.problem, rows, len(rows), local)
+        self.base.solve_two(self.packed, rows, len(rows), 1 if leaves <= 2 else 2, self.scratch.local)
         if local.root[leaves] < 0:
             return -1, float(local.value[1]), float(local.value[1])
         return int(local.split_code[local.root[leaves]]), float(local.value[leaves]), float(local.value[1])

@@ -21,23 +21,21 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.compile import ready
+from softsurv.exact.compile import BASES, ready
 from softsurv.exact.depth_run import DepthRun, new_shared, root_bounds
 from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
+from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
+from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
 from softsurv.exact.split_costs import SplitCosts, paid, show_prices
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
-
-MAX_DEPTH = 10
-"""Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
 
 GRACE_SECONDS = 0.25
 """What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
@@ -93,7 +91,7 @@ class Search:
     complexity : float
         Cost per leaf, >= 0, in the units of the summed costs.
     split_costs : SplitCosts, optional
-        Prices of splits, for a task with ``branching``.
+        Prices of splits.
     bounds : Bounds
     memory_limit : float
         Bytes for the cache. A full cache makes the search slower, not inexact.
@@ -130,11 +128,6 @@ class Search:
                 f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
             )
         check_sums(statistics)
-        if task.branching != (split_costs is not None):
-            raise InvalidParameterError(
-                f"split_costs must be given for a task with branching costs and for no other, got "
-                f"{'some' if split_costs is not None else 'none'} for {task.name!r}"
-            )
         ready_made = prepare(
             task, codes, n_codes, nominal, statistics, offset, size, min_leaf, complexity, bounds or Bounds(),
             split_costs,
@@ -153,26 +146,28 @@ class Search:
         self.cache = new_cache(memory_limit, expected=0.0)
         self.take(prepared)
         self.control = np.zeros(8, np.int64)
-        self.scratch = [self._new_scratch()]
+        self.scratch = [new_scratch(self.problem, self.control)]
         self.run: DepthRun | None = None  # the latest, for the progress bar
 
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
-        self.task, self.problem, self.rows = prepared.task, prepared.problem, prepared.rows
+        self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
         self.costs = prepared.costs
         self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
+        self._packed: Packed | None = None
         forget(self.cache)
 
-    def _new_scratch(self) -> tuple[Any, Any, Any]:
-        return (
-            arrays.new_nodes(self.problem, MAX_DEPTH),
-            arrays.new_local(self.problem, self.control),
-            arrays.new_lanes(self.problem),
-        )
+    def make_ready(self, depth: int, stop: StopSignal | None = None, **more: Any) -> Packed:
+        """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
+        calls = ready(self.task, self.base, deep=depth > 2, in_lanes=self.problem.use_lanes, stop=stop, **more)
+        if self._packed is None or self.problem.calls != calls:
+            self.problem = self.problem._replace(calls=calls)
+            self._packed = Packed(self.problem)
+        return self._packed
 
     # -- solving -------------------------------------------------------------------------------------------------
     def solve(
@@ -207,18 +202,18 @@ class Search:
         upper : float
             Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
         """
-        module = ready(self.task)
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
         self.run = None
         stop = stop or StopSignal(time_limit)
+        problem = self.make_ready(depth, stop)
 
         def tell() -> None:
             run = self.run
             if progress is not None and run is not None and not stop.exhausted:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
-        work = partial(self._solve, module, depth, leaves, n_jobs, stop, upper)
+        work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
         solution = stop.run(work, self.control[STOP:], tell, short=self._is_short(depth))
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
@@ -231,21 +226,22 @@ class Search:
         one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
         return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
-    def _solve(self, module: Any, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
+    def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
         begin = stop.seconds
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
+        cache = Packed(self.cache)
         reader = TreeReader(
-            module, self.problem, self.cache, self.exact_sums, self.splits, self.scratch[0], idle, everything
+            BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], Packed(idle), everything
         )
         stop.stage(GRACE_SECONDS)
         if depth <= 2:
             found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
-            found = [self._shallow(module)]
-            sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0][1])
-            bound = self._deepen(module, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
+            found = [self._shallow(problem)]
+            sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
+            bound = self._deepen(problem, cache, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
@@ -266,11 +262,11 @@ class Search:
         )
         return Solution(trees[objectives.index(objective)], report)
 
-    def _shallow(self, module: Any) -> _Found:
+    def _shallow(self, problem: Packed) -> _Found:
         """The best tree of depth two; orders the root's splits by the best such tree under each."""
-        p, local = self.problem, self.scratch[0][1]
+        p, local = self.problem, self.scratch[0].local.value
         show_prices(p.prices, p.prices.full, local)
-        module.solve_two(p, self.rows, len(self.rows), local)
+        BASES[self.base].solve_two(problem, self.rows, len(self.rows), 2, self.scratch[0].local)
         value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
         splits = local.split_code[: local.size[2]]
         if not len(self.order):
@@ -284,7 +280,8 @@ class Search:
 
     def _deepen(
         self,
-        module: Any,
+        problem: Packed,
+        cache: Packed,
         found: list[_Found],
         sides: FloatArray,
         depth: int,
@@ -298,7 +295,7 @@ class Search:
         ``sides`` (2, G) are bounds of both sides of the root's splits.
         """
         while len(self.scratch) < n_jobs:
-            self.scratch.append(self._new_scratch())
+            self.scratch.append(new_scratch(self.problem, self.control))
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
             shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
@@ -306,7 +303,7 @@ class Search:
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
             self.run = run = DepthRun(shared, limit, most, floor)
             if stop.stage():
-                run.go(module, self.problem, self.rows, self.key, self.cache, self.scratch[:n_jobs])
+                run.go(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
             if shared.choice[0] >= 0:
                 found.append(_Found(limit, most, float(shared.choice[0]), run.incumbent))
             if self.control[STOP]:

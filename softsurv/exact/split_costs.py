@@ -21,17 +21,19 @@ from numpy.typing import NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.views import Floats, Ints, WordMatrix
+from softsurv.exact.kernels.words import lower
 from softsurv.exact.tree import CodeTree
 
 
 class Prices(NamedTuple):
     """Prices of T tests for the kernels; no tests where splits cost nothing."""
 
-    full: np.ndarray  # (T,) price per unit of weight
-    reduced: np.ndarray  # (T,) price once another test of the group has been made
-    group: np.ndarray  # (T,) int32 group of each test, -1 for none
-    test_of: np.ndarray  # (P,) int32 test of each feature
-    words: np.ndarray  # (T, 2) uint64 random words for the key of a context
+    full: Floats  # (T,) price per unit of weight
+    reduced: Floats  # (T,) price once another test of the group has been made
+    group: Ints  # (T,) int32 group of each test, -1 for none
+    test_of: Ints  # (P,) int32 test of each feature
+    words: WordMatrix  # (T, 2) uint64 random words for the key of a context
     column: int  # column of the statistics that holds the weight which pays
 
 
@@ -128,7 +130,7 @@ def pay(prices, due, test, after):
         if t == test:
             after[t] = 0.0
         elif prices.group[t] >= 0 and prices.group[t] == prices.group[test]:
-            after[t] = min(due[t], prices.reduced[t])
+            after[t] = lower(due[t], prices.reduced[t])
 
 
 @shared_kernel

@@ -10,11 +10,11 @@ the vectors of its rows, whatever their order. The leaf cost is a compiled funct
 
 How a task reaches compiled speed
 ---------------------------------
-Numba caches a kernel on disk only when the functions it calls are globals of its module: a function passed as an
-argument would be compiled again in every process. So `softsurv.exact.compile.specialise(task)` executes the template
-modules (of `base_cases`, and `recursion.py`) once more under names of their own, with the task's function among their
-globals, and names the compiled functions after the task, a digest of the leaf cost and one of the engine.
-Each task, a user's own included, is compiled once per machine and again only when it or the engine changes.
+The engine is compiled once for all tasks and calls the leaf cost through its address, a batch of leaves at a time.
+Numba keeps a compiled function on disk only when the functions it calls are globals of its module. So
+`compile.price_of(task)` executes the template module `base_cases/task_costs.py` under a name of its own, with the task's
+function among its globals. Each task, a user's own included, is compiled once per machine and again only when it or the
+engine changes.
 
 The leaf cost works on a *batch* of leaves, ``leaf_costs(sums, n, out)``: ``sums`` is (K, >= n), one leaf per
 column, and ``out`` (>= n,) takes the costs. One plain loop over ``n`` without branches lets the compiler use the
@@ -43,10 +43,6 @@ What the task promises
   minimum over leaf labels of a loss that adds over rows. It switches on the equivalent-points bound and the
   interval bound (`bounds.py` has the proofs). Without it the search stays exact and only slower.
 - Costs are >= 0 once the ``offset`` of the rows, given to `Search`, is added: the part that no split changes.
-
-A task whose leaf cost is not a function of a few sums (the Kaplan-Meier leaf of the integrated Brier score needs the
-whole time axis) may bring a base case of its own: ``Task.base_case`` names the template module to use in the place of
-``base_cases/sums.py``; `injected.py` lists the functions that the recursion calls there.
 """
 
 from __future__ import annotations
@@ -76,15 +72,11 @@ class Task:
         Whether cost(A u B) >= cost(A) + cost(B) for disjoint A, B: switches on the bounds that rest on it.
     linear : bool
         Whether the leaf cost is the least of its sums, so that a number added to all sums is added to the cost.
-    branching : bool
-        Whether splits cost something that depends on the path (`split_costs.SplitCosts`, given to the search).
     parametric : bool
         Whether ``leaf_costs`` takes numbers that are known at run time as a fourth argument, (M,): one compilation
         serves all of them.
     floor : function (statistics (U, K), parameters (M,)) -> (U,), optional
         Least that each row adds to the cost of any leaf, where it is not its cost alone (``superadditive``).
-    base_case : str
-        Template module of the base case.
     """
 
     name: str
@@ -92,15 +84,12 @@ class Task:
     leaf_costs: Callable[..., Any]
     superadditive: bool = True
     linear: bool = False
-    branching: bool = False
     parametric: bool = False
     floor: Callable[..., np.ndarray] | None = None
-    base_case: str = "softsurv.exact.base_cases.sums"
 
     def digest(self) -> str:
         """Ten hex digits that change with the bytecode of the leaf cost, so that a changed task is compiled again."""
-        flags = (self.superadditive, self.linear, self.branching, self.parametric)
-        parts = (content_of(self.leaf_costs), self.n_statistics, flags, self.base_case)
+        parts = (content_of(self.leaf_costs), self.parametric)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:10]
 
     def costs(self, sums: np.ndarray, parameters: np.ndarray | None = None) -> np.ndarray:

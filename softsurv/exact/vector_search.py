@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.compile import listing_of, ready
 from softsurv.exact.depth_run import new_shared
+from softsurv.exact.kernels.listing import front
 from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
+from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
-from softsurv.exact.problem import round_to_grid, sum_by_group
-from softsurv.exact.search import MAX_DEPTH, Search
+from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
+from softsurv.exact.search import Search
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_task import Objectives
@@ -140,7 +141,7 @@ class VectorSearch:
         self._listed = False
         weighted = self._weighted(np.eye(objectives.n)[0])
         self.search = Search.over(weighted, 0.3 * memory_limit)
-        ready(weighted.task)
+        self.search.make_ready(depth)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
@@ -193,13 +194,13 @@ class VectorSearch:
             floor=np.ascontiguousarray(floor),
             parameters=parameters,
             complexity=float(w @ self.objectives.constant),
+            linear=rule.task.linear,
             n_statistics=width,
             tolerance=RELATIVE_TOLERANCE * (scale or 1.0),
             use_interval=self.bounds.interval and interval_applies(rule.task.superadditive, limited),
             use_similar=use_similar,
         )
-        task = replace(rule.task, base_case=self.rows.task.base_case)
-        return replace(self.rows, task=task, problem=problem, cancelled=float(base.sum()), costs=costs)
+        return replace(self.rows, task=rule.task, problem=problem, cancelled=float(base.sum()), costs=costs)
 
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:
@@ -231,18 +232,18 @@ class VectorSearch:
         return self.run(lambda: self._points(stop, upper, constrained), stop)
 
     def _points(self, stop: StopSignal, upper: float, constrained: bool) -> Points:
-        search, problem = self.search, self.search.problem
+        search = self.search
+        problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
-        module = listing_of(search.task, self.objectives.rule.leaf_points)
         control = search.control
         control[FULL] = 0
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
-        idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(problem.feature_of))))
+        idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(search.problem.feature_of))))
         rows = search.rows
-        module.front(
+        front(
             problem, rows, len(rows), *search.key, self.depth, upper - search.constant, 0,
-            *search.scratch[0], search.cache, idle, listing,
+            *search.scratch[0], Packed(search.cache), Packed(idle), Packed(listing),
         )  # fmt: skip
         if control[FULL] or control[STOP]:
             return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
@@ -266,6 +267,7 @@ class VectorSearch:
             w=self.w,
             limit=objectives.limit + self.slack,
             shift=self.shift - self.search.constant,
+            front=front.address,
             constrained=constrained,
         )
 

@@ -103,7 +103,7 @@ def test_paid_tests_equal_enumeration(seed, depth, leaves, complexity, bits):
         full * rng.random(3), rng.integers(-1, 2, 3),
     )  # fmt: skip
     search = Search(
-        label_costs.BRANCHING, codes, n_codes, nominal, statistics,
+        label_costs.TASK, codes, n_codes, nominal, statistics,
         split_costs=costs, complexity=complexity, memory_limit=1e6, bounds=Bounds(bits=bits),
     )  # fmt: skip
     expected = cheapest(codes, nominal, statistics, costs, depth, leaves, complexity)
@@ -218,6 +218,6 @@ def test_checks_of_the_arguments():
     with pytest.raises(InvalidParameterError, match="codes must lie in"):
         Search(label_costs.TASK, codes + 2, *sides, np.ones((4, 2)))
     with pytest.raises(InvalidParameterError, match="split_costs must be given"):
-        Search(label_costs.BRANCHING, codes, *sides, np.ones((4, 2)))
+        Search(label_costs.TASK, codes, *sides, np.ones((4, 2)))
     with pytest.raises(InvalidParameterError, match="0 <= reduced <= full"):
         SplitCosts(np.array([1.0]), np.array([0]), np.ones(4), np.array([2.0]))

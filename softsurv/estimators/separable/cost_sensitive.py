@@ -139,7 +139,7 @@ class CostObjective:
         if self.classes.k == 1:  # the search takes at least two labels: the second is never the better one
             table = np.column_stack([table, table + 1.0])
         return solve_task(
-            label_costs.TASK if self.split_costs is None else label_costs.BRANCHING,
+            label_costs.TASK,
             table * rows.weight[:, None],
             rows,
             limits,

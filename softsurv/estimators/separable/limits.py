@@ -9,7 +9,7 @@ from typing import Any
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import jobs, n_threads, number, whole
-from softsurv.exact.search import MAX_DEPTH
+from softsurv.exact.problem import MAX_DEPTH
 
 
 @dataclass(frozen=True)

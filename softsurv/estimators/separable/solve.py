@@ -12,7 +12,6 @@ from softsurv.arrays import FloatArray
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.progress import search_bar
 from softsurv.estimators.separable.limits import SearchLimits
-from softsurv.exact.compile import ready
 from softsurv.exact.search import Search, Solution
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
@@ -82,7 +81,7 @@ def solve_task(
         The objective is the summed cost divided by this, plus ``shift``; the sum of the weights makes it a mean.
     shift : float
     split_costs : SplitCosts, optional
-        Of a task with ``branching``; the sums of a leaf then have its weight behind.
+        Prices of splits; the sums of a leaf then have its weight behind.
     """
     weight = rows.weight if weight is None else weight
     by_weight = limits.min_weight > 0.0
@@ -99,7 +98,7 @@ def solve_task(
         memory_limit=limits.memory_limit,
         split_costs=split_costs,
     )
-    ready(search.task)  # compilation is not counted
+    search.make_ready(limits.depth)  # compilation is not counted
     stop = StopSignal(limits.seconds)
 
     def sized(most: int, solution: Solution) -> SizedCodeTree:

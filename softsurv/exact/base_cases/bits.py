@@ -1,25 +1,25 @@
 """The depth-two base case where rows are of few kinds: pairs of splits by population counts (`bit_columns.py`).
 
-Template module with the interface of `sums.py`. Every loop over second splits runs eight at a time. Columns beyond the
+The interface is that of `sums.py`. Every loop over second splits runs eight at a time. Columns beyond the
 last split are empty, and what is found there is not read.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from softsurv.exact.jit import entry, inlined, kernel
+from softsurv.exact.base_cases.leaf_prices import best_roots, price, price_sides
+from softsurv.exact.entries import ADDRESS, LONG, entry
+from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.bit_columns import hits, pack
 from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, store
-from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.kernels.subsets import STOP, Local
+from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.words import lower
+from softsurv.exact.problem import Problem
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import best_roots, branching, linear, price, price_sides
 
-
-@inlined
+@shared_kernel
 def _count_cells(problem, local, s, begin, stride):
     """Sums of the four cells of split s and every split from ``begin`` on, into the batch: (both, s, t, neither)."""
     kind_stats = problem.row_kinds.kind_stats
@@ -40,7 +40,7 @@ def _count_cells(problem, local, s, begin, stride):
             store(both, 3 * w + t, rest - other)
 
 
-@inlined
+@shared_kernel
 def _price_linear(problem, local, s, begin, stride):
     """As the functions around this one together, for a cost that is the least of its sums.
 
@@ -83,10 +83,10 @@ def _price_linear(problem, local, s, begin, stride):
             best_left, best_right = smaller(both + here, best_left), smaller(there + neither, best_right)
             store(left, t, smaller(both + there, load(left, t)))
             store(right, t, smaller(here + neither, load(right, t)))
-    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+    left[s], right[s] = lower(left[s], least(best_left)), lower(right[s], least(best_right))
 
 
-@inlined
+@shared_kernel
 def _lower_stumps(problem, local, s, begin, w):
     """Take the prices of the cells into the best stumps under s (second split t) and under t (second split s)."""
     cost, left, right = local.cost, local.stump[0], local.stump[1]
@@ -96,7 +96,7 @@ def _lower_stumps(problem, local, s, begin, w):
         right_left, right_right = load(cost, 2 * w + t), load(cost, 3 * w + t)
         under_left, under_right = left_left + left_right, right_left + right_right
         over_left, over_right = left_left + right_left, left_right + right_right
-        if branching:
+        if problem.branching:
             weight, total = local.side[problem.prices.column], spread(local.total[problem.prices.column])
             here, there = spread(weight[s]), load(weight, begin + t)
             then, before = load(local.bits.then, begin + t), load(local.bits.before, begin + t)
@@ -105,10 +105,10 @@ def _lower_stumps(problem, local, s, begin, w):
         best_left, best_right = smaller(under_left, best_left), smaller(under_right, best_right)
         store(left, begin + t, smaller(over_left, load(left, begin + t)))
         store(right, begin + t, smaller(over_right, load(right, begin + t)))
-    left[s], right[s] = min(left[s], least(best_left)), min(right[s], least(best_right))
+    left[s], right[s] = lower(left[s], least(best_left)), lower(right[s], least(best_right))
 
 
-@inlined
+@shared_kernel
 def _prices(problem, local, s, active):
     """Price of each second split after split s, and of s after each; nothing new where s belongs to the same test."""
     prices, bits = problem.prices, local.bits
@@ -120,7 +120,7 @@ def _prices(problem, local, s, active):
         bits.then[t], bits.before[t] = local.after[first, second], local.after[second, first]
 
 
-@inlined
+@shared_kernel
 def _share(problem, local, s, begin, stride):
     """Most that the rows which pass split s and each split from ``begin`` on can cost, into ``bits.shared``."""
     worst, shared = problem.row_kinds.worst, local.bits.shared[s]
@@ -131,26 +131,19 @@ def _share(problem, local, s, begin, stride):
         store(shared, t, value)
 
 
-@kernel
+@shared_kernel
 def sum_sides(problem, local):
     """Leaf costs of both sides of every split of the bits subset."""
     price_sides(problem, local)
 
 
-@entry
-def solve_one(problem, rows, n, local):
-    """As `sums.solve_one`."""
+@entry(Problem, ADDRESS, LONG, LONG, Local)
+def solve_two(problem, at, n, depth, local):
+    """Trees of depth two, by bits. As `sums.solve_two`."""
+    rows = ints_at(at, (n,))
     pack(problem, rows, n, local)
     sum_sides(problem, local)
-    best_roots(problem, local)
-
-
-@entry
-def solve_two(problem, rows, n, local):
-    """As `sums.solve_two`."""
-    pack(problem, rows, n, local)
-    sum_sides(problem, local)
-    active = local.size[2]
+    active = local.size[2] if depth > 1 else np.int64(0)
     stride = (active + LANES - 1) // LANES * LANES
     for s in range(active, stride):
         local.stump[0, s] = local.stump[1, s] = np.inf
@@ -158,9 +151,9 @@ def solve_two(problem, rows, n, local):
     for s in range(active):
         if local.control[STOP] == 0:
             begin = s // LANES * LANES
-            if branching:
+            if problem.branching:
                 _prices(problem, local, s, active)
-            if linear and not branching and not problem.use_size:
+            if problem.linear and not problem.branching and not problem.use_size:
                 _price_linear(problem, local, s, begin, stride)
             else:
                 _count_cells(problem, local, s, begin, stride)

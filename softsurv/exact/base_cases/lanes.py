@@ -1,6 +1,6 @@
 """The depth-two base case over many subsets at once: the children of a node of depth three.
 
-Template module, as `sums.py`. The subsets are sides of splits of one subset S, so they share its bins and splits.
+The subsets are sides of splits of one subset S, so they share its bins and splits.
 Eight splits fill the lanes of a vector: every sum, cost and minimum is one vector operation, and none of the short
 loops over splits leaves a remainder. Of a split's two sides only the rows of the smaller one enter its lane (with
 weight 1, all others 0); the other side is S minus those, exactly (`problem.round_to_grid`), so a first pass prices one
@@ -12,16 +12,17 @@ feature are then one running sum, which stays in the nearest cache.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
-from softsurv.exact.jit import inlined, kernel, shared_kernel
+from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.entries import LONG, entry
+from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.simd import LANES, load, smaller, spread, store
+from softsurv.exact.kernels.subsets import Lanes, Local
+from softsurv.exact.problem import Problem
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import price
 
-
-@inlined
+@shared_kernel
 def _add_singles(local, lanes):
     """Sums per bin over the rows that entered each lane."""
     width, n_bins = local.side.shape[0], local.size[1]
@@ -40,7 +41,7 @@ def _add_singles(local, lanes):
                 store(single, at, load(single, at) + value)
 
 
-@inlined
+@shared_kernel
 def _price_sides(problem, local, lanes, turn):
     """Sums and leaf costs of either side of every split, in every lane, of one pass."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -75,7 +76,7 @@ def _price_sides(problem, local, lanes, turn):
         store(lanes.stump, (turn * 2 * n + s) * LANES, value)
 
 
-@inlined
+@shared_kernel
 def _same_feature(problem, local, lanes, f, turn):
     """As `sums._same_feature`: intervals of an ordered feature, pairs of levels of a nominal one."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -102,7 +103,7 @@ def _same_feature(problem, local, lanes, f, turn):
         store(stump, mine, best)
 
 
-@inlined
+@shared_kernel
 def _gather_bin(local, lanes, f, s):
     """Bring the sums over (left of s, bin c) of later features from the split before to split s."""
     width, n_bins = local.side.shape[0], local.size[1]
@@ -145,7 +146,7 @@ def _gather_bin(local, lanes, f, s):
             a -= 1
 
 
-@inlined
+@shared_kernel
 def _fill_cells(local, lanes, f, s, w, turn):
     """Sums of the four cells of s and every split t of later features, into the batch: (both, s, t, neither)."""
     width, n, plane = local.side.shape[0], local.size[2], lanes.plane
@@ -175,7 +176,7 @@ def _fill_cells(local, lanes, f, s, w, turn):
                 store(batch, at + 3 * w * LANES, rest - other)
 
 
-@inlined
+@shared_kernel
 def _lower_stumps(local, lanes, s, after, w, turn):
     """Take the prices of the cells into the best stumps under s (second split t) and under t (second split s)."""
     n, stump, cost = local.size[2], lanes.stump, lanes.cost
@@ -194,13 +195,13 @@ def _lower_stumps(local, lanes, s, after, w, turn):
     store(stump, (right + s) * LANES, best_right)
 
 
-@inlined
+@shared_kernel
 def _best_values(problem, local, lanes, turn):
     """Best cost with at most 1, 2, 3, 4 leaves in every lane, into ``value``."""
     width, n, leaf, stump, value = local.side.shape[0], local.size[2], lanes.leaf, lanes.stump, lanes.value
     for k in range(width):
         store(lanes.batch, k * lanes.plane, load(lanes.total, (turn * width + k) * LANES))
-    price(problem, lanes.sums, LANES, lanes.cost)
+    price(problem, lanes.sums, np.int64(LANES), lanes.cost)
     one = load(lanes.cost, 0)
     two = three = four = one
     for s in range(n):
@@ -217,9 +218,12 @@ def _best_values(problem, local, lanes, turn):
     store(value, at + 4 * LANES, four)
 
 
-@kernel
+@entry(Problem, Local, Lanes, LONG)
 def solve_lanes(problem, local, lanes, passes):
-    """Best cost with at most 1..4 leaves and depth two of 8 or 16 subsets (1 or 2 passes), into ``lanes.value``."""
+    """Trees of depth two, eight at a time. Best cost with at most 1..4 leaves of 8 or 16 subsets (1 or 2 passes).
+
+    Costs go to ``lanes.value``.
+    """
     n_splits = local.size[2]
     _add_singles(local, lanes)
     for turn in range(passes):

@@ -1,50 +1,21 @@
-"""What every base case does with sums of leaves: prices, and the best trees of depth one and two from them.
-
-Template module: `softsurv.exact.compile` executes it once per task with the global ``leaf_costs`` set.
-"""
+"""What every base case does with sums of leaves: prices, and the best trees of depth one and two from them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from softsurv.exact.jit import inlined, kernel
+from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.views import address_of, call
+from softsurv.exact.kernels.words import lower
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import branching, leaf_costs, parametric
 
-
-@inlined
+@shared_kernel
 def price(problem, batch, n, cost):
-    """Cost of a batch of leaves, the cost per leaf included; ``inf`` below the limit on the size of a leaf."""
-    price_batch(
-        batch, n, cost, problem.n_statistics, problem.use_size, problem.complexity, problem.min_leaf, problem.parameters
-    )
+    """Cost of a batch of leaves by the task's own `task_costs.price`."""
+    call(problem.calls.price, (problem, address_of(batch), batch.shape[1], n, address_of(cost)))
 
 
-@kernel
-def price_batch(batch, n, cost, width, use_size, complexity, min_leaf, parameters):
-    """As `price`; a call of its own, as a copy of it in every place that prices would be compiled each time."""
-    if parametric:
-        leaf_costs(batch[:width], n, cost, parameters)
-    else:
-        leaf_costs(batch[:width], n, cost)
-    if use_size:
-        finish(batch[batch.shape[0] - 1], n, cost, complexity, min_leaf)
-    elif complexity > 0.0:
-        for i in range(n):
-            cost[i] += complexity
-
-
-@inlined
-def finish(size, n, cost, complexity, min_leaf):
-    """Add the cost per leaf and forbid leaves that are too small."""
-    for i in range(n):
-        cost[i] = cost[i] + complexity if size[i] >= min_leaf else np.inf
-
-
-@inlined
+@shared_kernel
 def price_sides(problem, local):
     """Cost of either side of every split as a leaf, into ``leaf``; the start of ``stump``."""
     n, side, batch, cost = local.size[2], local.side, local.batch, local.cost
@@ -63,20 +34,20 @@ def price_sides(problem, local):
         local.stump[1, s] = cost[n + s]
 
 
-@inlined
+@shared_kernel
 def best_roots(problem, local):
     """Best cost with at most 1, 2, 3, 4 leaves and the first split that attains it, into ``value`` and ``root``."""
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, 1, local.cost)
+    price(problem, local.batch, np.int64(1), local.cost)
     value, root, leaf, stump = local.value, local.root, local.leaf, local.stump
     value[:] = local.cost[0]
     root[:] = -1
     for s in range(local.size[2]):
         two = leaf[0, s] + leaf[1, s]
-        three = min(leaf[0, s] + stump[1, s], stump[0, s] + leaf[1, s])
+        three = lower(leaf[0, s] + stump[1, s], stump[0, s] + leaf[1, s])
         four = stump[0, s] + stump[1, s]
-        if branching:
+        if problem.branching:
             test = problem.prices.test_of[problem.feature_of[local.split_code[s]]]
             test_cost = local.total[problem.prices.column] * local.due[test]
             two, three, four = two + test_cost, three + test_cost, four + test_cost

@@ -1,22 +1,22 @@
 """The depth-two base case without its idea: one partition of the rows per split. It shows what the idea saves.
 
-Template module with the interface of `base_cases/sums.py`, for the ablation and as a second opinion in the tests.
+The interface is that of `base_cases/sums.py`; for the ablation and as a second opinion in the tests.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from softsurv.exact.jit import entry, inlined, kernel
-from softsurv.exact.kernels.subsets import add_singles, cumulate_singles, localise
+from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.entries import ADDRESS, LONG, entry
+from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.subsets import Local, add_singles, cumulate_singles, localise
+from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.words import lower
+from softsurv.exact.problem import Problem
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import branching, price
 
-
-@kernel
+@shared_kernel
 def sum_sides(problem, local):
     """As `sums.sum_sides`."""
     n, side, batch = local.size[2], local.side, local.batch
@@ -33,24 +33,24 @@ def sum_sides(problem, local):
         local.leaf[1, s] = local.stump[1, s] = local.cost[n + s]
 
 
-@inlined
+@shared_kernel
 def test_cost(problem, local, split, first):
     """What the subset at hand pays for a split, under the first test of the path (-1: there is none)."""
-    if not branching:
+    if not problem.branching:
         return 0.0
     test = problem.prices.test_of[problem.feature_of[split]]
     due = local.due[test] if first < 0 else local.after[first, test]
     return local.total[problem.prices.column] * due
 
 
-@kernel
+@shared_kernel
 def best_stump(problem, rows, n, local, first):
     """(cost as a leaf, cost with at most one split, that split or -1) of a subset, which is left localised."""
     localise(problem, rows, n, local)
     sum_sides(problem, local)
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, 1, local.cost)
+    price(problem, local.batch, np.int64(1), local.cost)
     leaf = best = local.cost[0]
     root = -1
     for s in range(local.size[2]):
@@ -60,19 +60,17 @@ def best_stump(problem, rows, n, local, first):
     return leaf, best, root
 
 
-@entry
-def solve_one(problem, rows, n, local):
-    """As `sums.solve_one`."""
-    local.value[1], local.value[2], local.root[2] = best_stump(problem, rows, n, local, -1)
-
-
-@entry
-def solve_two(problem, rows, n, local):
-    """As `sums.solve_two`."""
+@entry(Problem, ADDRESS, LONG, LONG, Local)
+def solve_two(problem, at, n, depth, local):
+    """Trees of depth two, by rows. As `sums.solve_two`."""
+    rows = ints_at(at, (n,))
     value, root = local.value, local.root
-    one, _, _ = best_stump(problem, rows, n, local, -1)
+    one, two, first_split = best_stump(problem, rows, n, local, -1)
     value[:] = one
     root[:] = -1
+    if depth < 2:
+        value[2], root[2] = two, first_split
+        return
     n_splits = local.size[2]
     splits, scores, side_rows = local.plain_splits, local.plain_scores, local.plain_rows
     prices = local.plain_prices
@@ -94,7 +92,7 @@ def solve_two(problem, rows, n, local):
         left, left_stump, _ = best_stump(problem, side_rows[0], n_left, local, first)
         right, right_stump, _ = best_stump(problem, side_rows[1], n_right, local, first)
         two = left + right + prices[s]
-        three = min(left + right_stump, left_stump + right) + prices[s]
+        three = lower(left + right_stump, left_stump + right) + prices[s]
         four = left_stump + right_stump + prices[s]
         scores[0, s], scores[1, s] = left_stump, right_stump
         if two < value[2]:

@@ -1,7 +1,5 @@
 """The base case: the best trees of depth at most two over one subset, for every limit on leaves from 1 to 4.
 
-Template module: `softsurv.exact.compile` executes it once per task with the functions of `leaf_prices.py` set.
-
 For splits s and t of different features, the sums of the four cells (s and t, s and not t, ...) follow from one
 two-dimensional histogram per pair of original features, cumulated (DESIGN 6; paper `surtree`, Algorithm 1, has one
 column per split instead). Every cell's cost is computed once and serves both the tree with root s and that with root t.
@@ -12,16 +10,16 @@ What `recursion.py` calls: `localise` (from `subsets.py`), `sum_sides` and `solv
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from softsurv.exact.base_cases.leaf_prices import best_roots, price, price_sides
+from softsurv.exact.entries import ADDRESS, LONG, entry
+from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.subsets import STOP, Local, add_singles, cumulate_singles, localise, order_by_bin
+from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.words import higher, lower
+from softsurv.exact.problem import Problem
 
-from softsurv.exact.jit import entry, inlined, kernel
-from softsurv.exact.kernels.subsets import STOP, add_singles, cumulate_singles, localise, order_by_bin
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import best_roots, branching, price, price_sides
-
-
-@inlined
+@shared_kernel
 def _same_feature(problem, local, f):
     """Second splits on the feature of the first: intervals of an ordered feature, pairs of levels of a nominal one."""
     s0, s1, chained = local.split_start[f], local.split_start[f + 1], local.chained[f]
@@ -41,15 +39,15 @@ def _same_feature(problem, local, f):
         for s in range(begin, end):
             one, best = (leaf[1, s], stump[0, s]) if chained else (leaf[0, s], stump[1, s])
             for i in range(s - s0):
-                best = min(best, leaf[0, s0 + i] + cost[at + i])
+                best = lower(best, leaf[0, s0 + i] + cost[at + i])
             for i in range(s - s0):
-                stump[1, s0 + i] = min(stump[1, s0 + i], cost[at + i] + one)
+                stump[1, s0 + i] = lower(stump[1, s0 + i], cost[at + i] + one)
             stump[0 if chained else 1, s] = best
             at += s - s0
         begin = end
 
 
-@inlined
+@shared_kernel
 def _gather_row(local, f, s):
     """Bring the sums over (left of s, bin c) of later features from the split before to split s: rows by their bin."""
     width = local.side.shape[0]
@@ -69,7 +67,7 @@ def _gather_row(local, f, s):
             a -= 1
 
 
-@inlined
+@shared_kernel
 def _expand_row(local, f, s, at):
     """Sums of (left of s, left of t) for all splits t of later features, into ``batch[:, at:]``."""
     width = local.side.shape[0]
@@ -93,17 +91,17 @@ def _expand_row(local, f, s, at):
                     batch[k, t1 - 1] = local.side[k, s] - run
 
 
-@inlined
+@shared_kernel
 def _other_features(problem, local, f):
     """Second splits on later features, and first splits there with second ones here."""
     s0, s1 = local.split_start[f], local.split_start[f + 1]
     side, stump, cost, batch = local.side, local.stump, local.cost, local.batch
     w = local.size[2] - s1
-    chunk = max(1, min(s1 - s0, cost.shape[0] // (4 * w)))
+    chunk = higher(1, lower(s1 - s0, cost.shape[0] // (4 * w)))
     for begin in range(s0, s1, chunk):
         if local.control[STOP] != 0:
             break
-        end = min(begin + chunk, s1)
+        end = lower(begin + chunk, s1)
         for s in range(begin, end):
             _gather_row(local, f, s)
             _expand_row(local, f, s, 4 * w * (s - begin))
@@ -119,22 +117,22 @@ def _other_features(problem, local, f):
                     batch[k, a + 2 * w + t] = other
                     batch[k, a + 3 * w + t] = rest - other
         price(problem, batch, 4 * w * (end - begin), cost)
-        if branching:
+        if problem.branching:
             _charge(problem, local, f, begin, end, w)
             continue
         for s in range(begin, end):
             a = 4 * w * (s - begin)
             best_left, best_right = stump[0, s], stump[1, s]
             for t in range(w):
-                best_left = min(best_left, cost[a + t] + cost[a + w + t])
-                best_right = min(best_right, cost[a + 2 * w + t] + cost[a + 3 * w + t])
+                best_left = lower(best_left, cost[a + t] + cost[a + w + t])
+                best_right = lower(best_right, cost[a + 2 * w + t] + cost[a + 3 * w + t])
             stump[0, s], stump[1, s] = best_left, best_right
             for t in range(w):
-                stump[0, s1 + t] = min(stump[0, s1 + t], cost[a + t] + cost[a + 2 * w + t])
-                stump[1, s1 + t] = min(stump[1, s1 + t], cost[a + w + t] + cost[a + 3 * w + t])
+                stump[0, s1 + t] = lower(stump[0, s1 + t], cost[a + t] + cost[a + 2 * w + t])
+                stump[1, s1 + t] = lower(stump[1, s1 + t], cost[a + w + t] + cost[a + 3 * w + t])
 
 
-@inlined
+@shared_kernel
 def _charge(problem, local, f, begin, end, w):
     """The last step of `_other_features` where rows pay for the second test, once the first has been made."""
     prices, s1, stump, cost = problem.prices, local.split_start[f + 1], local.stump, local.cost
@@ -148,13 +146,13 @@ def _charge(problem, local, f, begin, end, w):
             for u in range(local.split_start[h], local.split_start[h + 1]):
                 t = u - s1
                 both, here, there, neither = cost[a + t], cost[a + w + t], cost[a + 2 * w + t], cost[a + 3 * w + t]
-                stump[0, s] = min(stump[0, s], both + here + weight[s] * then)
-                stump[1, s] = min(stump[1, s], there + neither + (total - weight[s]) * then)
-                stump[0, u] = min(stump[0, u], both + there + weight[u] * before)
-                stump[1, u] = min(stump[1, u], here + neither + (total - weight[u]) * before)
+                stump[0, s] = lower(stump[0, s], both + here + weight[s] * then)
+                stump[1, s] = lower(stump[1, s], there + neither + (total - weight[s]) * then)
+                stump[0, u] = lower(stump[0, u], both + there + weight[u] * before)
+                stump[1, u] = lower(stump[1, u], here + neither + (total - weight[u]) * before)
 
 
-@kernel
+@shared_kernel
 def sum_sides(problem, local):
     """Sums and leaf costs of both sides of every split of the localised subset."""
     local.single[: local.size[1] * local.total.shape[0]] = 0.0
@@ -163,21 +161,18 @@ def sum_sides(problem, local):
     price_sides(problem, local)
 
 
-@entry
-def solve_one(problem, rows, n, local):
-    """Best tree with one split over ``rows[:n]``: as `solve_two`, up to ``local.value[2]`` and ``local.root[2]``."""
-    localise(problem, rows, n, local)
-    sum_sides(problem, local)
-    best_roots(problem, local)
+@entry(Problem, ADDRESS, LONG, LONG, Local)
+def solve_two(problem, at, n, depth, local):
+    """Trees of depth two. Best trees over n rows: ``local.value[1:5]``, first splits ``local.root[2:5]``.
 
-
-@entry
-def solve_two(problem, rows, n, local):
-    """Best trees of depth at most two over ``rows[:n]``: ``local.value[1:5]``, first splits ``local.root[2:5]``."""
+    With ``depth`` 1 those with one split: up to ``local.value[2]`` and ``local.root[2]``.
+    """
+    rows = ints_at(at, (n,))
     localise(problem, rows, n, local)
-    order_by_bin(problem, rows, local)
+    if depth > 1:
+        order_by_bin(problem, rows, local)
     sum_sides(problem, local)
-    for f in range(local.size[0]):
+    for f in range(local.size[0] if depth > 1 else 0):
         _same_feature(problem, local, f)
         if local.split_start[f + 1] < local.size[2]:
             _other_features(problem, local, f)

@@ -16,34 +16,35 @@ import numpy as np
 
 from softsurv.exact.jit import shared_inlined, shared_kernel
 from softsurv.exact.kernels.simd import LANES, as_numbers, count_both, no_counts, transpose
+from softsurv.exact.kernels.views import Bytes, FloatMatrix, Floats, Ints, LongMatrix, Longs, WordMatrix, Words
 from softsurv.exact.kernels.words import popcount
 
 
 class RowKinds(NamedTuple):
     """Rows by kind: U distinct rows, C kinds, D splits in B = ceil(D / 64) words; all empty where not used."""
 
-    kind_stats: np.ndarray  # (C, W) statistics of one unit of each kind
-    kind_count: np.ndarray  # (U, C) int64 units of each kind in each distinct row
-    worst: np.ndarray  # (C,) most that a unit of each kind can cost; inf where there is no such number
-    row_bits: np.ndarray  # (U, B) uint64 bit d set where the row goes left at split d
-    split_code: np.ndarray  # (D,) int32 global code of each split
-    follows: np.ndarray  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
+    kind_stats: FloatMatrix  # (C, W) statistics of one unit of each kind
+    kind_count: LongMatrix  # (U, C) int64 units of each kind in each distinct row
+    worst: Floats  # (C,) most that a unit of each kind can cost; inf where there is no such number
+    row_bits: WordMatrix  # (U, B) uint64 bit d set where the row goes left at split d
+    split_code: Ints  # (D,) int32 global code of each split
+    follows: Bytes  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
 
 
 class BitColumns(NamedTuple):
     """Scratch of one thread: a subset as columns of bits."""
 
-    unit_row: np.ndarray  # (V * 64,) int32 row of each unit, -1 where a word is not full
-    kind_start: np.ndarray  # (C + 1,) int64 first word of each kind
-    block: np.ndarray  # (64,) uint64
-    wide: np.ndarray  # (V, B * 64) uint64 columns of all splits
-    columns: np.ndarray  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
-    passing: np.ndarray  # (C, B * 64) int64 units of each kind on the left of each split
-    shared: np.ndarray  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
-    wanted: np.ndarray  # (1,) int8
-    then: np.ndarray  # (D + 8,) price of each second split after the first one at hand (`split_costs.py`)
-    before: np.ndarray  # (D + 8,) price of the first one after each of them
-    total_worst: np.ndarray  # (1,) most that all rows of the subset can cost
+    unit_row: Ints  # (V * 64,) int32 row of each unit, -1 where a word is not full
+    kind_start: Longs  # (C + 1,) int64 first word of each kind
+    block: Words  # (64,) uint64
+    wide: WordMatrix  # (V, B * 64) uint64 columns of all splits
+    columns: Words  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
+    passing: LongMatrix  # (C, B * 64) int64 units of each kind on the left of each split
+    shared: FloatMatrix  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
+    wanted: Bytes  # (1,) int8
+    then: Floats  # (D + 8,) price of each second split after the first one at hand (`split_costs.py`)
+    before: Floats  # (D + 8,) price of the first one after each of them
+    total_worst: Floats  # (1,) most that all rows of the subset can cost
 
 
 @shared_inlined

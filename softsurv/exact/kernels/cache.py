@@ -18,7 +18,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from softsurv.exact.jit import FAST, intrinsic, shared_kernel
+from softsurv.exact.jit import intrinsic, shared_kernel
+from softsurv.exact.kernels.views import FloatMatrix, Ints, Longs, WordMatrix
 from softsurv.kernel_cache import njit
 
 ENTRY_BYTES = 16 + 4 + 4 + 24
@@ -28,12 +29,12 @@ MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag
 class Cache(NamedTuple):
     """Arrays of the cache; C entries, H heads (a power of two)."""
 
-    heads: np.ndarray  # (H,) int32 first entry of each chain plus 1, 0 where empty
-    keys: np.ndarray  # (C, 2) uint64
-    following: np.ndarray  # (C,) int32 next entry of the chain plus 1
-    tags: np.ndarray  # (C,) int32 depth and leaves of the subproblem
-    values: np.ndarray  # (C, 3) float64: see `recursion.py` and `base_cases/sums.py`
-    used: np.ndarray  # (1,) int64 entries taken
+    heads: Ints  # (H,) int32 first entry of each chain plus 1, 0 where empty
+    keys: WordMatrix  # (C, 2) uint64
+    following: Ints  # (C,) int32 next entry of the chain plus 1
+    tags: Ints  # (C,) int32 depth and leaves of the subproblem
+    values: FloatMatrix  # (C, 3) float64: see `recursion.py` and `base_cases/sums.py`
+    used: Longs  # (1,) int64 entries taken
 
 
 def new_cache(memory_bytes: float, expected: float = math.inf) -> Cache:
@@ -62,7 +63,8 @@ def with_heads(cache: Cache, expected: float) -> Cache:
     if n_heads <= len(cache.heads):
         return cache
     grown = cache._replace(heads=np.zeros(n_heads, np.int32))
-    relink(grown)
+    if grown.used[0]:
+        relink(grown)
     return grown
 
 
@@ -143,10 +145,12 @@ def insert(cache, low, high, tag, first, second, third, reserve):
             return np.int64(at)
 
 
-@njit(**FAST)
-def relink(cache):
-    """Chain all entries anew from empty heads."""
-    for at in range(min(cache.used[0], cache.tags.shape[0])):
-        slot = np.int64((cache.keys[at, 0] + np.uint64(cache.tags[at])) & np.uint64(cache.heads.shape[0] - 1))
-        cache.following[at] = cache.heads[slot]
-        cache.heads[slot] = np.int32(at + 1)
+def relink(cache: Cache) -> None:
+    """Chain all entries anew, the latest of a slot first."""
+    n = int(min(cache.used[0], len(cache.tags)))
+    slot = (cache.keys[:n, 0] + cache.tags[:n].astype(np.uint64)) & np.uint64(len(cache.heads) - 1)
+    order = np.argsort(slot, kind="stable").astype(np.int32)
+    first = np.append(True, slot[order[1:]] != slot[order[:-1]])
+    cache.heads[:] = 0
+    cache.following[order] = np.where(first, 0, np.roll(order, 1) + 1)
+    cache.heads[slot[order]] = order + 1  # of several the last one counts

@@ -1,7 +1,5 @@
 """The compiled listing: every tree below an upper bound, as points of its objectives.
 
-Template module: `softsurv.exact.compile` executes it once per task.
-
 A split is opened only where the optima of its two sides add up to less than the bound, and each side is listed only up
 to what the other side's optimum leaves of it. So the work grows with the number of near-optimal subtrees, not with the
 number of trees. The optima come from the recursion of the same task, over the same rows, and from its cache.
@@ -12,13 +10,12 @@ A tree below a first split is written as a code < 0: ``-1 - label`` for a leaf, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from softsurv.exact.jit import entry, kernel, shared_kernel
+from softsurv.exact.entries import LONG, entry
+from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.cache import find, insert, tag_of
-from softsurv.exact.kernels.lists import file_front, push, thin
+from softsurv.exact.kernels.lists import Listing, file_front, push, thin
 from softsurv.exact.kernels.nodes import (
     keep_shared,
     look_ahead,
@@ -29,21 +26,21 @@ from softsurv.exact.kernels.nodes import (
     reset_bounds,
     scan,
 )
+from softsurv.exact.kernels.recursion import SCRATCH, SUBSET
 from softsurv.exact.kernels.side_sums import both_sums, left_sums
 from softsurv.exact.kernels.subsets import CALLS, STOP, partition
-
-if TYPE_CHECKING:
-    from softsurv.exact.injected import leaf_points, solve, solve_two
+from softsurv.exact.kernels.views import address_of, call, call_float, ints_at
+from softsurv.exact.kernels.words import higher, lower
 
 LISTED = 16
 """Added to the depth in the cache tag of a front."""
 
 
-@kernel
-def price_labels(listing, which):
+@shared_kernel
+def price_labels(problem, listing, which):
     """Objectives and cost of the leaf with the sums ``listing.sums[which]`` under every label."""
     sums, label, cost = listing.sums[which], listing.label[which], listing.cost[which]
-    leaf_points(sums, listing.weights, label)
+    call(problem.calls.leaf_points, (listing, address_of(sums), address_of(label)))
     for one in range(cost.shape[0]):
         cost[one] = -sums[sums.shape[0] - 2]
         for d in range(listing.w.shape[0]):
@@ -58,12 +55,12 @@ def too_small(problem, sums):
     return sums[width - 1] <= 0.0 or (problem.use_size and sums[width - 3] < problem.min_leaf)
 
 
-@kernel
+@shared_kernel
 def push_leaf(problem, listing, control, slot, other, upper, split, right):
     """Add every label of the leaf with the sums ``listing.sums[0]`` to a list."""
     if too_small(problem, listing.sums[0]):
         return upper
-    price_labels(listing, 0)
+    price_labels(problem, listing, 0)
     for one in range(listing.cost.shape[1]):
         reduced = listing.cost[0, one]
         if reduced + other < upper:
@@ -73,7 +70,7 @@ def push_leaf(problem, listing, control, slot, other, upper, split, right):
     return upper
 
 
-@kernel
+@shared_kernel
 def push_stumps(problem, listing, local, slot, a, side, other, upper):
     """Add every tree with one split over a side of split a (-1: over the subset itself) to a list."""
     labels, width = listing.cost.shape[1], listing.total.shape[0]
@@ -90,8 +87,8 @@ def push_stumps(problem, listing, local, slot, a, side, other, upper):
         if too_small(problem, first) or too_small(problem, second):
             continue
         b = np.int64(local.split_code[t])
-        price_labels(listing, 0)
-        price_labels(listing, 1)
+        price_labels(problem, listing, 0)
+        price_labels(problem, listing, 1)
         for i in range(labels):
             for j in range(labels):
                 reduced = listing.cost[0, i] + listing.cost[1, j]
@@ -107,7 +104,7 @@ def push_stumps(problem, listing, local, slot, a, side, other, upper):
     return upper
 
 
-@kernel
+@shared_kernel
 def list_two(problem, rows, n, level, depth, upper, local, listing):
     """Add every tree of depth at most ``depth`` (0, 1, 2) that costs less than ``upper`` to the level's list.
 
@@ -144,7 +141,7 @@ def list_two(problem, rows, n, level, depth, upper, local, listing):
     return upper
 
 
-@kernel
+@shared_kernel
 def cross_lists(problem, listing, control, level, slots, split, upper):
     """Add every pair of trees, one from the list of each side, to the level's list."""
     for i in range(listing.n_points[slots]):
@@ -159,7 +156,7 @@ def cross_lists(problem, listing, control, level, slots, split, upper):
     return upper
 
 
-@kernel
+@shared_kernel
 def cross_fronts(problem, listing, control, level, split, right_start, right_end, upper):
     """Add every pair of points, the left one from the front just filed one level down, to the level's list."""
     for a in range(listing.span[level + 1, 0], listing.span[level + 1, 1]):
@@ -174,7 +171,7 @@ def cross_fronts(problem, listing, control, level, split, right_start, right_end
     return upper
 
 
-@kernel
+@shared_kernel
 def file_and_keep(listing, cache, control, level, low, high, tag, upper):
     """File the list of a level and note in the cache up to what cost it is complete."""
     file_front(listing, control, level)
@@ -185,35 +182,35 @@ def file_and_keep(listing, cache, control, level, low, high, tag, upper):
     if at >= 0:
         cache.values[at, 0], cache.values[at, 1], cache.values[at, 2] = upper, start, end
     else:
-        insert(cache, low, high, tag, upper, start, end, 0)
+        insert(cache, low, high, tag, upper, start, end, np.int64(0))
 
 
-@kernel
+@shared_kernel
 def open_listed(problem, rows, n, level, nodes, local):
     """Base case of a node; its splits in order with lower bounds of their sides."""
     local.control[CALLS] += 1
     local.bits.wanted[0] = 1 if problem.use_similar else 0
-    solve_two(problem, rows, n, local)
+    call(problem.calls.solve_two, (problem, address_of(rows), n, 2, local))
     local.bits.wanted[0] = 0
     rank_splits(problem, level, nodes, local, 0.0)
     if problem.use_similar:
         keep_shared(level, nodes, local)
     scan(problem, rows, n, level, nodes)
-    look_ahead(problem, level, nodes, local, local.stump, 3)
+    look_ahead(problem, level, nodes, local, local.stump, np.int64(3))
     reset_bounds(level, nodes, nodes.bound[level], local.size[2])
 
 
-@entry
-def front(problem, rows, n, low, high, depth, upper, level, nodes, local, lanes, cache, shared, listing):
-    """File the trees of a subset that cost less than ``upper``; their place goes to ``span``.
+@entry(*SUBSET, LONG, float, LONG, *SCRATCH, Listing, returns=float)
+def front(problem, at, n, low, high, depth, upper, level, nodes, local, lanes, cache, shared, listing):
+    """The listing of trees. File those of a subset that cost less than ``upper``; their place goes to ``span``.
 
     Points that another one dominates are left out; at the root so are those that break the constraint.
     """
-    control, tag = local.control, tag_of(depth + LISTED, 0)
-    at = find(cache, low, high, tag)
-    if at >= 0 and level > 0 and cache.values[at, 0] >= upper:
-        listing.span[level, 0] = np.int64(cache.values[at, 1])
-        listing.span[level, 1] = np.int64(cache.values[at, 2])
+    rows, control, tag = ints_at(at, (n,)), local.control, tag_of(depth + LISTED, 0)
+    known = find(cache, low, high, tag)
+    if known >= 0 and level > 0 and cache.values[known, 0] >= upper:
+        listing.span[level, 0] = np.int64(cache.values[known, 1])
+        listing.span[level, 1] = np.int64(cache.values[known, 2])
         return upper
     asked = upper
     open_listed(problem, rows, n, level, nodes, local)
@@ -221,7 +218,7 @@ def front(problem, rows, n, low, high, depth, upper, level, nodes, local, lanes,
     if control[STOP] != 0:
         return upper
     n_splits = local.size[2] if depth > 2 else np.int64(0)
-    upper = list_two(problem, rows, n, level, min(depth, 2), upper, local, listing)
+    upper = list_two(problem, rows, n, level, lower(depth, 2), upper, local, listing)
     child, most = depth - 1, np.int64(1) << (depth - 1)
     bound, here = nodes.bound[level], nodes.rows[level]
     for i in range(n_splits):
@@ -232,9 +229,9 @@ def front(problem, rows, n, low, high, depth, upper, level, nodes, local, lanes,
         left_low, left_high = nodes.key[level, split, 0], nodes.key[level, split, 1]
         right_low, right_high = low - left_low, high - left_high
         left_known, value, _ = look_up(problem.use_cache, cache, left_low, left_high, child, most, np.inf)
-        left = max(left, value)
+        left = higher(left, value)
         right_known, value, _ = look_up(problem.use_cache, cache, right_low, right_high, child, most, np.inf)
-        right = max(right, value)
+        right = higher(right, value)
         if left + right >= upper:
             continue
         n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
@@ -244,14 +241,15 @@ def front(problem, rows, n, low, high, depth, upper, level, nodes, local, lanes,
             begin, end, part_low, part_high, other = np.int64(0), n_left, left_low, left_high, right
             if side == 1:
                 begin, end, part_low, part_high, other = n_left, n, right_low, right_high, left
-            value = solve(
-                problem, here[begin:end], end - begin, part_low, part_high, child, most, upper - other, level + 1,
-                nodes, local, lanes, cache, shared,
+            value = call_float(
+                problem.calls.solve,
+                (problem, address_of(here[begin:end]), end - begin, part_low, part_high, child, most, upper - other,
+                 level + 1, nodes, local, lanes, cache, shared),
             )  # fmt: skip
             if side == 0:
-                left = max(left, value)
+                left = higher(left, value)
             else:
-                right = max(right, value)
+                right = higher(right, value)
             if control[STOP] != 0:
                 return upper
         if problem.use_similar:
@@ -264,9 +262,10 @@ def front(problem, rows, n, low, high, depth, upper, level, nodes, local, lanes,
             begin, end, part_low, part_high, other = n_left, n, right_low, right_high, left
             if side == 1:
                 begin, end, part_low, part_high, other = np.int64(0), n_left, left_low, left_high, right
-            front(
-                problem, here[begin:end], end - begin, part_low, part_high, child, upper - other, level + 1,
-                nodes, local, lanes, cache, shared, listing,
+            call_float(
+                listing.front,
+                (problem, address_of(here[begin:end]), end - begin, part_low, part_high, child, upper - other,
+                 level + 1, nodes, local, lanes, cache, shared, listing),
             )  # fmt: skip
             if control[STOP] != 0:
                 return upper

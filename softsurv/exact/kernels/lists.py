@@ -10,6 +10,8 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.nodes import sort_up
 from softsurv.exact.kernels.simd import LANES
 from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.kernels.views import Flags, FloatCube, FloatMatrix, Floats, Ints, LongCube, LongMatrix, Longs
+from softsurv.exact.kernels.words import lower
 
 if TYPE_CHECKING:
     from softsurv.exact.problem import Problem
@@ -26,37 +28,38 @@ class Listing(NamedTuple):
     row, and a 1. There are two more lists than levels: for the two sides of a split in the base case.
     """
 
-    stats: np.ndarray  # (U, W)
-    kinds: np.ndarray  # (C, W) the same per unit, where rows are of few kinds; else empty
-    weights: np.ndarray  # (L, D, K) of the objectives
-    constant: np.ndarray  # (D,) what every leaf adds
-    w: np.ndarray  # (D,) weights of the objectives
-    kept: np.ndarray  # (D,) bool objectives without a preferred direction
-    constraint: np.ndarray  # (M, D) of the whole tree: constraint @ v <= limit
-    limit: np.ndarray  # (M,)
+    stats: FloatMatrix  # (U, W)
+    kinds: FloatMatrix  # (C, W) the same per unit, where rows are of few kinds; else empty
+    weights: FloatCube  # (L, D, K) of the objectives
+    constant: Floats  # (D,) what every leaf adds
+    w: Floats  # (D,) weights of the objectives
+    kept: Flags  # (D,) bool objectives without a preferred direction
+    constraint: FloatMatrix  # (M, D) of the whole tree: constraint @ v <= limit
+    limit: Floats  # (M,)
     constrained: bool  # at the root only the best tree that meets the constraint is wanted, not a front
     shift: float  # cost <= first objective + shift where the constraint holds
-    whole: np.ndarray  # (W, G + 8) sums of the rows left of each split that divides the subset
-    inside: np.ndarray  # (W, G + 8) the same of the rows left of one split
-    by_code: np.ndarray  # (G, W)
-    total: np.ndarray  # (W,)
-    sums: np.ndarray  # (2, W)
-    label: np.ndarray  # (2, L, D) objectives of two leaves
-    cost: np.ndarray  # (2, L)
-    candidate: np.ndarray  # (D,)
-    point: np.ndarray  # (V + 2, P, D) lists under construction
-    reduced: np.ndarray  # (V + 2, P) cost of each point, as the engine has it
-    origin: np.ndarray  # (V + 2, P, 3) int64 split (-1: none), left and right: a place among the filed or a code < 0
-    n_points: np.ndarray  # (V + 2,) int64
-    sorting: np.ndarray  # (P,) int32
-    spare_point: np.ndarray  # (P, D)
-    spare_reduced: np.ndarray  # (P,)
-    spare_origin: np.ndarray  # (P, 3) int64
-    span: np.ndarray  # (V, 2) int64 where the front just found lies among the filed
-    filed_point: np.ndarray  # (A, D) finished fronts, one after the other
-    filed_reduced: np.ndarray  # (A,)
-    filed_origin: np.ndarray  # (A, 3) int64
-    filed: np.ndarray  # (1,) int64 how many
+    front: int  # address of the listing itself
+    whole: FloatMatrix  # (W, G + 8) sums of the rows left of each split that divides the subset
+    inside: FloatMatrix  # (W, G + 8) the same of the rows left of one split
+    by_code: FloatMatrix  # (G, W)
+    total: Floats  # (W,)
+    sums: FloatMatrix  # (2, W)
+    label: FloatCube  # (2, L, D) objectives of two leaves
+    cost: FloatMatrix  # (2, L)
+    candidate: Floats  # (D,)
+    point: FloatCube  # (V + 2, P, D) lists under construction
+    reduced: FloatMatrix  # (V + 2, P) cost of each point, as the engine has it
+    origin: LongCube  # (V + 2, P, 3) int64 split (-1: none), left and right: a place among the filed or a code < 0
+    n_points: Longs  # (V + 2,) int64
+    sorting: Ints  # (P,) int32
+    spare_point: FloatMatrix  # (P, D)
+    spare_reduced: Floats  # (P,)
+    spare_origin: LongMatrix  # (P, 3) int64
+    span: LongMatrix  # (V, 2) int64 where the front just found lies among the filed
+    filed_point: FloatMatrix  # (A, D) finished fronts, one after the other
+    filed_reduced: Floats  # (A,)
+    filed_origin: LongMatrix  # (A, 3) int64
+    filed: Longs  # (1,) int64 how many
 
 
 def new_listing(
@@ -78,6 +81,7 @@ def new_listing(
         limit=objectives.limit + slack,
         constrained=False,
         shift=0.0,
+        front=0,
         whole=np.empty((width, g + LANES)),
         inside=np.empty((width, g + LANES)),
         by_code=np.empty((g, width)),
@@ -209,7 +213,7 @@ def push(listing, control, slot, reduced, split, left, right, upper, tolerance):
         if listing.n_points[0] > 0 and point[0] >= listing.point[0, 0, 0]:
             return upper
         listing.n_points[0] = 0
-        upper = min(upper, point[0] + listing.shift - tolerance)
+        upper = lower(upper, point[0] + listing.shift - tolerance)
     n = listing.n_points[slot]
     if n == listing.reduced.shape[1]:
         thin(listing, slot)

@@ -11,6 +11,7 @@ import numpy as np
 
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.cache import compare_and_swap, fetch_add, find, insert, tag_of
+from softsurv.exact.kernels.words import higher, lower
 
 LEAF, UNKNOWN = -1.0, -2.0
 """Choices "no split" and "no solution yet"."""
@@ -76,7 +77,7 @@ def sort_up(score, order, n):
     for end in range(n - 1, 0, -1):
         score[0], score[end] = score[end], score[0]
         order[0], order[end] = order[end], order[0]
-        sift(score, order, 0, end)
+        sift(score, order, np.int64(0), end)
 
 
 @shared_kernel
@@ -126,8 +127,8 @@ def raise_similar(level, bound, split, left, right, left_most, right_most, n_spl
         both = row[nodes.place[level, g]]
         left_only, right_only = own_left - both, worst[g] - both  # of the split's left; of g's left
         neither = own_right - right_only
-        bound[0, g] = max(bound[0, g], max(left - left_only, from_right - neither))
-        bound[1, g] = max(bound[1, g], max(from_left - both, right - right_only))
+        bound[0, g] = higher(bound[0, g], higher(left - left_only, from_right - neither))
+        bound[1, g] = higher(bound[1, g], higher(from_left - both, right - right_only))
 
 
 @shared_kernel
@@ -142,8 +143,8 @@ def look_ahead(problem, level, nodes, local, value, leaves):
         g, first = local.split_code[s], np.int64(local.flipped[s])
         ahead[0, g], ahead[1, g] = floor[g], total - floor[g]
         if problem.use_look_ahead:
-            ahead[0, g] = min(value[first, s], ahead[0, g] + more)
-            ahead[1, g] = min(value[1 - first, s], ahead[1, g] + more)
+            ahead[0, g] = lower(value[first, s], ahead[0, g] + more)
+            ahead[1, g] = lower(value[1 - first, s], ahead[1, g] + more)
 
 
 @shared_kernel
@@ -159,21 +160,21 @@ def reset_bounds(level, nodes, bound, n_splits):
 def raise_bounds(problem, bound, floor, split, left, right):
     """Interval bound: what one side costs, every side that contains it costs at least (`bounds.interval`)."""
     f = problem.feature_of[split]
-    bound[0, split] = max(bound[0, split], left)
-    bound[1, split] = max(bound[1, split], right)
+    bound[0, split] = higher(bound[0, split], left)
+    bound[1, split] = higher(bound[1, split], right)
     if problem.nominal[f] or not problem.use_interval:
         return
     for g in range(split + 1, problem.code_start[f + 1]):
-        bound[0, g] = max(bound[0, g], left + floor[g] - floor[split])
+        bound[0, g] = higher(bound[0, g], left + floor[g] - floor[split])
     for g in range(problem.code_start[f], split):
-        bound[1, g] = max(bound[1, g], right + floor[split] - floor[g])
+        bound[1, g] = higher(bound[1, g], right + floor[split] - floor[g])
 
 
 @shared_kernel
 def limits(depth, leaves):
     """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
-    depth = max(min(depth, leaves - 1), 2)
-    return depth, min(leaves, 1 << depth)
+    depth = higher(lower(depth, leaves - 1), 2)
+    return depth, lower(leaves, 1 << depth)
 
 
 @shared_kernel
@@ -212,9 +213,9 @@ def keep(use_cache, low, high, depth, leaves, best, choice, cache):
     tag = tag_of(depth, leaves)
     at = find(cache, low, high, tag)
     if at < 0:
-        at = insert(cache, low, high, tag, best, np.inf, choice, 0)
+        at = insert(cache, low, high, tag, best, np.inf, choice, np.int64(0))
     if at >= 0:
-        cache.values[at, 0] = max(cache.values[at, 0], best)
+        cache.values[at, 0] = higher(cache.values[at, 0], best)
         if choice > UNKNOWN:
             cache.values[at, 2] = choice
             cache.values[at, 1] = best
@@ -252,8 +253,8 @@ def show_bounds(shared, bound, local):
 def best_leaf_shares(two, split, leaves):
     """Cheapest way to share ``leaves`` between the two sides, each of depth two: (cost, leaves of the left)."""
     best, chosen = np.inf, 0
-    for left in range(max(1, leaves - 4), min(4, leaves - 1) + 1):
-        value = two[0, left, split] + two[1, min(leaves - left, 4), split]
+    for left in range(higher(1, leaves - 4), lower(4, leaves - 1) + 1):
+        value = two[0, left, split] + two[1, lower(leaves - left, 4), split]
         if value < best:
             best, chosen = value, left
     return best, chosen

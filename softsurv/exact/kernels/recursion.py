@@ -1,6 +1,7 @@
 """The compiled recursion: branch and bound over splits, with the cache and the bounds.
 
-Template module: `softsurv.exact.compile` executes it once per task.
+The task's leaf cost and the base case are called through their addresses, `Problem.calls`: one recursion serves all
+tasks.
 
 A subproblem is a subset of rows, a depth d and a limit on leaves l (paper `surtree`, eq. 10, counts branch nodes:
 n = l - 1). `solve` returns its optimum where that lies below the upper bound it was given, and otherwise a lower bound
@@ -12,13 +13,14 @@ cache. Everything below the root belongs to one thread, and so does a root of de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from softsurv.exact.base_cases.lanes import clear_lanes, enter_lane
-from softsurv.exact.jit import entry, inlined, kernel
-from softsurv.exact.kernels.cache import MAX_LEAVES, fetch_add, insert, tag_of
+from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.base_cases.sums import sum_sides
+from softsurv.exact.entries import ADDRESS, LONG, entry
+from softsurv.exact.jit import shared_kernel
+from softsurv.exact.kernels.cache import MAX_LEAVES, Cache, fetch_add, insert, tag_of
 from softsurv.exact.kernels.nodes import (
     LEAF,
     UNKNOWN,
@@ -40,14 +42,30 @@ from softsurv.exact.kernels.nodes import (
     store_two,
 )
 from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP, localise, order_by_bin, partition, sum_pairs
+from softsurv.exact.kernels.subsets import (
+    BLOCKS,
+    CALLS,
+    STOP,
+    Lanes,
+    Local,
+    localise,
+    order_by_bin,
+    partition,
+    sum_pairs,
+)
+from softsurv.exact.kernels.views import address_of, call, call_float, ints_at
+from softsurv.exact.kernels.words import higher, lower
+from softsurv.exact.problem import Nodes, Problem, Shared
 from softsurv.exact.split_costs import context_of, open_contexts, pay, set_prices
 
-if TYPE_CHECKING:
-    from softsurv.exact.injected import branching, has_lanes, price, solve_lanes, solve_two, sum_sides
+SUBSET = Problem, ADDRESS, LONG, np.uint64, np.uint64
+"""A problem, rows of it, their number and their key."""
+
+SCRATCH = Nodes, Local, Lanes, Cache, Shared
+"""Scratch of a thread, and what threads share."""
 
 
-@kernel
+@shared_kernel
 def leaf_value(problem, rows, n, local):
     """Cost of a subset as one leaf."""
     for k in range(problem.stats.shape[1]):
@@ -55,16 +73,16 @@ def leaf_value(problem, rows, n, local):
         for i in range(n):
             total += problem.stats[rows[i], k]
         local.batch[k, 0] = total
-    price(problem, local.batch, 1, local.cost)
+    price(problem, local.batch, np.int64(1), local.cost)
     return local.cost[0]
 
 
-@inlined
+@shared_kernel
 def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, local, lanes, cache, shared, problem):
     """Run the base case over the filled lanes and keep the values."""
     shared.control[CALLS] += filled * passes
     shared.control[BLOCKS] += 1
-    solve_lanes(problem, local, lanes, passes)
+    call(problem.calls.solve_lanes, (problem, local, lanes, passes))
     reserve = cache.tags.shape[0] >> 3
     key = nodes.key[level]
     for lane in range(filled):
@@ -85,13 +103,14 @@ def flush_lanes(low, high, level, filled, passes, lane_split, lane_side, nodes, 
                 insert(cache, side_low, side_high, tag_of(2, 0), two, three, four, reserve)
 
 
-@kernel
-def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
-    """Optimum of a subset of depth three where it lies below ``upper``: (value, choice), see `solve`.
+@entry(*SUBSET, LONG, float, LONG, *SCRATCH, returns=float)
+def solve_three(problem, at, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
+    """Trees of depth three. Optimum of a subset where it lies below ``upper``, see `solve`.
 
     Splits go into the lanes coarse to fine: the interval bound closes what lies between two evaluated thresholds of a
     feature. Splits of which both sides are unknown go first, so that both passes over the lanes are full.
     """
+    rows = ints_at(at, (n,))
     localise(problem, rows, n, local)
     order_by_bin(problem, rows, local)
     sum_sides(problem, local)
@@ -101,13 +120,13 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
     bound, two, floor = nodes.bound[level], nodes.two, nodes.floor[level]
     for s in range(local.size[2]):
         nodes.order[level, s] = local.split_code[s]
-    look_ahead(problem, level, nodes, local, local.leaf, 2)
+    look_ahead(problem, level, nodes, local, local.leaf, np.int64(2))
     reset_bounds(level, nodes, bound, local.size[2])
-    tolerance, n_splits, most = problem.tolerance, local.size[2], min(4, leaves - 1)
+    tolerance, n_splits, most = problem.tolerance, local.size[2], lower(4, leaves - 1)
     best, choice = upper, UNKNOWN
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, 1, local.cost)
+    price(problem, local.batch, np.int64(1), local.cost)
     if local.cost[0] < best:
         best, choice = local.cost[0], LEAF
     lane_split, lane_side = lanes.split, lanes.first_side
@@ -143,27 +162,32 @@ def solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
                     )  # fmt: skip
                     filled = np.int64(0)
                     if shared.control[STOP] != 0:
-                        return best, choice
+                        nodes.choice[level] = choice
+                        return best
         stride //= 2
-    return best, choice
-
-
-@inlined
-def share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
-    """Optimum of a subset of depth three, see `solve`: kept in the cache or, at the root, shown to all threads."""
-    if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
-        return upper  # another thread does it all
-    best, choice = solve_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared)
-    if level == 0:
-        offer_solution(shared, best, choice, np.int64(0), problem.tolerance)
-        show_bounds(shared, nodes.bound[0], local)
-    elif shared.control[STOP] == 0:
-        keep(problem.use_cache, low, high, 3, leaves, best, choice, cache)
     nodes.choice[level] = choice
     return best
 
 
-@inlined
+@shared_kernel
+def share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared):
+    """Optimum of a subset of depth three, see `solve`: kept in the cache or, at the root, shown to all threads."""
+    if level == 0 and fetch_add(shared.next, 0, np.int64(1)) > 0:
+        return upper  # another thread does it all
+    best = call_float(
+        problem.calls.solve_three,
+        (problem, address_of(rows), n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared),
+    )
+    choice = nodes.choice[level]
+    if level == 0:
+        offer_solution(shared, best, choice, np.int64(0), problem.tolerance)
+        show_bounds(shared, nodes.bound[0], local)
+    elif shared.control[STOP] == 0:
+        keep(problem.use_cache, low, high, np.int64(3), leaves, best, choice, cache)
+    return best
+
+
+@shared_kernel
 def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
     """What a node above the base case starts from: its best trees of depth two, and its splits in order.
 
@@ -172,30 +196,32 @@ def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
     """
     shared.control[CALLS] += 1
     local.bits.wanted[0] = 1 if problem.use_similar else 0
-    solve_two(problem, rows, n, local)
+    call(problem.calls.solve_two, (problem, address_of(rows), n, 2, local))
     local.bits.wanted[0] = 0
     if shared.control[STOP] == 0:
         store_two(problem.use_cache, low, high, local.value, cache)
-        if branching:
+        if problem.branching:
             open_contexts(problem.prices, level, nodes)
-        rank_splits(problem, level, nodes, local, local.total[problem.prices.column] if branching else 0.0)
+        rank_splits(problem, level, nodes, local, local.total[problem.prices.column] if problem.branching else 0.0)
         if problem.use_similar:
             keep_shared(level, nodes, local)
         scan(problem, rows, n, level, nodes)
-        look_ahead(problem, level, nodes, local, local.stump, 3)
+        look_ahead(problem, level, nodes, local, local.stump, np.int64(3))
 
 
-@entry
-def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
-    """Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound that does not.
+@entry(*SUBSET, LONG, LONG, float, LONG, *SCRATCH, returns=float)
+def solve(problem, at, n, low, high, depth, leaves, upper, level, nodes, local, lanes, cache, shared):
+    """Recursion. Optimum of a subset under limits on depth and leaves where it lies below ``upper``, else a bound.
 
-    ``nodes.choice[level]`` tells the split chosen, packed with the leaves of its left side.
+    A bound is not below ``upper``. ``nodes.choice[level]`` tells the split chosen, packed with the leaves of its left
+    side.
     """
+    rows = ints_at(at, (n,))
     nodes.choice[level] = LEAF
     if leaves == 1:
         return leaf_value(problem, rows, n, local)
     own_low, own_high = low, high
-    if branching:
+    if problem.branching:
         more_low, more_high = context_of(problem.prices, nodes.due[level])
         own_low, own_high = low + more_low, high + more_high
         set_prices(problem.prices, nodes.due[level], local)
@@ -206,17 +232,17 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
     tolerance = problem.tolerance
     if depth == 2:
         shared.control[CALLS] += 1
-        solve_two(problem, rows, n, local)
+        call(problem.calls.solve_two, (problem, address_of(rows), n, 2, local))
         if shared.control[STOP] == 0:
             store_two(problem.use_cache, own_low, own_high, local.value, cache)
         return local.value[leaves]
-    if has_lanes and depth == 3 and problem.use_lanes:
+    if depth == 3 and problem.use_lanes:
         return share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local, lanes, cache, shared)
     open_node(problem, rows, n, own_low, own_high, level, nodes, local, cache, shared)
     if shared.control[STOP] != 0:
         return upper
     n_splits = local.size[2]
-    weight = local.total[problem.prices.column] if branching else 0.0
+    weight = local.total[problem.prices.column] if problem.branching else 0.0
     best, choice = upper, UNKNOWN
     if local.value[1] < best:
         best, choice = local.value[1], LEAF
@@ -248,7 +274,7 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             if level == 0 and turn * n_splits + i < rank:
                 limit = best + tolerance  # an equally good split that comes earlier is preferred
             test_cost, test = 0.0, 0
-            if branching:
+            if problem.branching:
                 test = problem.prices.test_of[problem.feature_of[split]]
                 test_cost = weight * nodes.due[level, test]
                 limit -= test_cost
@@ -258,21 +284,21 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
             left_low, left_high = key[split, 0], key[split, 1]
             right_low, right_high = low - left_low, high - left_high
             more_low, more_high = np.uint64(0), np.uint64(0)
-            if branching:
+            if problem.branching:
                 more_low, more_high = nodes.context[level, test, 0], nodes.context[level, test, 1]
             left_known, value, _ = look_up(
                 problem.use_cache, cache, left_low + more_low, left_high + more_high, left_depth, left_most, np.inf
             )
-            left = max(left, value)
+            left = higher(left, value)
             right_known, value, _ = look_up(
                 problem.use_cache, cache, right_low + more_low, right_high + more_high, right_depth, right_most, np.inf
             )
-            right = max(right, value)
+            right = higher(right, value)
             abandoned = False
             if not (left_known and right_known) and left + right < limit:
                 n_left = partition(problem, rows, n, split, problem.feature_of[split], here, 0)
                 nodes.choice[level + 1] = LEAF
-                if branching:
+                if problem.branching:
                     pay(problem.prices, nodes.due[level], test, nodes.due[level + 1])
                 for turned in range(2):
                     side = turned ^ nodes.harder[level, split]
@@ -287,10 +313,10 @@ def solve(problem, rows, n, low, high, depth, leaves, upper, level, nodes, local
                         begin, end, part_low, part_high, part_depth, part_most, other = (
                             n_left, n, right_low, right_high, right_depth, right_most, left,
                         )  # fmt: skip
-                    # one call, not two: its hundreds of arguments are slow to compile
-                    value = solve(
-                        problem, here[begin:end], end - begin, part_low, part_high, part_depth, part_most,
-                        limit - other, level + 1, nodes, local, lanes, cache, shared,
+                    value = call_float(
+                        problem.calls.solve,
+                        (problem, address_of(here[begin:end]), end - begin, part_low, part_high, part_depth, part_most,
+                         limit - other, level + 1, nodes, local, lanes, cache, shared),
                     )  # fmt: skip
                     if side == 0:
                         left = value

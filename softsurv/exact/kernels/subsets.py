@@ -17,6 +17,7 @@ import numpy as np
 
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.bit_columns import BitColumns
+from softsurv.exact.kernels.views import Bytes, FloatMatrix, Floats, IntMatrix, Ints, Longs
 
 STOP, CALLS, BLOCKS = 0, 1, 2
 """Places in the control array: stop flag, base cases solved, runs over the lanes."""
@@ -28,39 +29,39 @@ class Local(NamedTuple):
     Sizes: N rows, P features, G global codes, W statistics, F local splits.
     """
 
-    map: np.ndarray  # (G,) int32 local bin of a global code, -1 where left out
-    per_code: np.ndarray  # (G,) int32 rows per global code
-    chained: np.ndarray  # (P,) int8 1 where sums of local bins are cumulated (ordered), 0 nominal
-    bin_start: np.ndarray  # (P + 1,) int32 first local bin of each local feature
-    split_start: np.ndarray  # (P + 1,) int32 first local split of each local feature
-    split_code: np.ndarray  # (G,) int32 global code of each local split
-    flipped: np.ndarray  # (G,) int8 1 where the bin that stands for an ordered split of two bins is its right side
-    size: np.ndarray  # (4,) int64 local features, bins, splits, rows
-    origin: np.ndarray  # (P + 1,) int32 the feature that a local feature is
-    bucket: np.ndarray  # (P + 1, largest number of bins + 2) int32 where the rows of each local bin start in `by_bin`
-    by_bin: np.ndarray  # (P + 1, N) int32 rows of the subset ordered by local bin, those left out last
-    active: np.ndarray  # (N, P) int32 local bins of each row, those left out skipped
-    n_active: np.ndarray  # (N,) int32
-    stats: np.ndarray  # (N, W) statistics of the subset's rows
-    total: np.ndarray  # (W,)
-    single: np.ndarray  # (G * W,) sums per local bin
-    pairs: np.ndarray  # (F * F * W,) sums per pair of local bins; empty where there are too many bins for the lanes
-    side: np.ndarray  # (W, F) sums of the left side of each local split
-    gather: np.ndarray  # (G * W,) sums of (left of one split, bin)
-    batch: np.ndarray  # (W, B) leaves whose cost is asked for
-    cost: np.ndarray  # (B,)
-    leaf: np.ndarray  # (2, F) cost of either side as a leaf
-    stump: np.ndarray  # (2, F) cost of either side with at most one more split
-    plain_splits: np.ndarray  # (G,) int32 scratch of `base_cases/plain.py`, as the next three
-    plain_scores: np.ndarray  # (2, G)
-    plain_rows: np.ndarray  # (2, N) int32
-    plain_prices: np.ndarray  # (G,)
+    map: Ints  # (G,) int32 local bin of a global code, -1 where left out
+    per_code: Ints  # (G,) int32 rows per global code
+    chained: Bytes  # (P,) int8 1 where sums of local bins are cumulated (ordered), 0 nominal
+    bin_start: Ints  # (P + 1,) int32 first local bin of each local feature
+    split_start: Ints  # (P + 1,) int32 first local split of each local feature
+    split_code: Ints  # (G,) int32 global code of each local split
+    flipped: Bytes  # (G,) int8 1 where the bin that stands for an ordered split of two bins is its right side
+    size: Longs  # (4,) int64 local features, bins, splits, rows
+    origin: Ints  # (P + 1,) int32 the feature that a local feature is
+    bucket: IntMatrix  # (P + 1, largest number of bins + 2) int32 where the rows of each local bin start in `by_bin`
+    by_bin: IntMatrix  # (P + 1, N) int32 rows of the subset ordered by local bin, those left out last
+    active: IntMatrix  # (N, P) int32 local bins of each row, those left out skipped
+    n_active: Ints  # (N,) int32
+    stats: FloatMatrix  # (N, W) statistics of the subset's rows
+    total: Floats  # (W,)
+    single: Floats  # (G * W,) sums per local bin
+    pairs: Floats  # (F * F * W,) sums per pair of local bins; empty where there are too many bins for the lanes
+    side: FloatMatrix  # (W, F) sums of the left side of each local split
+    gather: Floats  # (G * W,) sums of (left of one split, bin)
+    batch: FloatMatrix  # (W, B) leaves whose cost is asked for
+    cost: Floats  # (B,)
+    leaf: FloatMatrix  # (2, F) cost of either side as a leaf
+    stump: FloatMatrix  # (2, F) cost of either side with at most one more split
+    plain_splits: Ints  # (G,) int32 scratch of `base_cases/plain.py`, as the next three
+    plain_scores: FloatMatrix  # (2, G)
+    plain_rows: IntMatrix  # (2, N) int32
+    plain_prices: Floats  # (G,)
     bits: BitColumns  # the subset as bits
-    due: np.ndarray  # (T,) price of each test at this node, where splits cost something (`split_costs.py`)
-    after: np.ndarray  # (T, T) price of each test once another has been made here
-    control: np.ndarray  # (8,) int64 shared by all threads: see `recursion.py`
-    value: np.ndarray  # (5,) best cost with at most that many leaves
-    root: np.ndarray  # (5,) int64 split that attains it, -1 for a leaf
+    due: Floats  # (T,) price of each test at this node, where splits cost something (`split_costs.py`)
+    after: FloatMatrix  # (T, T) price of each test once another has been made here
+    control: Longs  # (8,) int64 shared by all threads: see `recursion.py`
+    value: Floats  # (5,) best cost with at most that many leaves
+    root: Longs  # (5,) int64 split that attains it, -1 for a leaf
 
 
 class Lanes(NamedTuple):
@@ -69,24 +70,24 @@ class Lanes(NamedTuple):
     Two passes over the lanes, each with one side of every split.
     """
 
-    member: np.ndarray  # (N * 8,) 1 where a row of the subset entered the lane
-    entered: np.ndarray  # (N,) int8 1 where a row is in any lane
-    whole: np.ndarray  # (2 * 8,) a side is whole * S + sign * (the rows that entered the lane)
-    sign: np.ndarray  # (2 * 8,)
-    split: np.ndarray  # (8,) int32 the split in each lane
-    first_side: np.ndarray  # (8,) int32 the side that the first pass prices, 0 left, 1 right
-    entered_total: np.ndarray  # (W * 8,) sums over the rows that entered
-    single: np.ndarray  # (G * W * 8,) the same per bin
-    gather: np.ndarray  # (G * W * 8,) the same per (left of the current split, bin)
-    total: np.ndarray  # (2 * W * 8,) sums of the side
-    side: np.ndarray  # (2 * W * F * 8,) sums of the left of every split of the side
-    leaf: np.ndarray  # (2 * 2 * F * 8,) cost of left and right of every split of the side, as leaves
-    stump: np.ndarray  # (2 * 2 * F * 8,) the same with at most one more split
-    sums: np.ndarray  # (W, 4 * F * 8) leaves whose cost is asked for
-    batch: np.ndarray  # the same memory, flat
+    member: Floats  # (N * 8,) 1 where a row of the subset entered the lane
+    entered: Bytes  # (N,) int8 1 where a row is in any lane
+    whole: Floats  # (2 * 8,) a side is whole * S + sign * (the rows that entered the lane)
+    sign: Floats  # (2 * 8,)
+    split: Ints  # (8,) int32 the split in each lane
+    first_side: Ints  # (8,) int32 the side that the first pass prices, 0 left, 1 right
+    entered_total: Floats  # (W * 8,) sums over the rows that entered
+    single: Floats  # (G * W * 8,) the same per bin
+    gather: Floats  # (G * W * 8,) the same per (left of the current split, bin)
+    total: Floats  # (2 * W * 8,) sums of the side
+    side: Floats  # (2 * W * F * 8,) sums of the left of every split of the side
+    leaf: Floats  # (2 * 2 * F * 8,) cost of left and right of every split of the side, as leaves
+    stump: Floats  # (2 * 2 * F * 8,) the same with at most one more split
+    sums: FloatMatrix  # (W, 4 * F * 8) leaves whose cost is asked for
+    batch: Floats  # the same memory, flat
     plane: int  # 4 * F * 8
-    cost: np.ndarray  # (4 * F * 8,)
-    value: np.ndarray  # (2 * 5 * 8,) best cost of the side with at most that many leaves
+    cost: Floats  # (4 * F * 8,)
+    value: Floats  # (2 * 5 * 8,) best cost of the side with at most that many leaves
 
 
 @shared_kernel

@@ -1,4 +1,4 @@
-"""Words of 64 bits inside compiled kernels."""
+"""Words and numbers inside compiled kernels."""
 
 from __future__ import annotations
 
@@ -17,3 +17,25 @@ def popcount(typingctx: Any, word: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.int64(types.uint64), generate
+
+
+def _select(sign: str) -> Any:
+    @intrinsic
+    def select(typingctx: Any, a: Any, b: Any) -> Any:
+        whole = isinstance(a, types.Integer) and isinstance(b, types.Integer)
+        number = types.int64 if whole else types.float64
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            first = builder.icmp_signed(sign, *args) if whole else builder.fcmp_ordered(sign, *args)
+            return builder.select(first, *args)
+
+        return number(number, number), generate
+
+    return select
+
+
+lower = _select("<")
+"""The smaller of two numbers, neither of them NaN; ``min`` of Python is compiled for each pair of types."""
+
+higher = _select(">")
+"""The larger of two numbers."""

@@ -30,9 +30,6 @@ def leaf_costs(sums, n, out):
 
 TASK = Task("label_costs", None, leaf_costs, linear=True)
 
-BRANCHING = Task("label_costs_with_tests", None, leaf_costs, linear=True, branching=True)
-"""The same where a split has to be paid for (`softsurv.exact.split_costs`)."""
-
 
 def best_label(sums: FloatArray) -> IntArray:
     """Label of each leaf (L,) from its sums (L, K); the first of equally cheap ones."""

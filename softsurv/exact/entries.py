@@ -1,0 +1,150 @@
+"""Compiled functions that are called from Python, or by other compiled code through their address.
+
+What is called through an address is compiled once, however many kernels call it, and only when it is needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.core.ccallback import CFunc
+
+from softsurv.exact.jit import FAST, source_digest
+from softsurv.exact.kernels.views import Packed, view_of
+from softsurv.kernel_cache import open_cache
+from softsurv.stopping import StopSignal
+
+logger = logging.getLogger("softsurv")
+
+FOLDER = Path(__file__).parent
+
+ADDRESS = LONG = int
+"""Arguments that are whole numbers: the address of an array's first element, a count."""
+
+NUMBERS = {int: types.int64, float: types.float64, np.uint64: types.uint64}
+
+IN_C = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
+
+
+class Entry:
+    """A compiled function with fixed types of arguments; compiled, or read from disk, when it is needed first.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : sequence of type
+        ``int``, ``float``, ``np.uint64``, or the NamedTuple of a view.
+    returns : type, optional
+        ``float``, or nothing.
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: Iterable[Any], returns: Any = None) -> None:
+        self.function = function
+        self.arguments, self.returns = tuple(arguments), returns
+        self.title = (function.__doc__ or "").partition(".")[0].partition("\n")[0]
+
+    @cached_property
+    def _cache(self) -> Any:
+        # Numba compiles again when the function's own file changes, but not when a function that it calls does. Its file
+        # on disk is named after the function's file and name, which several modules share that are made of one template.
+        module = self.function.__module__.rpartition(".")[2]
+        self.function.__qualname__ = f"{self.function.__name__}_{module}_{engine_digest()}"
+        return open_cache(self.function)
+
+    @cached_property
+    def _compiled(self) -> CFunc:
+        kinds = tuple(NUMBERS[one] if one in NUMBERS else view_of(one) for one in self.arguments)
+        result = types.void if self.returns is None else NUMBERS[self.returns]
+        kept = self._cache
+        compiled = CFunc(self.function, (kinds, result), {}, {k: v for k, v in FAST.items() if k != "cache"})
+        if kept is not None:
+            compiled._cache = kept
+        compiled.compile()
+        return compiled
+
+    @property
+    def address(self) -> int:
+        """Address of the machine code."""
+        return int(self._compiled.address)
+
+    @cached_property
+    def _callable(self) -> Any:
+        given = [IN_C[NUMBERS[one]] if one in NUMBERS else ctypes.c_void_p for one in self.arguments]
+        returned = None if self.returns is None else IN_C[NUMBERS[self.returns]]
+        return ctypes.CFUNCTYPE(returned, *given)(self.address)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it, without Python's lock: packed structures, arrays in C order, and numbers."""
+        return self._callable(*(_as_word(one) for one in arguments))
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether an earlier process kept it."""
+        folder = None if self._cache is None else self._cache.cache_path
+        return folder is not None and any(Path(folder).glob(f"*.{self.function.__qualname__}-*.nbi"))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether this process has it already."""
+        return "_compiled" in vars(self)
+
+
+def entry(*arguments: Any, returns: Any = None) -> Callable[[Callable[..., Any]], Entry]:
+    """Compile a function, when it is first needed, for arguments of these types."""
+    return lambda function: Entry(function, arguments, returns)
+
+
+def _as_word(one: Any) -> Any:
+    if isinstance(one, Packed):
+        return one.address
+    if isinstance(one, np.ndarray):
+        return one.__array_interface__["data"][0]
+    return int(one) if isinstance(one, np.integer) else one
+
+
+@cache
+def engine_digest() -> str:
+    """Changes with every file whose code ends up in an entry."""
+    files = [file for folder in ("kernels", "base_cases") for file in (FOLDER / folder).glob("*.py")]
+    named = [str(file.relative_to(FOLDER)) for file in files]
+    return source_digest([*named, "entries.py", "jit.py", "problem.py", "split_costs.py"])
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Compilation makes millions of objects, and looking through all of them time and again is a quarter of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def make_ready(entries: Iterable[Entry], what: str, stop: StopSignal | None = None) -> None:
+    """Compile entries or read them from disk; says on the logger ``softsurv`` what it compiles, part by part.
+
+    The clock of ``stop`` does not count the time that this takes.
+    """
+    waiting = [one for one in entries if not one.is_ready]
+    if not waiting:
+        return
+    missing = [one for one in waiting if not one.is_on_disk]
+    with stop.paused() if stop is not None else nullcontext(), without_garbage_collection():
+        for one in waiting:
+            if one in missing:
+                logger.warning(
+                    "compiling %s, once on this machine: part %d of %d, %s",
+                    what, missing.index(one) + 1, len(missing), one.title,
+                )  # fmt: skip
+            one.address  # noqa: B018  compiles

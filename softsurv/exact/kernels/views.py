@@ -1,0 +1,226 @@
+"""Structures of arrays that kernels read through one pointer.
+
+Numba passes a tuple of arrays as several hundred numbers, and compiles each of them in each call. Here a structure is a
+block of words: of each array its address and its shape, of a number its value. A kernel is given the address of the
+block. The words do not change while a kernel runs, and the compiler is told so: it loads each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from struct import Struct
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
+from numba.np.numpy_support import as_dtype
+
+from softsurv.exact.jit import intrinsic
+
+Flags = Annotated[np.ndarray, types.Array(types.boolean, 1, "C")]
+Bytes = Annotated[np.ndarray, types.Array(types.int8, 1, "C")]
+ByteMatrix = Annotated[np.ndarray, types.Array(types.int8, 2, "C")]
+Ints = Annotated[np.ndarray, types.Array(types.int32, 1, "C")]
+IntMatrix = Annotated[np.ndarray, types.Array(types.int32, 2, "C")]
+Longs = Annotated[np.ndarray, types.Array(types.int64, 1, "C")]
+LongMatrix = Annotated[np.ndarray, types.Array(types.int64, 2, "C")]
+LongCube = Annotated[np.ndarray, types.Array(types.int64, 3, "C")]
+Words = Annotated[np.ndarray, types.Array(types.uint64, 1, "C")]
+WordMatrix = Annotated[np.ndarray, types.Array(types.uint64, 2, "C")]
+WordCube = Annotated[np.ndarray, types.Array(types.uint64, 3, "C")]
+Floats = Annotated[np.ndarray, types.Array(types.float64, 1, "C")]
+FloatMatrix = Annotated[np.ndarray, types.Array(types.float64, 2, "C")]
+FloatCube = Annotated[np.ndarray, types.Array(types.float64, 3, "C")]
+
+WORD = 8
+"""Bytes of a word."""
+
+NUMBERS = {int: types.int64, float: types.float64, bool: types.boolean}
+
+
+class View(types.Type):
+    """Numba type of a pointer to the words of a structure."""
+
+    def __init__(self, structure: type) -> None:
+        super().__init__(name=f"View({structure.__name__})")
+        self.fields, self.n_words = _layout(structure)
+
+
+@register_model(View)
+class _ViewModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, numba_type: Any) -> None:
+        super().__init__(manager, numba_type, cgutils.voidptr_t)
+
+
+class _Field(NamedTuple):
+    """A field: its first word, its numba type and, of an array, what numpy calls the type of an element."""
+
+    at: int
+    type: Any
+    dtype: Any
+
+
+@cache
+def view_of(structure: type) -> View:
+    """The numba type of a view of a NamedTuple, whose annotations are array types of this module, numbers or such."""
+    return View(structure)
+
+
+def _layout(structure: type) -> tuple[dict[str, _Field], int]:
+    fields, at = {}, 0
+    for name, hint in get_type_hints(structure, include_extras=True).items():
+        array = getattr(hint, "__metadata__", (None,))[0]
+        if array is not None:
+            kind, size = array, 1 + array.ndim
+        elif hint in NUMBERS:
+            kind, size = NUMBERS[hint], 1
+        else:
+            kind = view_of(hint)
+            size = kind.n_words
+        fields[name] = _Field(at, kind, as_dtype(array.dtype) if array is not None else None)
+        at += size
+    return fields, at
+
+
+class Packed:
+    """The words of a structure, with the arrays that they point to.
+
+    Parameters
+    ----------
+    value : NamedTuple
+        Arrays in C order with the types of the annotations.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.words = value, np.array(_words(value, view_of(type(value))), np.int64)
+        self.address = int(self.words.ctypes.data)
+
+
+def _words(value: Any, view: View) -> list[int]:
+    words: list[int] = []
+    for (name, (_, kind, dtype)), one in zip(view.fields.items(), value, strict=True):
+        if dtype is not None:
+            if one.dtype != dtype or one.ndim != kind.ndim or not one.flags.c_contiguous:
+                raise TypeError(f"{type(value).__name__}.{name} must be {kind}, got {one.dtype} {one.shape}")
+            words.append(one.__array_interface__["data"][0])
+            words += one.shape
+        elif kind is types.float64:
+            words += _LONG.unpack(_DOUBLE.pack(one))
+        elif isinstance(kind, View):
+            words += _words(one, kind)
+        else:
+            words.append(int(one))
+    return words
+
+
+_LONG, _DOUBLE = Struct("q"), Struct("d")
+
+
+# -- inside kernels ------------------------------------------------------------------------------------------------
+@infer_getattr
+class _FieldOf(AttributeTemplate):
+    key = View
+
+    def generic_resolve(self, view: Any, name: str) -> Any:
+        """Type of a field."""
+        field = view.fields.get(name)
+        return None if field is None else field.type
+
+
+@lower_getattr_generic(View)
+def _load_field(context: Any, builder: Any, view: Any, pointer: Any, name: str) -> Any:
+    at, kind, _ = view.fields[name]
+    if isinstance(kind, View):
+        return builder.gep(pointer, [ir.Constant(ir.IntType(64), at * WORD)])
+    words = builder.bitcast(pointer, _LONG_TYPE.as_pointer())
+    if isinstance(kind, types.Array):
+        data, *shape = (_load(builder, words, at + k) for k in range(1 + kind.ndim))
+        return _array(context, builder, kind, data, shape)
+    word = _load(builder, words, at)
+    if kind is types.float64:
+        return builder.bitcast(word, ir.DoubleType())
+    return builder.trunc(word, ir.IntType(1)) if kind is types.boolean else word
+
+
+_LONG_TYPE = ir.IntType(64)
+
+
+def _load(builder: Any, words: Any, at: int) -> Any:
+    """A word of a block, which no kernel writes to."""
+    loaded = builder.load(builder.gep(words, [ir.Constant(_LONG_TYPE, at)]), align=WORD)
+    loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+    return loaded
+
+
+def _array(context: Any, builder: Any, kind: Any, address: Any, shape: Sequence[Any]) -> Any:
+    """An array in C order that nobody counts references of."""
+    model = context.data_model_manager[kind]
+    element = context.get_data_type(kind.dtype)
+    size = step = ir.Constant(_LONG_TYPE, context.get_abi_sizeof(element))
+    array = ir.Constant(model.get_value_type(), None)
+    for axis in reversed(range(kind.ndim)):
+        array = builder.insert_value(array, shape[axis], [model.get_field_position("shape"), axis])
+        array = builder.insert_value(array, step, [model.get_field_position("strides"), axis])
+        step = builder.mul(step, shape[axis]) if axis else step
+    length = shape[0]
+    for more in shape[1:]:
+        length = builder.mul(length, more)
+    for name, value in (
+        ("nitems", length),
+        ("itemsize", size),
+        ("data", builder.inttoptr(address, element.as_pointer())),
+    ):
+        array = builder.insert_value(array, value, model.get_field_position(name))
+    return array
+
+
+@intrinsic
+def address_of(typingctx: Any, array: Any) -> Any:
+    """Address of the first element."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+def _array_at(kind: Any) -> Any:
+    @intrinsic
+    def array_at(typingctx: Any, address: Any, shape: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _array(context, builder, kind, args[0], cgutils.unpack_tuple(builder, args[1], kind.ndim))
+
+        return kind(types.int64, types.UniTuple(types.int64, kind.ndim)), generate
+
+    return array_at
+
+
+ints_at = _array_at(types.Array(types.int32, 1, "C"))
+floats_at = _array_at(types.Array(types.float64, 1, "C"))
+matrix_at = _array_at(types.Array(types.float64, 2, "C"))
+
+
+def _call(result: Any) -> Any:
+    @intrinsic
+    def call(typingctx: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values = cgutils.unpack_tuple(builder, args[1])
+            kinds = [context.get_value_type(kind) for kind in signature.args[1].types]
+            function = ir.FunctionType(context.get_value_type(result), kinds)
+            return builder.call(builder.inttoptr(args[0], function.as_pointer()), values)
+
+        return result(types.int64, arguments), generate
+
+    return call
+
+
+call = _call(types.void)
+"""call(address, (argument, ...)): call a compiled entry (`jit.Entry`) whose arguments have exactly these types."""
+
+call_float = _call(types.float64)
+"""The same for an entry that returns a float."""
