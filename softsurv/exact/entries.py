@@ -6,10 +6,9 @@ What is called through an address is compiled once, however many kernels call it
 from __future__ import annotations
 
 import ctypes
-import gc
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from numba.core import types
 from numba.core.ccallback import CFunc
 
-from softsurv.exact.jit import FAST, source_digest
+from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
 from softsurv.exact.kernels.views import Packed, view_of
 from softsurv.kernel_cache import open_cache
 from softsurv.stopping import StopSignal
@@ -30,9 +29,9 @@ FOLDER = Path(__file__).parent
 ADDRESS = LONG = int
 """Arguments that are whole numbers: the address of an array's first element, a count."""
 
-NUMBERS = {int: types.int64, float: types.float64, np.uint64: types.uint64}
+NUMBERS: dict[Any, Any] = {int: types.int64, float: types.float64, np.uint64: types.uint64}
 
-IN_C = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
+IN_C: dict[Any, Any] = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
 
 
 class Entry:
@@ -54,18 +53,18 @@ class Entry:
 
     @cached_property
     def _cache(self) -> Any:
-        # Numba compiles again when the function's own file changes, but not when a function that it calls does. Its file
-        # on disk is named after the function's file and name, which several modules share that are made of one template.
+        # Numba compiles again when the function's own file changes, but not when a function that it calls does: so the
+        # name on disk holds a digest of all files, and the module's name, as modules of one template share their file.
         module = self.function.__module__.rpartition(".")[2]
         self.function.__qualname__ = f"{self.function.__name__}_{module}_{engine_digest()}"
         return open_cache(self.function)
 
     @cached_property
-    def _compiled(self) -> CFunc:
+    def _compiled(self) -> Any:
         kinds = tuple(NUMBERS[one] if one in NUMBERS else view_of(one) for one in self.arguments)
         result = types.void if self.returns is None else NUMBERS[self.returns]
         kept = self._cache
-        compiled = CFunc(self.function, (kinds, result), {}, {k: v for k, v in FAST.items() if k != "cache"})
+        compiled: Any = CFunc(self.function, (kinds, result), {}, {k: v for k, v in FAST.items() if k != "cache"})
         if kept is not None:
             compiled._cache = kept
         compiled.compile()
@@ -111,24 +110,16 @@ def _as_word(one: Any) -> Any:
     return int(one) if isinstance(one, np.integer) else one
 
 
+def engine_files() -> list[str]:
+    """Every file whose code ends up in an entry."""
+    found = [file for folder in ("kernels", "base_cases") for file in (FOLDER / folder).glob("*.py")]
+    return [*(str(file.relative_to(FOLDER)) for file in found), "entries.py", "jit.py", "problem.py", "split_costs.py"]
+
+
 @cache
 def engine_digest() -> str:
-    """Changes with every file whose code ends up in an entry."""
-    files = [file for folder in ("kernels", "base_cases") for file in (FOLDER / folder).glob("*.py")]
-    named = [str(file.relative_to(FOLDER)) for file in files]
-    return source_digest([*named, "entries.py", "jit.py", "problem.py", "split_costs.py"])
-
-
-@contextmanager
-def without_garbage_collection() -> Iterator[None]:
-    """Compilation makes millions of objects, and looking through all of them time and again is a quarter of its time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+    """Changes with every one of these files."""
+    return source_digest(engine_files())
 
 
 def make_ready(entries: Iterable[Entry], what: str, stop: StopSignal | None = None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,27 +44,8 @@ INLINED: dict[str, Any] = INNER | {"inline": "always"}
 """Options of functions that are put into their caller before compilation: their arguments cost nothing."""
 
 
-def entry(function: Callable[..., Any]) -> Any:
-    """Compile a function of a template module that is called from Python.
-
-    Numba names a cached function after its file and qualified name. A template is executed once per task under
-    different module names (`compile.specialise`), so the module's name goes into the qualified name.
-    """
-    return njit(**FAST)(_named(function))
-
-
-def kernel(function: Callable[..., Any]) -> Any:
-    """As `entry`, for a function that only compiled code calls."""
-    return njit(**INNER)(_named(function))
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """As `kernel`, put into its caller."""
-    return njit(**INLINED)(_named(function))
-
-
 def shared_kernel(function: Callable[..., Any]) -> Any:
-    """As `kernel`, for a module that is the same for all tasks; on disk it is part of the kernels that call it."""
+    """Compile a function that only compiled code calls; on disk it is part of the entries that call it."""
     return njit(**(INNER | {"cache": False}))(function)
 
 
@@ -108,10 +91,23 @@ def fused_inlined(function: Callable[..., Any]) -> Any:
     return njit(**(ARRAYS | NO_WRAPPERS | FUSE | {"inline": "always"}))(function)
 
 
-def say_compiling(function: Any, what: str) -> None:
-    """Say on the logger ``softsurv`` that a function called from Python will be compiled, where it is not on disk."""
-    if not is_on_disk(function):
-        logger.warning("compiling %s, once on this machine: about 20 seconds", what)
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Compilation makes millions of objects; to look through them time and again is a quarter of its time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def say_compiling(functions: Iterable[Any], what: str) -> None:
+    """Say on the logger ``softsurv`` how many functions called from Python will be compiled: those not on disk."""
+    missing = sum(not is_on_disk(function) for function in functions)
+    if missing:
+        logger.warning("compiling %s, once on this machine: %d parts", what, missing)
 
 
 def is_on_disk(function: Any) -> bool:
@@ -126,8 +122,3 @@ def source_digest(names: Iterable[str]) -> str:
     for name in sorted(names):
         digest.update((Path(__file__).parent / name).read_bytes())
     return digest.hexdigest()[:10]
-
-
-def _named(function: Callable[..., Any]) -> Callable[..., Any]:
-    function.__qualname__ = f"{function.__name__}_{function.__module__.rpartition('.')[2]}"
-    return function

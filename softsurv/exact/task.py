@@ -12,9 +12,9 @@ How a task reaches compiled speed
 ---------------------------------
 The engine is compiled once for all tasks and calls the leaf cost through its address, a batch of leaves at a time.
 Numba keeps a compiled function on disk only when the functions it calls are globals of its module. So
-`compile.price_of(task)` executes the template module `base_cases/task_costs.py` under a name of its own, with the task's
-function among its globals. Each task, a user's own included, is compiled once per machine and again only when it or the
-engine changes.
+`compile.price_of(task)` executes the template module `base_cases/task_costs.py` under a name of its own, with the
+task's function among its globals. Each task, a user's own included, is compiled once per machine and again only when it
+or the engine changes.
 
 The leaf cost works on a *batch* of leaves, ``leaf_costs(sums, n, out)``: ``sums`` is (K, >= n), one leaf per
 column, and ``out`` (>= n,) takes the costs. One plain loop over ``n`` without branches lets the compiler use the

@@ -217,7 +217,5 @@ def test_checks_of_the_arguments():
         Search(squared_error.TASK, codes, *sides, np.ones((4, 3)))
     with pytest.raises(InvalidParameterError, match="codes must lie in"):
         Search(label_costs.TASK, codes + 2, *sides, np.ones((4, 2)))
-    with pytest.raises(InvalidParameterError, match="split_costs must be given"):
-        Search(label_costs.TASK, codes, *sides, np.ones((4, 2)))
     with pytest.raises(InvalidParameterError, match="0 <= reduced <= full"):
         SplitCosts(np.array([1.0]), np.array([0]), np.ones(4), np.array([2.0]))

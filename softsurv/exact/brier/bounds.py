@@ -114,11 +114,11 @@ def equivalent_points(
     (N,) the group's bound at its first row, 0 elsewhere
     """
     order = np.lexsort((time_id, group))
-    return np.asarray(_group_bounds(order, group, time_id, weight, v, g, t))
+    return np.asarray(group_bounds(order, group, time_id, weight, v, g, t))
 
 
 @entry
-def _group_bounds(order, group, time_id, weight, v, g, t):
+def group_bounds(order, group, time_id, weight, v, g, t):
     shares = np.zeros(order.shape[0])
     begin = 0
     while begin < order.shape[0]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.brier.bounds import IbsBounds, floor_with_split
+from softsurv.exact.brier.coarse import are_worth_it
 from softsurv.exact.brier.leaf_costs import IPCW, KM_ROWS
 from softsurv.exact.brier.limits import Limits
 from softsurv.exact.brier.nodes import Entry, Plan, leaf_count
@@ -19,7 +20,7 @@ from softsurv.exact.brier.path import SizePath
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch, Progress
 from softsurv.exact.brier.table import Rules
-from softsurv.exact.brier.warm_up import ready
+from softsurv.exact.brier.warm_up import ready, ready_coarse
 from softsurv.exact.objectives.brier import IbsScore, Leaf, TimeRange
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
@@ -148,6 +149,9 @@ def solve_ibs(
         bounds.splitting,
         limits.flag,
     )
+    if are_worth_it(rows, rules, score.time.size):
+        with stop.paused():
+            ready_coarse()
     search = BrierSearch(rows, rules, bounds, limits, progress, n_jobs)
     depth = rows.weight.size if max_depth is None else max_depth
     outcome = _one_tree(search, depth) if max_leaves is None else _all_sizes(search, depth, max_leaves)

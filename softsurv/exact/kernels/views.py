@@ -16,7 +16,15 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, lower_getattr_generic, models, register_model
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
 from numba.np.numpy_support import as_dtype
 
 from softsurv.exact.jit import intrinsic
@@ -56,6 +64,15 @@ class _ViewModel(models.PrimitiveModel):
         super().__init__(manager, numba_type, cgutils.voidptr_t)
 
 
+@unbox(View)
+def _unbox(view: Any, packed: Any, c: Any) -> Any:
+    """Pointer of a `Packed` that is given to a function compiled by numba alone."""
+    address = c.pyapi.object_getattr_string(packed, "address")
+    pointer = c.pyapi.long_as_voidptr(address)
+    c.pyapi.decref(address)
+    return NativeValue(pointer)
+
+
 class _Field(NamedTuple):
     """A field: its first word, its numba type and, of an array, what numpy calls the type of an element."""
 
@@ -65,7 +82,7 @@ class _Field(NamedTuple):
 
 
 @cache
-def view_of(structure: type) -> View:
+def view_of(structure: Any) -> View:
     """The numba type of a view of a NamedTuple, whose annotations are array types of this module, numbers or such."""
     return View(structure)
 
@@ -100,6 +117,11 @@ class Packed:
         self.address = int(self.words.ctypes.data)
 
 
+@typeof_impl.register(Packed)
+def _type_of(packed: Packed, context: Any) -> View:
+    return view_of(type(packed.value))
+
+
 def _words(value: Any, view: View) -> list[int]:
     words: list[int] = []
     for (name, (_, kind, dtype)), one in zip(view.fields.items(), value, strict=True):
@@ -125,7 +147,7 @@ _LONG, _DOUBLE = Struct("q"), Struct("d")
 class _FieldOf(AttributeTemplate):
     key = View
 
-    def generic_resolve(self, view: Any, name: str) -> Any:
+    def generic_resolve(self, view: Any, name: str) -> Any:  # type: ignore[override]
         """Type of a field."""
         field = view.fields.get(name)
         return None if field is None else field.type

@@ -34,6 +34,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact import problem as arrays
 from softsurv.exact.kernels.simd import LANES
 from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.kernels.views import Packed
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
@@ -141,6 +142,7 @@ class AucSearch:
         angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
         self.directions = np.column_stack([np.cos(angle) / self.positives, np.sin(angle) / self.negatives])
         self.local = arrays.new_local(self.problem, search.search.control)
+        self.packed, self.packed_local = Packed(self.problem), Packed(self.local)
         width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
         self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
         self.by_code = np.empty((g, width))
@@ -278,9 +280,8 @@ class AucSearch:
 
     def _load(self, rows: NDArray[np.int32], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Costs of a subset, see `directional`; its splits and sums are in the scratch."""
-        return directional(
-            self.problem, rows, len(rows), self.local, self.directions, depth > 1, self.single, self.both, self.by_code
-        )
+        given = self.packed, rows, len(rows), self.packed_local, self.directions, depth > 1
+        return directional(*given, self.single, self.both, self.by_code)
 
     def _open(self, rows: NDArray[np.int32], depth: int) -> PartTree:
         """A node with so much depth left, and the least cost of what it may become."""

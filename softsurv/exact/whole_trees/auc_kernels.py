@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.compile import ENGINE
+from softsurv.exact.entries import engine_files
 from softsurv.exact.jit import array_entry
 from softsurv.exact.kernels.bit_columns import pack
 from softsurv.exact.kernels.side_sums import both_sums, left_sums
 from softsurv.exact.kernels.subsets import STOP, localise
 
-compiled = array_entry(*ENGINE, "whole_trees/auc_kernels.py")
+compiled = array_entry(*engine_files(), "whole_trees/auc_kernels.py")
 
 
 @compiled

@@ -174,14 +174,15 @@ class Hull:
             w = _direction(here.a, here.b)
             level = float(w @ here.a.v)
             least, new, status = self.oracle.minimise(w, level)
+            if new is not None:
+                self.corners.append(new)
+                if score(new.v) > value:
+                    best, value = new, score(new.v)
             if status != Status.OPTIMAL:
                 self.status = status
                 return best, value, max(value, -here.priority)
             if new is None:
                 continue
-            self.corners.append(new)
-            if score(new.v) > value:
-                best, value = new, score(new.v)
             line = (w, least)
             add(here.a, new, here.line_a, line)
             add(new, here.b, line, here.line_b)
@@ -210,13 +211,13 @@ def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
         a, b = waiting.pop()
         w = _direction(a, b)
         _, better, status = oracle.minimise(w, float(w @ a.v))
+        if better is not None:
+            found.append(better)
+            waiting += [(a, better), (better, b)]
         if status != Status.OPTIMAL:
             return Front(_nondominated(found, search), status)
         if better is None:
             edges.append((a, b))
-        else:
-            found.append(better)
-            waiting += [(a, better), (better, b)]
     for a, b in edges:
         w = _direction(a, b)
         search.use(w)

@@ -381,9 +381,10 @@ def test_nothing_is_left_to_compile_after_the_warm_up():
         from softsurv.exact.brier import table
         from softsurv.exact.brier import warm_up
         from softsurv.exact.brier.solve import solve_ibs
-        kernels = [depth_two.expand, depth_two.solve_shallow, table.split_rows, bounds._group_bounds]
+        kernels = [depth_two.expand, depth_two.solve_shallow, table.split_rows, bounds.group_bounds]
         kernels.append(depth_two.coarse_floor)
         warm_up.ready()
+        warm_up.ready_coarse()
         print([len(kernel.signatures) for kernel in kernels])
         rng = np.random.default_rng(0)
         x, time, event = rng.integers(0, 2, (90, 5)), rng.integers(1, 9, 90), rng.random(90) < 0.7

@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.compile import ready
+from softsurv.exact.compile import BASES
 from softsurv.exact.kernels.side_sums import both_sums, left_sums
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.search import Search
@@ -28,8 +28,8 @@ def test_sums_are_those_of_the_rows(bits):
     nominal = np.array([False, True, False])
     costs = label_costs.misclassification(rng.integers(0, 2, 60), 2)
     search = Search(label_costs.TASK, codes, n_codes, nominal, costs, bounds=Bounds(bits=bits, cancel=False))
-    problem, rows, local = search.problem, search.rows, search.scratch[0][1]
-    ready(search.task).solve_two(problem, rows, len(rows), local)
+    problem, rows, local = search.problem, search.rows, search.scratch[0].local.value
+    BASES[search.base].solve_two(search.make_ready(2), rows, len(rows), 2, search.scratch[0].local)
     kinds, m = problem.row_kinds.kind_stats, int(local.size[2])
     assert (len(kinds) > 0) == bits
     by_code = np.empty((len(problem.feature_of), 2))

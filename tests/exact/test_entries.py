@@ -1,0 +1,73 @@
+"""Compiled entries: what is compiled is said and counted, and kept on disk; no clock counts it."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from softsurv.exact.compile import price_of, ready
+from softsurv.exact.entries import make_ready
+from softsurv.exact.objectives import label_costs, relative_risk
+from softsurv.exact.task import Task
+from softsurv.stopping import StopSignal
+
+FIRST_FIT = """
+    import logging, sys
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stdout)
+    from softsurv.exact.compile import ready
+    from softsurv.exact.objectives import label_costs, relative_risk
+    ready(relative_risk.TASK, deep=False)
+    print("--")
+    ready(label_costs.TASK, deep=False)
+"""
+
+
+def said_in_a_process(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FIRST_FIT)], capture_output=True, text=True, check=True, timeout=600,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
+    )  # fmt: skip
+    return [part.strip().split("\n") for part in done.stdout.split("--")]
+
+
+@pytest.mark.slow
+def test_what_is_compiled_is_said_once_on_a_machine(tmp_path):
+    first, second = said_in_a_process(tmp_path)
+    assert first == [
+        f"compiling the exact search for 'relative_risk', once on this machine: part {k} of 2, {title}"
+        for k, title in ((1, "The cost of leaves"), (2, "Trees of depth two"))
+    ]
+    # another task shares all but its leaf cost
+    assert second == [
+        "compiling the exact search for 'label_costs', once on this machine: part 1 of 1, The cost of leaves"
+    ]
+    assert said_in_a_process(tmp_path) == [[""], [""]]
+
+
+def test_a_shallow_search_calls_no_recursion():
+    calls = ready(relative_risk.TASK, deep=False)
+    assert calls.price
+    assert calls.solve_two
+    assert calls.solve == calls.solve_three == calls.solve_lanes == 0
+
+
+def test_tasks_do_not_share_their_price():
+    assert price_of(relative_risk.TASK) is not price_of(label_costs.TASK)
+    assert price_of(relative_risk.TASK).address != price_of(label_costs.TASK).address
+
+
+def test_compilation_takes_nothing_from_the_clock():
+    def cost(sums, n, out):
+        for i in range(n):
+            out[i] = 3.25 * sums[0, i]
+
+    from numba import njit
+
+    stop = StopSignal(5.0)
+    begin = stop.left
+    make_ready([price_of(Task("clock", 1, njit(cost)))], "a test", stop)
+    assert stop.left > begin - 0.1
+    assert np.isinf(StopSignal().left)
