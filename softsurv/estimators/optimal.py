@@ -185,7 +185,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             If the tree is not proven optimal.
         """
         check_parameters(self)
-        SEARCHES[self.objective].warm_up()
+        SEARCHES[self.objective].warm_up(self.max_depth)
         timer = StopSignal(self.time_limit, hears_inner=True)
         data = self._read(
             X, y, weight=sample_weight, entry=entry, time=time, event=event, cause=cause, cause_names=cause_names,

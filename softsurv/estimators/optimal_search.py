@@ -68,8 +68,8 @@ class TreeSearch:
         self.statistics = np.hstack([relative_risk.statistics(one.event, hazard, rows.weight) for one, hazard in pairs])
 
     @classmethod
-    def warm_up(cls) -> None:
-        """Compile what has to be, before a clock starts."""
+    def warm_up(cls, depth: int | str | None) -> None:
+        """Compile what trees of a depth need, before a clock starts."""
 
     @abstractmethod
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
@@ -147,8 +147,8 @@ class RelativeRiskSearch(TreeSearch):
         )
 
     @classmethod
-    def warm_up(cls) -> None:
-        ready(relative_risk.TASK)
+    def warm_up(cls, depth: int | str | None) -> None:
+        ready(relative_risk.TASK, deep=depth not in (0, 1, 2))
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
@@ -222,7 +222,7 @@ class IbsSearch(TreeSearch):
         self.reference = reference
 
     @classmethod
-    def warm_up(cls) -> None:
+    def warm_up(cls, depth: int | str | None) -> None:
         ready_ibs()
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:

@@ -113,13 +113,15 @@ class Packed:
     """
 
     def __init__(self, value: Any) -> None:
-        self.value, self.words = value, np.array(_words(value, view_of(type(value))), np.int64)
+        structure: Any = type(value)
+        self.value, self.view = value, view_of(structure)
+        self.words = np.array(_words(value, self.view), np.int64)
         self.address = int(self.words.ctypes.data)
 
 
 @typeof_impl.register(Packed)
 def _type_of(packed: Packed, context: Any) -> View:
-    return view_of(type(packed.value))
+    return packed.view
 
 
 def _words(value: Any, view: View) -> list[int]:
