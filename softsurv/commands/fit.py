@@ -272,7 +272,7 @@ def _whole_or_word(text: str) -> int | str:
 def _kind(model: Any) -> str:
     """The tree in words."""
     if hasattr(model, "candidate_"):
-        return f"soft tree of depth {model.depth_} with {model.tree_.family.name} leaves"
+        return f"soft tree of depth {model.depth_} with {model.candidate_.family} leaves"
     return f"optimal tree for {model.objective}"
 
 

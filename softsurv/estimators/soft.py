@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from torch import Tensor
 from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.spells import plain
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
@@ -46,8 +47,8 @@ logger = logging.getLogger(__name__)
 TRAINING_SHARE = 0.4
 """What choosing a dense tree leaves of the time limit for training it."""
 
-Made = tuple[SoftTree, Candidate, FitReport, list[dict[str, Any]], FloatArray | None]
-"""A tree, its setting, how it was fitted, what was tried, and the covariance of its leaves."""
+Made = tuple[tuple[SoftTree, ...], Candidate, FitReport, list[dict[str, Any]], tuple[FloatArray | None, ...]]
+"""A tree for each cause, the setting, how it was fitted, what was tried, and the covariances of the leaves."""
 
 
 @understands(max_depth="depth")
@@ -111,6 +112,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
     ----------
     tree_ : SoftTree
         The fitted torch module, a stack of one.
+    cause_trees_ : tuple of SoftTree
+        Where events have causes, a module for each: the routing is that of ``tree_``, the leaves hold the hazard of the
+        cause. ``tree_`` is the first of them.
+    cause_names_ : tuple of str
+        Names of the causes; empty where there is one kind of event.
     report_ : FitReport
         Status, objective, trace and seconds. ``details`` holds, for a tree of rules, the reason of the choice and the
         splits that were taken out because they changed no prediction.
@@ -199,6 +205,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         upper: Any = None,
         time: Any = None,
         event: Any = None,
+        cause: Any = None,
+        cause_names: Sequence[str] = (),
+        start: Any = None,
+        stop: Any = None,
+        id: Any = None,
     ) -> SoftSurvivalTree:
         """Fit the tree.
 
@@ -213,15 +224,32 @@ class SoftSurvivalTree(FittedSoftEstimator):
             Sensitive group of each row, for ``fairness``; never a feature.
         entry, upper : (n,), optional
             Left truncation, and the upper end of an interval that holds the event (see `SurvivalData`).
+        cause : (n,), optional
+            Competing risks, in place of ``event``: 0 for censored rows, else the code or label of what happened. Each
+            leaf then holds one hazard for each cause, under the same rules.
+        cause_names : sequence of str
+            Names of the codes 1..K.
+        start, stop, id : (n,), optional
+            Covariates that change: several rows (start, stop] for each ``id``. Folds keep subjects whole.
 
         Raises
         ------
-        InvalidSurvivalDataError, InvalidParameterError
+        InvalidSurvivalDataError
+        InvalidParameterError
+            Also where causes are asked of a dense tree, which knows one kind of event.
+
+        Notes
+        -----
+        The log-likelihood of a row is the sum over causes of that of the cause, the events of others being censored;
+        of a row (start, stop] given that nothing happened until ``start``. So a row brings the same whether its history
+        is cut or not.
         """
         parameters = SoftParameters(**self.get_params(deep=False))
         budget = Budget(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
-        raw = self._weighted_rows(self._read(X, y, event=event, **columns))
+        columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
+        raw = self._weighted_rows(plain(self._read(X, y, event=event, **columns)))
+        parameters.check_causes(raw.cause is not None)
         rows, names = self._in_order(raw)
         raw = raw.take(rows)
         encoder, data = _encoded(raw, self.preprocess, names)
@@ -229,8 +257,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
-            made = self._rule_tree if parameters.has_rules and not nothing_open else self._dense_tree
-            tree, candidate, report, tried, covariance = made(parameters, data, encoder, start, machine)
+            rules = parameters.has_rules and (raw.cause is not None or not nothing_open)
+            made = self._rule_tree if rules else self._dense_tree
+            trees, candidate, report, tried, covariances = made(parameters, data, encoder, start, machine)
+        tree = trees[0]
         imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
             FittedSoftTree(
@@ -243,8 +273,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
                 preprocessor=encoder,
                 tried=tried,
                 centre=data.x.numpy().mean(0),
-                split_sizes=sizes_of_splits(tree, data),
-                covariance=covariance,
+                split_sizes=sizes_of_splits(trees, data),
+                covariance=covariances[0],
+                causes=() if raw.cause is None else tuple(zip(trees, covariances, strict=True)),
             )
         )
         return self
@@ -286,7 +317,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
                 "settings compared; raise time_limit, or give depth and leaf",
                 ConvergenceWarning,
             )
-        return fitted.tree, fitted.candidate, report, fitted.table(), fitted.covariance
+        return fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances
 
     def _dense_tree(
         self,
@@ -305,7 +336,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         report = report if cut_off is None else replace(report, status=cut_off)
         _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
-        return tree, recipe.candidate, report, tried, covariance
+        return (tree,), recipe.candidate, report, tried, (covariance,)
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
         """The rows of weight above 0: the others change nothing, not even the knots or the folds."""

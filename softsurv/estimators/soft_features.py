@@ -48,19 +48,35 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     return found
 
 
-def strongest_slopes(tree: SoftTree, names: Sequence[str], count: int = 3) -> list[str]:
-    """Features (of each column) with the largest slopes in the leaves; none where all are next to 0."""
-    slopes = tree.leaves[0, tree.used_leaves, 1 : len(names) + 1].detach().double().abs().mean(0).cpu().numpy()
+def strongest_slopes(trees: Sequence[SoftTree], names: Sequence[str], count: int = 3) -> list[str]:
+    """Features (of each column) with the largest slopes in the leaves, for any cause; none where all are next to 0."""
+    slopes = np.max([_slopes(tree, len(names)).mean(0) for tree in trees], 0)
     order = [k for k in np.argsort(-slopes, kind="stable") if slopes[k] > LEAST_SLOPE]
     return list(dict.fromkeys(names[k] for k in order))[:count]
 
 
-def reading_notes(tree: SoftTree, encoder: Preprocessor | None, report: FitReport, names: Sequence[str]) -> list[str]:
+def _slopes(tree: SoftTree, p: int) -> NDArray[np.float64]:
+    """Sizes of the slopes in the leaves that rows reach, (L, P)."""
+    leaves: NDArray[np.float64] = tree.leaves[0].detach().double().cpu().numpy()
+    return np.abs(leaves[tree.used_leaves, 1 : p + 1])
+
+
+def reading_notes(
+    trees: Sequence[SoftTree],  # one for each cause
+    encoder: Preprocessor | None,
+    report: FitReport,
+    names: Sequence[str],
+    cause_names: Sequence[str] = (),
+) -> list[str]:
     """What a reader of the tree must know besides: why one leaf, what stands for missing values, what was taken out."""
-    notes = []
+    tree, notes = trees[0], []
     if tree.depth == 0 and "reason" in report.details:
-        notes.append(f"One {tree.family.name} regression for all rows: {report.details['reason']}.")
-    named = strongest_slopes(tree, names if encoder is None else [column.source for column in encoder.columns_])
+        families = " and ".join(dict.fromkeys(one.family.name for one in trees))
+        notes.append(f"One {families} regression for all rows: {report.details['reason']}.")
+    if cause_names:
+        hazards = ", ".join(f"{name} {one.family.name}" for name, one in zip(cause_names, trees, strict=True))
+        notes.append(f"Each leaf holds a hazard for each cause: {hazards}. The median is that of any event.")
+    named = strongest_slopes(trees, names if encoder is None else [column.source for column in encoder.columns_])
     if named:
         notes.append(f"Within a leaf, a regression counts too, most of all on {', '.join(named)}: see summary().")
     columns = [] if encoder is None else encoder.columns_
@@ -82,21 +98,21 @@ def _fill_text(value: float | str | None) -> str:
 
 
 def importances(
-    tree: SoftTree,
+    trees: Sequence[SoftTree],  # one for each cause
     table: LeafTable,
     spread: NDArray[np.float64],  # (P,) standard deviation of each encoded feature
     split_sizes: NDArray[np.float64] | None,  # (B,)
     encoder: Preprocessor | None,
 ) -> NDArray[np.float64]:
     """Share of each raw feature in the tree, summing to one; zero for an unused feature."""
-    used = tree.used_leaves
-    routing, leaves = (v[0].detach().double().cpu().numpy() for v in (tree.routing, tree.leaves))
+    tree, used = trees[0], trees[0].used_leaves
+    routing = tree.routing[0].detach().double().cpu().numpy()
     share = table.n / max(table.n.sum(), 1)  # (L,)
     if split_sizes is None:  # a model of an earlier version: every split is taken to make a difference of one
         sides = paths(tree.depth)[used].T  # (B, L)
         split_sizes = np.sqrt(((sides > 0) @ share) * ((sides < 0) @ share))
     p = len(spread)
-    size = share @ np.abs(leaves[used, 1 : p + 1]) * spread
+    size = share @ np.sum([_slopes(one, p) for one in trees], 0) * spread
     for sizes, weights in zip(split_sizes, np.abs(routing[:, 1:]) * spread, strict=True):
         if weights.any():
             size = size + sizes * weights / weights.sum()

@@ -15,35 +15,20 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.prepared import PreparedRows
 from softsurv.estimators.soft_bands import CurveBands
+from softsurv.estimators.soft_causes import SoftCauses
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft_parameters import choose_device, require_one_of
-from softsurv.estimators.soft_summary import TreeSummary, notes_of
+from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
 from softsurv.metrics.evaluate import outcome
 from softsurv.nonparametric import StepFunction
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.problem import time_floor
-from softsurv.trees.leaf_effects import (
-    LOG_LINEAR,
-    UNITS,
-    baseline_table,
-    contrasts,
-    effect_table,
-    measure_of,
-    shares_slopes,
-    typical_row,
-    typical_words,
-)
+from softsurv.sparse.causes import data_of_causes
+from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
 from softsurv.trees.soft_tree import SoftTree
-
-
-class PreparedRows:
-    """Encoded features, and which leaves speak for a row."""
-
-    def __init__(self, x: Tensor, path: str = "hbp") -> None:
-        self.x = x
-        self.path = path
 
 
 def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
@@ -53,10 +38,11 @@ def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
     return np.searchsorted(tree.used_leaves, leaf)
 
 
-class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
+class FittedSoftEstimator(CurveBands, SoftCauses, SurvivalTreeBase):
     """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
 
     device: str
+    _knows = ("causes", "subjects")
 
     # -- taking over ---------------------------------------------------------------------------------------------
     def _adopt(self, fitted: FittedSoftTree) -> None:
@@ -66,6 +52,8 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
         self.centre_, self.split_sizes_, self.covariance_ = fitted.centre, fitted.split_sizes, fitted.covariance
         self.selection_ = pd.DataFrame(fitted.tried)
+        self.cause_trees_ = tuple(tree for tree, _ in fitted.causes)
+        self.cause_covariances_ = tuple(covariance for _, covariance in fitted.causes)
 
     def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
         """Keep what scores and default grids need of the training outcomes."""
@@ -108,6 +96,8 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         return leaf_of(self.tree_, prepared.x)
 
     def _log_cumulative_hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        if self.cause_trees_:
+            return self._log_hazard_of_all(prepared, times)
         positive = np.where(times > 0, times, 1.0)
         grid = self._place(torch.as_tensor(positive))
         with torch.no_grad():
@@ -124,11 +114,15 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
     def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
         if prepared.path != "hbp":
             raise InvalidParameterError('a hazard belongs to one leaf; leave path at "hbp"')
+        if self.cause_trees_:
+            return self._hazard_of_all(prepared, times)
         with torch.no_grad():
             grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
             return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
 
     def _quantile(self, prepared: PreparedRows, level: float) -> FloatArray:
+        if self.cause_trees_:
+            return self._quantile_of_all(prepared, level)
         with torch.no_grad():
             return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
 
@@ -146,10 +140,12 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         X, y
             As in ``fit``, also for late entry and intervals.
         **columns
-            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight`` as in ``fit``.
+            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight``, ``cause``, ``start``, ``stop``, ``id`` as in
+            ``fit``.
 
         Notes
         -----
+        With causes the sum over causes, the events of others being censored.
         log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
         Events and censorings at time 0 are read at ``time_floor_``.
         """
@@ -158,10 +154,19 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         rows = self._prepare(data.X)
         left = torch.zeros_like(data.event) if data.upper is None else ~data.event & data.upper.isfinite()
         time = torch.where((data.time > 0) | left, data.time, self.time_floor_)
+        self._require_the_same_causes(data)
         with torch.no_grad():
-            values = self.tree_.log_likelihood(self._place(rows.x), time, data.event, data.entry, data.upper)
+            parts = [
+                tree.log_likelihood(self._place(rows.x), time, part.event, data.entry, data.upper)[0]
+                for tree, part in zip(self._trees, data_of_causes(data), strict=True)
+            ]
         weight = 1.0 if data.weight is None else data.weight.numpy()
-        return np.asarray(weight * values[0].double().cpu().numpy())
+        return np.asarray(weight * torch.stack(parts).sum(0).double().cpu().numpy())
+
+    @property
+    def _trees(self) -> tuple[SoftTree, ...]:
+        """The tree of each cause; the tree itself where there is one kind of event."""
+        return self.cause_trees_ or (self.tree_,)
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def routing_probability(self, X: Any) -> FloatArray:
@@ -189,9 +194,10 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         A split counts by the share of the training rows that it divides, times how far the predictions of its two
         sides differ (see `softsurv.trees.split_effects`); its features share that by |coefficient| times standard
         deviation. How sharp the routing is makes no difference. A slope of a leaf counts by |coefficient| times
-        standard deviation, weighted by the leaf's share of the rows. One-hot columns add up for their source.
+        standard deviation, weighted by the leaf's share of the rows. One-hot columns add up for their source, and so
+        do causes.
         """
-        return importances(self.tree_, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
+        return importances(self._trees, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
 
     def summary(self, per: str = "step", measure: str = "own") -> TreeSummary:
         """Numbers, typical curve and effects of each leaf, with standard errors and 95 % intervals.
@@ -208,7 +214,8 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         Returns
         -------
         TreeSummary
-            ``str()`` of it is text; its ``leaves`` and ``effects`` are frames.
+            ``str()`` of it is text; its ``leaves`` and ``effects`` are frames, whose index starts with the cause where
+            there are causes.
 
         Notes
         -----
@@ -219,23 +226,31 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         check_is_fitted(self, "tree_")
         require_one_of("per", per, UNITS)
         require_one_of("measure", measure, ("own", "time"))
-        tree, covariance = self.tree_, self.covariance_
-        if measure == "time" and tree.family.name not in LOG_LINEAR:
-            raise InvalidParameterError(
-                f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
-            )
+        for tree in self._trees:
+            if measure == "time" and tree.family.name not in LOG_LINEAR:
+                raise InvalidParameterError(
+                    f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
+                )
         columns = encoded_columns(self.preprocessor_, self.encoded_names_)
         sources = () if self.preprocessor_ is None else tuple(self.preprocessor_.sources_)
         asked = contrasts(columns, sources, self.spread_, per)
         typical = typical_row(columns, sources, self.centre_)
-        used, table = tree.used_leaves, self.leaf_table_
+        used, table = self.tree_.used_leaves, self.leaf_table_
         numbers = pd.DataFrame({"n": table.n, "events": table.events, "observed_median": table.median})
-        leaves = pd.concat([numbers.rename_axis("leaf"), baseline_table(tree, used, covariance, typical)], axis=1)
-        name = measure_of(tree.family, measure)
-        shared = shares_slopes(tree.leaves[0, torch.as_tensor(used)], tree.n_features)
-        notes = notes_of(name, shared=shared, known=covariance is not None, dense=bool(tree.depth and not tree.rules))
-        effects = effect_table(tree, used, covariance, asked, measure)
-        return TreeSummary(self.export_text(), leaves, effects, name, typical_words(columns, sources, typical), notes)
+        known = self.cause_covariances_ or (self.covariance_,)
+        told = [
+            summary_of(tree, used, covariance, typical, asked, measure)
+            for tree, covariance in zip(self._trees, known, strict=True)
+        ]
+        notes = notes_of(
+            [one.measure for one in told],
+            shared=all(shares_slopes(tree.leaves[0, torch.as_tensor(used)], tree.n_features) for tree in self._trees),
+            known=all(covariance is not None for covariance in known),
+            dense=bool(self.depth_ and not self.tree_.rules),
+            causes=self.cause_names_,
+        )
+        row = typical_words(columns, sources, typical)
+        return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)
 
     def export_text(self) -> str:
         """The tree as text: the rules that decide, in the data's own units, and each leaf's numbers.
@@ -246,7 +261,7 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
         is printed by its points, with the whole table of points below the tree.
         """
         check_is_fitted(self, "censoring_")
-        notes = reading_notes(self.tree_, self.preprocessor_, self.report_, self.encoded_names_)
+        notes = reading_notes(self._trees, self.preprocessor_, self.report_, self.encoded_names_, self.cause_names_)
         return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
 
     def export_dot(self) -> str:
@@ -261,6 +276,7 @@ class FittedSoftEstimator(CurveBands, SurvivalTreeBase):
             self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
             self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
             self.centre_, self.split_sizes_, self.covariance_,
+            tuple(zip(self.cause_trees_, self.cause_covariances_, strict=True)),
         ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:

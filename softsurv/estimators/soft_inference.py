@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -18,13 +20,14 @@ QUARTILES = (0.25, 0.5, 0.75)
 """Of the events' times: there the predictions on two sides of a split are compared."""
 
 
-def sizes_of_splits(tree: SoftTree, data: SurvivalData) -> FloatArray:
-    """How much each split changes what is predicted for the training rows, (B,)."""
+def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray:
+    """How much each split changes what is predicted for the training rows, (B,): of several causes, all together."""
     known = data.time.double().cpu().numpy()
     times = known[data.failed & (known > 0)]
     times = times if times.size else known[known > 0]
     weight = None if data.weight is None else data.weight.double().cpu().numpy()
-    return split_effects(tree, data.x, np.quantile(times, QUARTILES), weight)
+    grid = np.quantile(times, QUARTILES)
+    return np.sum([split_effects(tree, data.x, grid, weight) for tree in trees], 0)
 
 
 def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> FloatArray | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.trees.leaf_effects import Contrast, baseline_table, effect_table, measure_of
+from softsurv.trees.soft_tree import SoftTree
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,8 @@ class TreeSummary:
         ``effect`` with its 95 % interval ``lower`` and ``upper``; ``coefficient`` and ``standard_error`` on the log
         scale (of a shift: as it is). The leaf is "all" where the leaves share their slopes.
     measure : str
-        What an effect is: ``hazard ratio``, ``odds ratio of the event``, ``time ratio`` or a shift.
+        What an effect is: ``hazard ratio``, ``odds ratio of the event``, ``time ratio`` or a shift; with causes the
+        measure of each, by its name.
     typical : str
         The typical row in words.
     notes : tuple of str
@@ -54,11 +60,54 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def notes_of(measure: str, *, shared: bool, known: bool, dense: bool) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class CauseSummary:
+    """The curves of a typical row and the effects, for one cause."""
+
+    leaves: pd.DataFrame
+    effects: pd.DataFrame
+    measure: str
+
+
+def summary_of(
+    tree: SoftTree,
+    used: IntArray,  # (L,)
+    covariance: FloatArray | None,
+    typical: FloatArray,  # (P,)
+    asked: Sequence[Contrast],
+    measure: str,
+) -> CauseSummary:
+    """What the leaves of a tree, or of one cause of a tree, say."""
+    curves = baseline_table(tree, used, covariance, typical)
+    return CauseSummary(curves, effect_table(tree, used, covariance, asked, measure), measure_of(tree.family, measure))
+
+
+def joined(
+    numbers: pd.DataFrame, told: Sequence[CauseSummary], causes: Sequence[str]
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Leaves, effects and measure; of several causes one below the other.
+
+    The median of a cause is left out: the curve of its hazard alone is that of a world without the other causes.
+    """
+    numbers = numbers.rename_axis("leaf")
+    if not causes:
+        (one,) = told
+        return pd.concat([numbers, one.leaves], axis=1), one.effects, one.measure
+    shapes = pd.DataFrame({f"shape of {name}": one.leaves["shape"] for name, one in zip(causes, told, strict=True)})
+    effects = pd.concat([one.effects for one in told], keys=causes, names=["cause"])
+    measures = "; ".join(f"{name}: {one.measure}" for name, one in zip(causes, told, strict=True))
+    return pd.concat([numbers, shapes], axis=1), effects, measures
+
+
+def notes_of(
+    measures: Sequence[str], *, shared: bool, known: bool, dense: bool, causes: Sequence[str] = ()
+) -> tuple[str, ...]:
     """How to read a table of effects.
 
     Parameters
     ----------
+    measures : sequence of str
+        Of each cause.
     shared : bool
         Whether all leaves have one slope for each feature.
     known : bool
@@ -70,7 +119,12 @@ def notes_of(measure: str, *, shared: bool, known: bool, dense: bool) -> tuple[s
         "time ratio": "Below 1: earlier events.",
         "shift in standard deviations": "Above 0: earlier events, by so many standard deviations of log time.",
     }
-    found = [above.get(measure, "Above 1: earlier events.")]
+    found = list(dict.fromkeys(above.get(measure, "Above 1: earlier events.") for measure in measures))
+    if causes:
+        found.append(
+            "An effect is one on the hazard of its cause alone. How many have the event in the end also depends on the "
+            "other causes: see predict_cumulative_incidence."
+        )
     if shared:
         found.append("The leaves share their slopes; they differ in level and shape.")
     if not known:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
@@ -160,12 +160,17 @@ def placed(rules: Rules, scale: _Scale, like: Mapping[str, LinearRule] | None = 
 def _again(tree: Any, view: TreeView, data: SurvivalData, n: int, seed: int) -> list[Rules]:
     """The rules of the chosen setting on bootstrap samples."""
     encoded, rng = data.with_features(pd.DataFrame(view.encode(data.X))), np.random.default_rng(seed)
-    return [
-        rules_again(
-            encoded.take(np.sort(rng.integers(0, data.n, data.n))), view.columns, tree.tree_.family, tree.candidate_
-        )
-        for _ in range(n)
-    ]
+    families = [one.family for one in tree.cause_trees_ or (tree.tree_,)]
+    return [rules_again(encoded.take(_sample(data, rng)), view.columns, families, tree.candidate_) for _ in range(n)]
+
+
+def _sample(data: SurvivalData, rng: np.random.Generator) -> IntArray:
+    """Rows of a bootstrap sample: of subjects, where they have several rows."""
+    if data.subject is None:
+        return np.sort(rng.integers(0, data.n, data.n))
+    _, subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)
+    drawn = np.bincount(rng.integers(0, data.n_subjects, data.n_subjects), minlength=data.n_subjects)
+    return np.repeat(np.arange(data.n), drawn[subject])
 
 
 @literal_text

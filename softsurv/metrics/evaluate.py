@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.data.spells import observed
 from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
@@ -155,8 +156,10 @@ def evaluate_with_censoring(
 def training_censoring(data: SurvivalData) -> StepFunction:
     """G of a training fold, from `softsurv.nonparametric.censoring_survival`.
 
-    A row whose event lies in an interval was watched up to the interval's end and left by its event there.
+    A row whose event lies in an interval was watched up to the interval's end and left by its event there. A row that
+    another of its subject follows is no censoring.
     """
+    data = observed(data)
     fold = outcome(data)
     return censoring_survival(*times_known(data), fold["weight"], fold["entry"])
 

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from softsurv.data.preprocess import Preprocessor
 from softsurv.hazards import get_family
+from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.recipe import Candidate
 from softsurv.trees.leaf_table import LeafTable
-from softsurv.trees.linear_rule import LinearRule
+from softsurv.trees.linear_rule import LinearRule, Rules
 from softsurv.trees.soft_tree import SoftTree
 
 OPTIONAL = ("centre", "split_sizes", "covariance")
@@ -48,6 +49,9 @@ class FittedSoftTree:
         How much each split changes what is predicted (see `softsurv.trees.split_effects`).
     covariance : ndarray (L, P + 1 + K, P + 1 + K), optional
         Of the parameters of each leaf that rows reach, given the rules.
+    causes : tuple of (SoftTree, ndarray or None)
+        Where events have causes: for each cause a tree, which differs from ``tree`` in its leaves alone, and the
+        covariance of its leaves. ``tree`` and ``covariance`` are those of the first cause.
     """
 
     tree: SoftTree
@@ -61,6 +65,7 @@ class FittedSoftTree:
     centre: NDArray[np.float64] | None = None
     split_sizes: NDArray[np.float64] | None = None
     covariance: NDArray[np.float64] | None = None
+    causes: tuple[tuple[SoftTree, NDArray[np.float64] | None], ...] = ()
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays, and plain values for JSON."""
@@ -69,7 +74,13 @@ class FittedSoftTree:
         leaf_arrays, leaf_meta = self.leaf_table.state()
         arrays = tensors | {f"leaves.{k}": v for k, v in leaf_arrays.items()} | {"spread": self.spread}
         arrays |= {name: value for name in OPTIONAL if (value := getattr(self, name)) is not None}
+        for k, (tree, covariance) in enumerate(self.causes[1:], start=1):  # the first cause is the tree itself
+            own = {"leaves": tree.leaves, "time_scale": tree.time_scale}
+            arrays |= {f"cause.{k}.{name}": value.detach().cpu().numpy() for name, value in own.items()}
+            arrays |= {} if covariance is None else {f"cause.{k}.covariance": covariance}
+        families = [tree.family for tree, _ in self.causes]
         return arrays, {
+            "cause_families": [[family.name, family.settings()] for family in families],
             "family": family.name,
             "family_settings": family.settings(),
             "depth": self.tree.depth,
@@ -91,16 +102,20 @@ class FittedSoftTree:
         if "clock" in tensors:  # the name in models of earlier versions
             tensors["time_scale"] = tensors.pop("clock")
         family = get_family(meta["family"], **meta["family_settings"])
-        features, dtype = tensors["leaves"].shape[-1] - 1 - family.n_shape, tensors["leaves"].dtype
-        tree = SoftTree(meta["depth"], features, family, 1, dtype)
-        tree.load_state_dict(tensors)
-        tree.rules = tuple(None if rule is None else LinearRule.restore(rule) for rule in meta.get("rules", ()))
+        rules = tuple(None if rule is None else LinearRule.restore(rule) for rule in meta.get("rules", ()))
+        tree = _tree(family, meta["depth"], tensors, rules).to(device)
         leaf_arrays = {k.removeprefix("leaves."): v for k, v in arrays.items() if k.startswith("leaves.")}
         encoder, table = meta["preprocessor"], LeafTable.restore(leaf_arrays, meta["leaves"])
         if len(table.n) > len(tree.used_leaves):  # earlier versions kept numbers of leaves that no row can reach
             table = table.take(tree.used_leaves)
+        causes = [(tree, arrays.get("covariance"))] if meta.get("cause_families") else []
+        for k, (name, settings) in enumerate(meta.get("cause_families", ())[1:], start=1):
+            own = {field: torch.as_tensor(arrays[f"cause.{k}.{field}"]) for field in ("leaves", "time_scale")}
+            one = _tree(get_family(name, **settings), meta["depth"], tensors | own, rules)
+            causes.append((one.to(device), arrays.get(f"cause.{k}.covariance")))
+        optional = {name: arrays.get(name) for name in OPTIONAL}
         return cls(
-            tree.to(device),
+            tree,
             Candidate(**meta["candidate"]),
             FitReport.from_dict(meta["report"]),
             table,
@@ -108,5 +123,15 @@ class FittedSoftTree:
             meta.get("time_floor", time_floor),
             None if encoder is None else Preprocessor.from_dict(encoder),
             meta["selection"],
-            *(arrays.get(name) for name in OPTIONAL),
+            causes=tuple(causes),
+            **optional,
         )
+
+
+def _tree(family: LeafFamily, depth: int, tensors: dict[str, torch.Tensor], rules: Rules) -> SoftTree:
+    """A stack of one from its saved tensors."""
+    leaves = tensors["leaves"]
+    tree = SoftTree(depth, leaves.shape[-1] - 1 - family.n_shape, family, 1, leaves.dtype)
+    tree.load_state_dict(tensors)
+    tree.rules = rules
+    return tree

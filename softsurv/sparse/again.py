@@ -16,7 +16,9 @@ from softsurv.sparse.fit import split_data
 from softsurv.trees.linear_rule import Rules
 
 
-def rules_again(data: SurvivalData, columns: Sequence[OutputColumn], family: LeafFamily, candidate: Candidate) -> Rules:
+def rules_again(
+    data: SurvivalData, columns: Sequence[OutputColumn], families: Sequence[LeafFamily], candidate: Candidate
+) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
     Parameters
@@ -24,7 +26,8 @@ def rules_again(data: SurvivalData, columns: Sequence[OutputColumn], family: Lea
     data : SurvivalData
         With numeric, complete features.
     columns : sequence of OutputColumn (P,)
-    family : LeafFamily
+    families : sequence of LeafFamily
+        That of each cause.
     candidate : Candidate
         Of a tree of rules of at least two leaves.
     """
@@ -37,5 +40,5 @@ def rules_again(data: SurvivalData, columns: Sequence[OutputColumn], family: Lea
         shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
         n_folds=1,
     )
-    trials = try_all(data, split, (family,), grid, 0, Machine(torch.device("cpu"))).trials
+    trials = try_all(data, split, [(family,) for family in families], grid, 0, Machine(torch.device("cpu"))).trials
     return max(trials, key=lambda trial: len(trial.rules)).rules

@@ -15,14 +15,14 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.partition import stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.parallel import Machine, map_parts, slabs
-from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.leaf_fit import ROUGH, fit_leaves
+from softsurv.sparse.causes import SEPARATOR, Models, Problems, data_of_causes, fit_causes, some, take
+from softsurv.sparse.leaf_fit import ROUGH
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import (
     Plan,
@@ -70,13 +70,13 @@ class Trial:
     """A candidate with its held-out losses, and its tree of all rows."""
 
     candidate: Candidate
-    losses: FloatArray  # (N,) of each row where it was held out, times its weight
+    losses: FloatArray  # (S,) of each subject where it was held out, times its weight
     rules: Rules
-    model: Tensor = field(repr=False)  # (1, 1 + L, Q + K)
+    models: Models = field(repr=False)  # of each cause (1, 1 + L, Q + K)
 
     @property
     def mean(self) -> float:
-        """Mean held-out loss, in nats per row of standardised log time."""
+        """Mean held-out loss, in nats per subject of standardised log time; the losses of causes add."""
         return float(self.losses.mean()) if len(self.losses) else float("nan")
 
     def gap_error(self, other: Trial) -> float:
@@ -92,6 +92,7 @@ class Fold:
     masks: FloatArray  # (F, N) 1 where a row trains
     held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
     rows: TrainingRows
+    subject: IntArray | None = None  # (N,) where subjects have several rows
 
     @property
     def n_rows(self) -> FloatArray:
@@ -101,12 +102,15 @@ class Fold:
 
 def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> Fold:
     """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone."""
-    events = data.failed
+    events, subject = data.failed, None
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
-    masks = [np.ones(data.n)]
+    masks, failed = [np.ones(data.n)], events
+    if data.subject is not None:
+        subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)[1]
+        failed = np.bincount(subject, events) > 0
     if grid.n_folds > 1:
-        n_folds = max(2, min(grid.n_folds, int(events.sum()), int((~events).sum()) or data.n))
-        for train, _ in stratified_folds(events, n_folds, seed):
+        n_folds = max(2, min(grid.n_folds, int(failed.sum()), int((~failed).sum()) or len(failed)))
+        for train, _ in data.folds(n_folds, seed):
             mask = np.zeros(data.n)
             mask[train] = 1.0
             masks.insert(len(masks) - 1, mask)
@@ -115,7 +119,7 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty)
     held = (1 - table) * weight
     total = held.sum()
-    return Fold(table, torch.as_tensor(held * (data.n / total) if total > 0 else held), rows)
+    return Fold(table, torch.as_tensor(held * (len(failed) / total) if total > 0 else held), rows, subject)
 
 
 Planned = tuple[Candidate, list[Plan]]
@@ -123,31 +127,28 @@ Planned = tuple[Candidate, list[Plan]]
 
 
 class FamilyTrials:
-    """Candidates of one leaf family on all folds."""
+    """Candidates of one leaf family, or of one for each cause, on all folds."""
 
-    def __init__(self, data: SurvivalData, family: LeafFamily, fold: Fold, grid: Grid, machine: Machine) -> None:
-        self.family, self.fold, self.grid = family, fold, grid
+    def __init__(self, name: str, problems: Problems, fold: Fold, grid: Grid, machine: Machine) -> None:
+        self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
         self.workers, self.budget = machine.workers, machine.budget
-        self.problem: Problem = make_problem(
-            data, family, weight=torch.as_tensor(fold.masks), dtype=machine.dtype, device=machine.device
-        )
-        self.n_folds = len(fold.masks)
+        self.device, self.n_folds = problems[0].design.device, len(fold.masks)
 
-    def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Tensor]:
-        """One regression with each ridge; and the models (F * R, 1, Q + K), those of the first fold first."""
+    def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Models]:
+        """One regression with each ridge; and the models (F * R, 2, Q + K), those of the first fold first."""
         which = np.arange(self.n_folds).repeat(len(ridges))
-        stack = self.problem.take(torch.as_tensor(which))
-        leaf = torch.zeros(len(which), self.problem.weight.shape[-1], dtype=torch.int64)
+        stack = take(self.problems, torch.as_tensor(which))
+        leaf = torch.zeros(len(which), self.problems[0].weight.shape[-1], dtype=torch.int64)
         strengths = np.tile(ridges, self.n_folds)
         penalties = penalties_of(self.fold.n_rows[which], strengths, 0.0, None)
-        (model,) = fit_leaves(stack, leaf, 1, penalties, budget=self.budget).point
-        losses = self._losses(stack, model, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
-        last = model.view(self.n_folds, len(ridges), *model.shape[1:])[-1]
+        models, _ = fit_causes(stack, leaf, 1, penalties, budget=self.budget)
+        losses = self._losses(stack, models, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
+        last = some(models, slice(len(which) - len(ridges), None))
         trials = [
-            Trial(Candidate(self.family.name, 0, ridge, leaves=1), losses[k], (), last[k : k + 1])
+            Trial(Candidate(self.name, 0, ridge, leaves=1), losses[k], (), some(last, slice(k, k + 1)))
             for k, ridge in enumerate(ridges)
         ]
-        return trials, model[:, :1]
+        return trials, models
 
     def trees(self, stop: Callable[[], bool], say: Callable[[str], None] | None = None) -> list[Trial]:
         """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
@@ -159,20 +160,20 @@ class FamilyTrials:
             return []
         which = np.arange(self.n_folds).repeat(len(grid.ridges))
         depth = max((size - 1).bit_length() for size in grid.leaves)
-        stack = self.problem.take(torch.as_tensor(which))
+        stack = take(self.problems, torch.as_tensor(which))
         starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
         trials: list[Trial] = []
         for level in range(1, depth + 1):
             sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
             families = self._plans(starts, sizes, 2**level - 1)
             if say is not None:
-                say(f"{self.family.name}, depth {level}")
+                say(f"{self.name}, depth {level}")
 
             def grown(part: slice, families: list[Planned] = families) -> list[Trial]:
                 return [] if stop() else self._grown(families[part])
 
             cells = self.n_folds * 2**level * self.fold.masks.shape[1]
-            parts = slabs(len(families), cells, self.problem.design.device)
+            parts = slabs(len(families), cells, self.device)
             trials += [trial for found in map_parts(grown, parts, self.workers) for trial in found]
         return trials
 
@@ -187,7 +188,7 @@ class FamilyTrials:
                 if len(found) < len(own):
                     continue  # some fold has too few events for so many leaves
                 for terms in self.grid.terms:
-                    candidate = Candidate(self.family.name, depth, ridge, strength, 0.0, size, terms, slopes)
+                    candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
                     plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
                     planned.append((candidate, plans))
         return planned
@@ -195,35 +196,37 @@ class FamilyTrials:
     def _grown(self, planned: list[Planned]) -> list[Trial]:
         """Train the trees of some candidates, and fit their leaves with each shrinkage."""
         plans = [plan for _, of_folds in planned for plan in of_folds]
-        grown = grow(self.problem, self.fold.rows, plans, self.fold.n_rows, budget=self.budget)
+        grown = grow(self.problems, self.fold.rows, plans, self.fold.n_rows, budget=self.budget)
         which = np.array([plan.fold for plan in plans])
-        stack = self.problem.take(torch.as_tensor(which))
-        model = grown.model
+        stack = take(self.problems, torch.as_tensor(which))
+        models = grown.models
         trials: list[Trial] = []
         for strength, slopes in self.grid.shrinkage:
             if trials and self.budget is not None and self.budget.exhausted:
                 break
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             n_leaves = len(plans[0].rules) + 1
-            (model,) = fit_leaves(stack, grown.leaf, n_leaves, penalties, model, ROUGH, self.budget).point
-            losses = self._losses(stack, model, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
+            models, _ = fit_causes(stack, grown.leaf, n_leaves, penalties, models, ROUGH, self.budget)
+            losses = self._losses(stack, models, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
             for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
-                trials.append(Trial(own, losses[k], grown.rules[last], model[last : last + 1]))
+                trials.append(Trial(own, losses[k], grown.rules[last], some(models, slice(last, last + 1))))
         return trials
 
-    def _losses(self, stack: Problem, model: Tensor, leaf: Tensor, which: IntArray) -> FloatArray:
-        """Loss of each row in the trees that did not train on it, (M, N), its mean that of all rows; 0 elsewhere."""
-        return held_out_losses(stack, model, leaf, self.fold.held[which]).double().cpu().numpy()
+    def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
+        """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
+        losses = held_out_losses(stack, models, leaf, self.fold.held[which]).double().cpu().numpy()
+        subject = self.fold.subject
+        return losses if subject is None else np.array([np.bincount(subject, own) for own in losses])
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried, and the problem of all rows for the family that the trees have."""
+    """What was tried, and the problems of all rows for the families by their name in a candidate."""
 
     trials: tuple[Trial, ...]
-    problems: dict[str, Problem]
+    problems: dict[str, Problems]
 
     def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
@@ -238,13 +241,15 @@ class Tried:
 def try_all(
     data: SurvivalData,
     split: SplitData,
-    families: Sequence[LeafFamily],
+    families: Sequence[Sequence[LeafFamily]],  # for each cause
     grid: Grid,
     seed: int,
     machine: Machine,
     say: Callable[[str], None] | None = None,
 ) -> Tried:
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
+
+    With causes each has its own family, the one that does best for its events.
 
     Raises
     ------
@@ -261,25 +266,55 @@ def try_all(
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
-    def one_leaf(family: LeafFamily) -> tuple[FamilyTrials, list[Trial]] | None:
-        """The trials of a family without splits; the first family is always tried."""
-        if stop() and family is not families[0]:
+    def one_leaf(asked: tuple[int, SurvivalData, LeafFamily]) -> tuple[FamilyTrials, list[Trial]] | None:
+        """The trials of a family without splits; the first family of each cause is always tried."""
+        cause, part, family = asked
+        if stop() and family is not families[cause][0]:
             return None
         if say is not None:
             say(f"{family.name}, one leaf")
-        of_family = FamilyTrials(data, family, fold, grid, machine)
+        weight = torch.as_tensor(fold.masks)
+        problem = make_problem(part, family, weight=weight, dtype=machine.dtype, device=machine.device)
+        of_family = FamilyTrials(family.name, (problem,), fold, grid, machine)
         return of_family, of_family.single_leaves(grid.single_ridges)[0]
 
-    found = [one for one in map_parts(one_leaf, families, machine.workers) if one is not None]
-    single = [trial for _, trials in found for trial in trials]
-    usual = usual_family(single)
-    of_family = next(one for one, _ in found if one.family.name == usual)
+    parts = data_of_causes(data)
+    asked = [(k, part, family) for k, (part, own) in enumerate(zip(parts, families, strict=True)) for family in own]
+    found = map_parts(one_leaf, asked, machine.workers)
+    by_cause = [
+        [one for one, (k, *_) in zip(found, asked, strict=True) if one and k == own] for own in range(len(parts))
+    ]
+    of_family, single = _of_all_causes(by_cause, fold, grid, machine)
     trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, say)
     if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
-    last = torch.tensor([len(fold.masks) - 1])
-    return Tried(tuple(trials), {one.family.name: one.problem.take(last) for one, _ in found})
+    last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
+    return Tried(tuple(trials), {one.name: take(one.problems, last) for one in [*known, of_family]})
+
+
+def _of_all_causes(
+    by_cause: list[list[tuple[FamilyTrials, list[Trial]]]], fold: Fold, grid: Grid, machine: Machine
+) -> tuple[FamilyTrials, list[Trial]]:
+    """The families that trees are grown with, and the trials of one leaf: with causes, those of the families alone."""
+    chosen = []
+    for found in by_cause:
+        usual = usual_family([trial for _, trials in found for trial in trials])
+        chosen.append(next(one for one in found if one[0].name == usual))
+    if len(by_cause) == 1:
+        return chosen[0][0], [trial for _, trials in by_cause[0] for trial in trials]
+    name = SEPARATOR.join(one.name for one, _ in chosen)
+    problems = tuple(problem for one, _ in chosen for problem in one.problems)
+    single = [
+        Trial(
+            replace(of_ridge[0].candidate, family=name),
+            np.sum([trial.losses for trial in of_ridge], 0),
+            (),
+            tuple(model for trial in of_ridge for model in trial.models),
+        )
+        for of_ridge in zip(*(trials for _, trials in chosen), strict=True)
+    ]
+    return FamilyTrials(name, problems, fold, grid, machine), single
 
 
 def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:

@@ -11,16 +11,16 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
-from softsurv.soft.problem import Problem
-from softsurv.sparse.leaf_fit import leaf_models, losses_in_leaves
+from softsurv.sparse.causes import Models, Problems, losses_of_causes
+from softsurv.sparse.leaf_fit import leaf_models
 from softsurv.sparse.splits import SplitData
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, rows_at
 from softsurv.trees.routing import leaf_probability, linear
 from softsurv.trees.soft_tree import SURE, SoftTree
 
 LEAST_DIFFERENCE = 0.05
-"""A split matters where some training row's survival probability would differ by this much on its other side, at some
-time up to the last event."""
+"""A split matters where some training row's survival, or a cause's incidence, would differ by this much on its other
+side, at some time up to the last event."""
 
 GRID_TIMES = 20
 """Times, at quantiles of the events, at which survival on both sides is compared."""
@@ -37,16 +37,11 @@ class Collapsed:
     difference: float
 
 
-def survival_in_leaves(problem: Problem, leaves: Tensor, features: Tensor) -> Tensor:
-    """Survival of every row in every leaf of one tree, (L, N, T), at times given by their features (1, F, T)."""
-    family, q = problem.family, problem.design.shape[-1]
-    offset = linear(leaves[..., :q], problem.design)[0]  # (L, N)
-    rise = family.baseline(leaves[..., q:], features)[0][0]  # (L, T)
-    return torch.exp(-family.link.cumulative_hazard(offset[..., None] + rise[:, None])[0])
+def collapse(rules: Rules, data: SplitData, curves: FloatArray) -> tuple[Rules, list[Collapsed]]:
+    """Take out splits that change no row's curves (L, N, T) by :data:`LEAST_DIFFERENCE`, from the leaves up.
 
-
-def collapse(rules: Rules, data: SplitData, survival: Tensor) -> tuple[Rules, list[Collapsed]]:
-    """Take out splits that change no row's survival (L, N, T) by :data:`LEAST_DIFFERENCE`, from the leaves up."""
+    The curves are survival, or the cumulative incidences of all causes.
+    """
     new, gone = list(rules), []
     answers = answers_of(rules, data.values)
     for node in range(len(rules) - 1, -1, -1):
@@ -56,9 +51,8 @@ def collapse(rules: Rules, data: SplitData, survival: Tensor) -> tuple[Rules, li
         at = np.flatnonzero(rows_at(answers, node))
         difference = 0.0
         if len(at):
-            left, right = (torch.as_tensor(leaf_below(answers[:, at], 2 * node + side)) for side in (1, 2))
-            rows = torch.as_tensor(at)
-            difference = float((survival[left, rows] - survival[right, rows]).abs().max())
+            left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
+            difference = float(np.abs(curves[left, at] - curves[right, at]).max())
         if difference >= LEAST_DIFFERENCE:
             continue
         gone.append(Collapsed(rule, difference))
@@ -76,47 +70,50 @@ def _subtree(node: int, n_branches: int) -> list[int]:
     return [node, *_subtree(2 * node + 1, n_branches), *_subtree(2 * node + 2, n_branches)]
 
 
-def shallower(rules: Rules, leaves: FloatArray) -> tuple[Rules, FloatArray]:
-    """The same tree without levels in which no rule is left; leaves (L, D) with it."""
+def shallower(rules: Rules, models: Models) -> tuple[Rules, Models]:
+    """The same tree without levels in which no rule is left; the models (1, 1 + L, D) of its leaves with it."""
     while len(rules) and all(rule is None for rule in rules[len(rules) // 2 :]):
-        rules, leaves = rules[: len(rules) // 2], leaves[::2]
-    return rules, leaves
+        rules = rules[: len(rules) // 2]
+        models = tuple(torch.cat([model[:, :1], model[:, 1::2]], 1) for model in models)
+    return rules, models
 
 
-def soft_tree(
-    problem: Problem, rules: Rules, model: Tensor, data: SplitData, columns: Sequence[OutputColumn]
-) -> SoftTree:
-    """The torch module of one tree: rules as routing weights, as sharp as the mixture's likelihood wants them.
+def soft_trees(
+    problems: Problems, rules: Rules, models: Models, data: SplitData, columns: Sequence[OutputColumn]
+) -> tuple[SoftTree, ...]:
+    """The torch module of each cause: rules as routing weights, as sharp as the mixture's likelihood wants them.
 
     Parameters
     ----------
-    problem : Problem
-        Of one tree, all training rows.
+    problems : tuple of Problem
+        Of one tree, all training rows; one for each cause.
     rules : tuple of LinearRule or None
-    model : Tensor (1, 1 + L, Q + K)
+    models : tuple of Tensor (1, 1 + L, Q + K)
         Common model and deviations.
     data : SplitData
     columns : sequence of OutputColumn
         Encoded features.
     """
-    leaves = leaf_models(model)
     depth = int(np.log2(len(rules) + 1))
-    tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype)
-    unit = _routing(rules, data, columns)
-    routing = torch.as_tensor(unit).to(leaves)[None]
-    losses = losses_in_leaves(problem, leaves)
+    design, weight = problems[0].design, problems[0].weight[:, 0]
+    routing = torch.as_tensor(_routing(rules, data, columns)).to(design)[None]
+    losses = losses_of_causes(problems, models)
     best, chosen = np.inf, SHARPNESS[-1]
     for sharpness in SHARPNESS if any(rule is not None for rule in rules) else ():
-        go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), problem.design))
+        go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), design))
         log_share = leaf_probability(go_left, depth).clamp(min=1e-300).log()
-        loss = -(problem.weight[:, 0] * torch.logsumexp(log_share - losses, 1)).sum()
+        loss = -(weight * torch.logsumexp(log_share - losses, 1)).sum()
         if float(loss) < best:
             best, chosen = float(loss), sharpness
-    tree.rules = rules
-    tree.load_state_dict(
-        {"routing": _sharpened(routing, chosen), "leaves": leaves, "time_scale": problem.time_scale[:1].to(leaves)}
-    )
-    return tree
+    routing, found = _sharpened(routing, chosen), []
+    for problem, model in zip(problems, models, strict=True):
+        leaves = leaf_models(model)
+        tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype)
+        tree.rules = rules
+        scale = problem.time_scale[:1].to(leaves)
+        tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": scale})
+        found.append(tree)
+    return tuple(found)
 
 
 def _routing(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -> FloatArray:

@@ -19,17 +19,11 @@ from softsurv.results import Status
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
+from softsurv.sparse.causes import Models, Problems, curves_in_leaves, fit_causes
 from softsurv.sparse.choose import Grid, Trial, Tried, preferred, try_all
 from softsurv.sparse.covariance import rule_covariance
-from softsurv.sparse.finish import (
-    GRID_TIMES,
-    Collapsed,
-    collapse,
-    shallower,
-    soft_tree,
-    survival_in_leaves,
-)
-from softsurv.sparse.leaf_fit import LeafPenalties, fit_leaves, leaf_models
+from softsurv.sparse.finish import GRID_TIMES, Collapsed, collapse, shallower, soft_trees
+from softsurv.sparse.leaf_fit import LeafPenalties
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.trees.linear_rule import Rules
@@ -45,8 +39,8 @@ class SparseFit:
 
     Attributes
     ----------
-    tree : SoftTree
-        A stack of one, whose branch nodes are the rules.
+    trees : tuple of SoftTree
+        For each cause a stack of one, whose branch nodes are the rules: they differ in their leaves alone.
     rules : tuple of LinearRule or None
         In heap order.
     chosen : Trial
@@ -57,26 +51,26 @@ class SparseFit:
         Penalised mean loss of the training rows.
     reason : str
         Why this was chosen.
-    covariance : ndarray (L, Q + K, Q + K), optional
-        Of the parameters of each leaf that a row reaches, given the rules.
+    covariances : tuple of ndarray (L, Q + K, Q + K), optional
+        For each cause: of the parameters of each leaf that a row reaches, given the rules.
     stopped : Status, optional
         Why the choice ended early, where it did.
     """
 
-    tree: SoftTree
+    trees: tuple[SoftTree, ...]
     rules: Rules
     chosen: Trial
     tried: Tried
     collapsed: tuple[Collapsed, ...]
     objective: float
     reason: str
-    covariance: FloatArray | None = None
+    covariances: tuple[FloatArray | None, ...] = ()
     stopped: Status | None = None
 
     @property
     def candidate(self) -> Candidate:
         """The setting, with the depth that is left."""
-        return replace(self.chosen.candidate, depth=self.tree.depth)
+        return replace(self.chosen.candidate, depth=self.trees[0].depth)
 
     def table(self) -> list[dict[str, Any]]:
         """What was tried, best first."""
@@ -146,23 +140,26 @@ def fit_rules(
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     choosing = machine.ending_sooner()
-    tried = try_all(data, split, families, grid, seed, choosing, say)
+    tried = try_all(data, split, [families] * data.n_causes, grid, seed, choosing, say)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
         chosen, reason = preferred(left, prefer)
-        problem = tried.problems[chosen.candidate.family]
-        rules, model, gone = _collapsed(chosen, problem, split, times, data.n, machine.budget)
+        problems = tried.problems[chosen.candidate.family]
+        rules, models, gone = _collapsed(chosen, problems, split, times, data.n, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not chosen):
             break
         left.remove(chosen)  # its leaves are one model: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
     penalties = _penalties(chosen.candidate, data.n)
-    end = fit_leaves(problem, leaf, len(rules) + 1, penalties, model, budget=machine.budget)
-    tree = soft_tree(problem, rules, end.point[0], split, columns)
-    penalties = _penalties(chosen.candidate, data.n)
-    covariance = _covariance(problem, leaf[0], end.point[0][0], penalties, data, tree.used_leaves)
-    return SparseFit(tree, rules, chosen, tried, tuple(gone), float(end.loss[0]), reason, covariance, stopped)
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=machine.budget)
+    trees = soft_trees(problems, rules, models, split, columns)
+    used = trees[0].used_leaves
+    covariances = tuple(
+        _covariance(problem, leaf[0], model[0], penalties, data, used)
+        for problem, model in zip(problems, models, strict=True)
+    )
+    return SparseFit(trees, rules, chosen, tried, tuple(gone), float(loss[0]), reason, covariances, stopped)
 
 
 def _covariance(
@@ -175,14 +172,12 @@ def _covariance(
 
 
 def _collapsed(
-    chosen: Trial, problem: Problem, split: SplitData, times: FloatArray, n: int, budget: Budget | None
-) -> tuple[Rules, Tensor, list[Collapsed]]:
+    chosen: Trial, problems: Problems, split: SplitData, times: FloatArray, n: int, budget: Budget | None
+) -> tuple[Rules, Models, list[Collapsed]]:
     """The chosen tree without splits that change nothing, its leaves fitted again, and what was taken out."""
-    rules, model, gone = chosen.rules, chosen.model, []
-    log_times = torch.as_tensor(np.log(times)).to(problem.time_scale)
-    features = problem.family.time_features(log_times[None], problem.time_scale)
+    rules, models, gone = chosen.rules, chosen.models, []
     while rules:
-        new, out = collapse(rules, split, survival_in_leaves(problem, leaf_models(model), features).cpu())
+        new, out = collapse(rules, split, curves_in_leaves(problems, models, times))
         if not out:
             break
         gone += out
@@ -190,9 +185,8 @@ def _collapsed(
         if all(rule is None for rule in rules):
             break
         leaf, penalties = leaves_of([rules], split), _penalties(chosen.candidate, n)
-        (model,) = fit_leaves(problem, leaf, len(rules) + 1, penalties, model, budget=budget).point
-    kept, deviations = shallower(rules, model[0, 1:].cpu().numpy())
-    return kept, torch.cat([model[:, :1], torch.as_tensor(deviations).to(model)[None]], 1), gone
+        models, _ = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=budget)
+    return *shallower(rules, models), gone
 
 
 def _penalties(candidate: Candidate, n: int) -> LeafPenalties:

@@ -1,8 +1,8 @@
 """Compiled search for splits: the best tree of depth two on binned features, the best cut along a direction.
 
-A row brings five sums: the slopes and curvatures of its loss with respect to a correction of its leaf's level and
-shape. A leaf of summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its correction, to second
-order; so sums are all that a search needs.
+A row brings five sums for each cause: the slopes and curvatures of its loss with respect to a correction of its leaf's
+level and shape. A leaf of summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its correction, to
+second order; so sums are all that a search needs. The losses of causes add, and so do their gains.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ import numpy as np
 from softsurv.kernel_cache import njit
 
 N_SUMS = 5
-"""Slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
+"""Of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
 """Directions are compared by so many bins, within so many standard deviations."""
+
+
+def causes_of(sums):
+    """First column of each cause in sums (n, 5 K): a tuple, whose length the compiler knows and unrolls."""
+    return tuple(range(0, max(sums.shape[1], N_SUMS), N_SUMS))
 
 
 @njit(cache=True, nogil=True)
@@ -28,41 +33,55 @@ def leaf_gain(g0, g1, h00, h01, h11, penalty):
     return 0.5 * (c * g0 * g0 - 2.0 * h01 * g0 * g1 + a * g1 * g1) / determinant
 
 
-@njit(cache=True, nogil=True)
-def gain_of(sums, penalty):
-    """`leaf_gain` of a vector of sums (5, ...)."""
-    return leaf_gain(sums[0], sums[1], sums[2], sums[3], sums[4], penalty)
+@njit(cache=True, nogil=True, inline="always")
+def gain_of(sums, penalty, causes):
+    """`leaf_gain` of a vector of sums (5 K, ...), added up over the causes."""
+    gain = 0.0
+    for q in range(len(causes)):
+        c = q * N_SUMS
+        gain += leaf_gain(sums[c], sums[c + 1], sums[c + 2], sums[c + 3], sums[c + 4], penalty)
+    return gain
+
+
+@njit(cache=True, nogil=True, inline="always")
+def rest_gain(total, low, penalty, causes):
+    """`gain_of` of what ``low`` leaves of ``total``."""
+    gain = 0.0
+    for q in range(len(causes)):
+        c = q * N_SUMS
+        gain += leaf_gain(
+            total[c] - low[c],
+            total[c + 1] - low[c + 1],
+            total[c + 2] - low[c + 2],
+            total[c + 3] - low[c + 3],
+            total[c + 4] - low[c + 4],
+            penalty,
+        )
+    return gain
 
 
 @njit(cache=True, nogil=True)
-def rest_gain(total, low, penalty):
-    """`leaf_gain` of what ``low`` leaves of ``total``."""
-    return leaf_gain(
-        total[0] - low[0], total[1] - low[1], total[2] - low[2], total[3] - low[3], total[4] - low[4], penalty
-    )
-
-
-@njit(cache=True, nogil=True)
-def histogram_pair(first, second, n_first, n_second, rows, sums, size, out):
-    """Sums (and sizes) of the rows in each pair of bins, cumulated over both: out (n_first, n_second, 6)."""
+def histogram_pair(first, second, n_first, n_second, rows, sums, size, out, causes):
+    """Sums (and sizes) of the rows in each pair of bins, cumulated over both: out (n_first, n_second, 5 K + 1)."""
+    n_sums = N_SUMS * len(causes)
     out[:n_first, :n_second] = 0.0
     for i in rows:
         cell = out[first[i], second[i]]
-        for k in range(N_SUMS):
+        for k in range(n_sums):
             cell[k] += sums[i, k]
-        cell[N_SUMS] += size[i]
+        cell[n_sums] += size[i]
     for a in range(n_first):
         for b in range(1, n_second):
-            for k in range(N_SUMS + 1):
+            for k in range(n_sums + 1):
                 out[a, b, k] += out[a, b - 1, k]
     for a in range(1, n_first):
         for b in range(n_second):
-            for k in range(N_SUMS + 1):
+            for k in range(n_sums + 1):
                 out[a, b, k] += out[a - 1, b, k]
 
 
 @njit(cache=True, nogil=True)
-def best_trees(codes, n_codes, rows, sums, size, least, penalty):
+def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     """Best gains with each root cut and one further cut in either side.
 
     Parameters
@@ -72,10 +91,12 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty):
     n_codes : (P,) int
     rows : (n,) int
         Rows that the tree is for.
-    sums : (N, 5)
+    sums : (N, 5 K)
     size : (N,)
         What ``least`` counts in every leaf.
     least, penalty : float
+    causes : tuple of int
+        See :func:`causes_of`.
 
     Returns
     -------
@@ -87,31 +108,31 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty):
     cut : (P, C, 2, 2) int
         Its feature and code.
     """
-    p, c = len(n_codes), int(n_codes.max())
+    p, c, n_sums = len(n_codes), int(n_codes.max()), N_SUMS * len(causes)
     gain = np.full((p, c, 2), -np.inf)
     inner = np.full((p, c, 2), -np.inf)
     cut = np.full((p, c, 2, 2), -1, np.int64)
-    table = np.zeros((c, c, N_SUMS + 1))
-    part = np.zeros((4, N_SUMS + 1))
+    table = np.zeros((c, c, n_sums + 1))
+    part = np.zeros((4, n_sums + 1))
     for f in range(p):
         for s in range(p):
             if s == f:
                 # both cuts on one feature: the pair's table would be diagonal; three bins from one histogram
-                one_feature(codes[f], n_codes[f], rows, sums, size, least, penalty, f, gain, inner, cut)
+                one_feature(codes[f], n_codes[f], rows, sums, size, least, penalty, f, gain, inner, cut, causes)
                 continue
             nf, ns = n_codes[f], n_codes[s]
-            histogram_pair(codes[f], codes[s], nf, ns, rows, sums, size, table)
+            histogram_pair(codes[f], codes[s], nf, ns, rows, sums, size, table, causes)
             for a in range(nf - 1):
                 for b in range(ns - 1):
-                    for k in range(N_SUMS + 1):
+                    for k in range(n_sums + 1):
                         part[0, k] = table[a, b, k]
                         part[1, k] = table[a, ns - 1, k] - part[0, k]
                         part[2, k] = table[nf - 1, b, k] - part[0, k]
                         part[3, k] = table[nf - 1, ns - 1, k] - table[a, ns - 1, k] - part[2, k]
                     for side in range(2):
-                        if part[2 * side, N_SUMS] < least or part[2 * side + 1, N_SUMS] < least:
+                        if part[2 * side, n_sums] < least or part[2 * side + 1, n_sums] < least:
                             continue
-                        value = gain_of(part[2 * side], penalty) + gain_of(part[2 * side + 1], penalty)
+                        value = gain_of(part[2 * side], penalty, causes) + gain_of(part[2 * side + 1], penalty, causes)
                         if value > inner[f, a, side]:
                             inner[f, a, side] = value
                             cut[f, a, side, 0], cut[f, a, side, 1] = s, b
@@ -119,37 +140,38 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty):
 
 
 @njit(cache=True, nogil=True)
-def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner, cut):
+def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner, cut, causes):
     """The part of `best_trees` that cuts one feature twice, and the plain gains of its cuts."""
-    total = np.zeros((n_codes + 1, N_SUMS + 1))  # sums of the rows below each code
+    n_sums = N_SUMS * len(causes)
+    total = np.zeros((n_codes + 1, n_sums + 1))  # sums of the rows below each code
     for i in rows:
-        for k in range(N_SUMS):
+        for k in range(n_sums):
             total[code[i] + 1, k] += sums[i, k]
-        total[code[i] + 1, N_SUMS] += size[i]
+        total[code[i] + 1, n_sums] += size[i]
     for a in range(n_codes):
-        for k in range(N_SUMS + 1):
+        for k in range(n_sums + 1):
             total[a + 1, k] += total[a, k]
     for a in range(n_codes - 1):
         left, right = total[a + 1], total[n_codes] - total[a + 1]
-        if left[N_SUMS] < least or right[N_SUMS] < least:
+        if left[n_sums] < least or right[n_sums] < least:
             continue
-        gain[f, a, 0], gain[f, a, 1] = gain_of(left, penalty), gain_of(right, penalty)
+        gain[f, a, 0], gain[f, a, 1] = gain_of(left, penalty, causes), gain_of(right, penalty, causes)
         for b in range(n_codes - 1):
             if b == a:
                 continue
             side = 0 if b < a else 1
             low = total[b + 1] if side == 0 else total[b + 1] - total[a + 1]
             high = total[a + 1] - total[b + 1] if side == 0 else total[n_codes] - total[b + 1]
-            if low[N_SUMS] < least or high[N_SUMS] < least:
+            if low[n_sums] < least or high[n_sums] < least:
                 continue
-            value = gain_of(low, penalty) + gain_of(high, penalty)
+            value = gain_of(low, penalty, causes) + gain_of(high, penalty, causes)
             if value > inner[f, a, side]:
                 inner[f, a, side] = value
                 cut[f, a, side, 0], cut[f, a, side, 1] = f, b
 
 
 @njit(cache=True, nogil=True)
-def best_cut(score, order, sums, size, least, penalty, margin):
+def best_cut(score, order, sums, size, least, penalty, margin, causes):
     """Best place to part rows along a score.
 
     Parameters
@@ -157,12 +179,13 @@ def best_cut(score, order, sums, size, least, penalty, margin):
     score : (n,)
     order : (n,) int
         Sorts ``score``.
-    sums : (n, 5) or (n, 1)
-        Five columns: both sides are leaves to be corrected. One column: what a row costs more below the cut than
-        above it.
+    sums : (n, 5 K) or (n, 1)
+        Five columns for each cause: both sides are leaves to be corrected. One column: what a row costs more below the
+        cut than above it.
     size : (n,)
     least, penalty, margin : float
         Least size of a side; penalty of a correction; neighbouring scores closer than this are one.
+    causes : tuple of int
 
     Returns
     -------
@@ -188,14 +211,14 @@ def best_cut(score, order, sums, size, least, penalty, margin):
         if score[order[t + 1]] - score[i] <= margin or low_size < least or all_size - low_size < least:
             continue
         # of one column: what the rows below the cut gain by being there
-        value = -low[0] if k == 1 else gain_of(low, penalty) + rest_gain(total, low, penalty)
+        value = -low[0] if k == 1 else gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
         if value > best:
             best, place = value, t + 1
     return best, place
 
 
 @njit(cache=True, nogil=True)
-def best_pair(z, pairs, ratios, sums, size, least, penalty):
+def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
     """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
 
     The rows (S, n) are standardised. Scores are compared in :data:`SCORE_BINS` bins within :data:`SCORE_RANGE`
@@ -239,7 +262,7 @@ def best_pair(z, pairs, ratios, sums, size, least, penalty):
                     low[c] += table[bin_, c]
                 if low_size < least or all_size - low_size < least:
                     continue
-                value = -low[0] if k == 1 else gain_of(low, penalty) + rest_gain(total, low, penalty)
+                value = -low[0] if k == 1 else gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
                 if value > best:
                     best, at, which = value, q, t
     return best, at, which

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.sparse.kernels import best_cut, best_pair, gain_of
+from softsurv.sparse.kernels import N_SUMS, best_cut, best_pair, causes_of, gain_of
 from softsurv.trees.linear_rule import LinearRule
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
@@ -23,7 +23,8 @@ PAIR_COLUMNS, PAIR_ROWS = 7, 1000
 TERM_GAIN = 4.0
 """What another term must gain in log-likelihood. Rules of two terms are many: of so many tries the best gains about
 this by chance (10 features: 400 directions, whose largest of as many chi-squared values over 2 is near 6; their
-correlation takes some of it away)."""
+correlation takes some of it away). With two causes the chi-squared values have twice the freedom, and the largest is
+1.4 times as large: the gain that is asked for grows with the square root of the causes."""
 
 CLOSE = 1e-9
 """Neighbouring scores closer than this share of their size are one."""
@@ -59,9 +60,9 @@ class NodeRows:
     Attributes
     ----------
     data : SplitData
-    table : (n, 5) or (n, 1)
-        Where both sides are leaves: slopes and curvatures of each row's loss, so that each cut is judged by the best
-        corrections of both. Otherwise what a row loses more on the right than on the left.
+    table : (n, 5 K) or (n, 1)
+        Where both sides are leaves: for each cause slopes and curvatures of each row's loss, so that each cut is judged
+        by the best corrections of both. Otherwise what a row loses more on the right than on the left.
     size : (n,)
         What ``least`` counts.
     least, penalty : float
@@ -75,6 +76,11 @@ class NodeRows:
     penalty: float
 
     @property
+    def term_gain(self) -> float:
+        """What another term of a rule must gain."""
+        return TERM_GAIN * len(causes_of(self.table)) ** 0.5
+
+    @property
     def turns(self) -> tuple[float, ...]:
         """Directions to look in: where the sides differ, the reverse of a score is another rule."""
         return (1.0,) if self.table.shape[1] > 1 else (1.0, -1.0)
@@ -84,14 +90,15 @@ class NodeRows:
         high = rule.holds(self.data.values)
         if self.table.shape[1] == 1:
             return -float(self.table[~high].sum())
-        return float(sum(gain_of(self.table[side].sum(0), self.penalty) for side in (high, ~high)))
+        causes = causes_of(self.table)
+        return float(sum(gain_of(self.table[side].sum(0), self.penalty, causes) for side in (high, ~high)))
 
     def cut(self, score: FloatArray, turn: float = 1.0) -> tuple[float, float, float]:
         """Best cut along ``turn * score``: its gain and the scores that it lies between."""
         table = self.table if turn > 0 else -self.table
         order = np.argsort(score, kind="stable")
         margin = CLOSE * (1 + float(np.abs(score).max()))
-        gain, place = best_cut(score, order, table, self.size, self.least, self.penalty, margin)
+        gain, place = best_cut(score, order, table, self.size, self.least, self.penalty, margin, causes_of(table))
         if place < 0:
             return -np.inf, 0.0, 0.0
         if turn < 0:  # rows above the cut go right: they lose the whole table
@@ -132,27 +139,32 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> Choice:
 
 def _better_levels(rows: NodeRows, best: Choice, columns: tuple[int, ...]) -> Choice:
     """The best set of a category's levels to go left, where it gains more: an end of their order."""
-    order = ordered_levels(rows.data.values[list(columns)], rows.table, rows.penalty)
-    if len(order) < 2:
-        return best
-    code = np.zeros(len(rows.size))
-    for place, level in enumerate(order):
-        code[rows.data.values[columns[level]] > 0] = place
-    gain, low, _ = rows.cut(code)
-    if gain <= best.gain:
-        return best
-    chosen = tuple(sorted(columns[level] for level in order[int(low) + 1 :]))
-    return Choice(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
+    for order in orders_of_levels(rows.data.values[list(columns)], rows.table, rows.penalty):
+        if len(order) < 2:
+            continue
+        code = np.zeros(len(rows.size))
+        for place, level in enumerate(order):
+            code[rows.data.values[columns[level]] > 0] = place
+        gain, low, _ = rows.cut(code)
+        if gain > best.gain:
+            chosen = tuple(sorted(columns[level] for level in order[int(low) + 1 :]))
+            best = Choice(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
+    return best
 
 
-def ordered_levels(indicators: FloatArray, table: FloatArray, penalty: float) -> list[int]:
-    """Levels that occur among the rows, by the correction that their rows ask for: (C, n) to their places."""
-    found = []
-    for level, present in enumerate(indicators > 0):
-        if present.any():
-            sums = table[present].sum(0)
-            found.append((sums[0] / (sums[2] + penalty) if len(sums) > 1 else sums[0] / present.sum(), level))
-    return [level for _, level in sorted(found)]
+def orders_of_levels(indicators: FloatArray, table: FloatArray, penalty: float) -> list[list[int]]:
+    """Levels that occur among the rows (C, n), by the correction that their rows ask for: an order for each cause."""
+    orders: list[list[int]] = []
+    for first in causes_of(table):
+        found = []
+        for level, present in enumerate(indicators > 0):
+            if present.any():
+                sums = table[present, first : first + N_SUMS].sum(0)
+                found.append((sums[0] / (sums[2] + penalty) if len(sums) > 1 else sums[0] / present.sum(), level))
+        order = [level for _, level in sorted(found)]
+        if order not in orders:
+            orders.append(order)
+    return orders
 
 
 def _better_direction(rows: NodeRows, best: Choice, alone: dict[int, float], max_terms: int) -> Choice:
@@ -183,7 +195,7 @@ def _better_direction(rows: NodeRows, best: Choice, alone: dict[int, float], max
         table = np.vstack([base / size, z[others]])
         threes = np.array([(0, 1 + m) for m in range(len(others))], dtype=np.int64)
         third_gain, at, ratio = _direction(part, table, threes)
-        if at >= 0 and third_gain > gain + TERM_GAIN:
+        if at >= 0 and third_gain > gain + part.term_gain:
             third = others[at]
             best = _offer(rows, best, weights | {usable[third]: ratio * size / spread[third]}, turn)
     return best
@@ -191,7 +203,7 @@ def _better_direction(rows: NodeRows, best: Choice, alone: dict[int, float], max
 
 def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, int, float]:
     """Best of the pairs of standardised features (S, n): gain, place of the pair and ratio of its coefficients."""
-    how = (rows.table, rows.size, rows.least, rows.penalty)
+    how = (rows.table, rows.size, rows.least, rows.penalty, causes_of(rows.table))
     gain, at, which = best_pair(z, pairs, RATIOS, *how)
     if at < 0:
         return gain, at, 0.0
@@ -212,7 +224,7 @@ def _offer(rows: NodeRows, best: Choice, weights: dict[int, float], turn: float)
         turn = 1.0  # both sides are leaves, which have no order
     gain, low, high = rows.cut(score, turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
-    if gain > best.gain + TERM_GAIN * max(len(columns) - asked, 0):
+    if gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
         return Choice(LinearRule(columns, coefficients, short_between(low, high, closed=False)), gain, turn < 0)
     return best
 

@@ -1,8 +1,8 @@
 """The tree of corrections to start from: on binned features, exact to depth two, a beam of roots above it.
 
 One regression is fitted to all rows. A leaf may correct its level and its shape; what that gains in log-likelihood is,
-to second order, a function of five sums over the leaf's rows (`kernels`), so that all pairs of splits can be compared
-by histograms of pairs of features.
+to second order, a function of five sums over the leaf's rows for each cause (`kernels`). So all pairs of splits can be
+compared by histograms of pairs of features.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.sparse.kernels import best_trees, gain_of
-from softsurv.sparse.splits import SplitData, ordered_levels, short_between
+from softsurv.sparse.kernels import best_trees, causes_of, gain_of
+from softsurv.sparse.splits import SplitData, orders_of_levels, short_between
 from softsurv.trees.linear_rule import LinearRule, Rules
 
 N_BINS = 12
@@ -56,8 +56,8 @@ class Problem:
     data : SplitData
     rows : (n,) int
         Training rows.
-    sums : (N, 5)
-        Slopes and curvatures of each row, as in `kernels`.
+    sums : (N, 5 K)
+        Slopes and curvatures of each row for each cause, as in `kernels`.
     size : (N,)
         What ``least`` counts in every leaf.
     least, penalty : float
@@ -91,15 +91,15 @@ def bins_of(problem: Problem) -> Bins:
         rules.append(tuple(LinearRule((column,), (1.0,), cut) for cut in cuts))
     for columns in data.categories:
         indicators = data.values[list(columns)]
-        order = ordered_levels(indicators[:, rows], problem.sums[rows], problem.penalty)
-        if len(order) < 2:
-            continue
-        code = np.zeros(data.values.shape[1], dtype=np.int64)
-        for place, level in enumerate(order):
-            code[indicators[level] > 0] = place
-        codes.append(code)
-        above_each = [tuple(sorted(columns[level] for level in order[k + 1 :])) for k in range(len(order) - 1)]
-        rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))
+        for order in orders_of_levels(indicators[:, rows], problem.sums[rows], problem.penalty):
+            if len(order) < 2:
+                continue
+            code = np.zeros(data.values.shape[1], dtype=np.int64)
+            for place, level in enumerate(order):
+                code[indicators[level] > 0] = place
+            codes.append(code)
+            above_each = [tuple(sorted(columns[level] for level in order[k + 1 :])) for k in range(len(order) - 1)]
+            rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))
     table = np.array(codes, dtype=np.int16).reshape(len(codes), data.values.shape[1])
     return _strongest(problem, Bins(table, np.array([len(r) + 1 for r in rules], dtype=np.int64), tuple(rules)))
 
@@ -108,7 +108,7 @@ def _strongest(problem: Problem, bins: Bins) -> Bins:
     """The features that gain most alone, where there are many."""
     if len(bins.rules) <= MAX_FEATURES:
         return bins
-    how = (problem.rows, problem.sums, problem.size, problem.least, problem.penalty)
+    how = (problem.rows, problem.sums, problem.size, problem.least, problem.penalty, causes_of(problem.sums))
     gains = [
         float(best_trees(bins.codes[f : f + 1], bins.n_codes[f : f + 1], *how)[0].sum(-1).max(initial=-np.inf))
         for f in range(len(bins.rules))
@@ -151,10 +151,12 @@ def _two_levels(
     problem: Problem, bins: Bins, rows: IntArray
 ) -> tuple[dict[int, tuple[float, Rules]], list[tuple[int, int]]]:
     """Best trees of depth two over some rows by number of leaves, with their gains; and the most promising roots."""
+    causes = causes_of(problem.sums)
     plain, inner, cut = best_trees(
-        bins.codes, bins.n_codes, rows, problem.sums, problem.size, problem.least, problem.penalty
+        bins.codes, bins.n_codes, rows, problem.sums, problem.size, problem.least, problem.penalty, causes
     )
-    best: dict[int, tuple[float, Rules]] = {1: (float(gain_of(problem.sums[rows].sum(0), problem.penalty)), STUMP)}
+    whole = float(gain_of(problem.sums[rows].sum(0), problem.penalty, causes))
+    best: dict[int, tuple[float, Rules]] = {1: (whole, STUMP)}
     low, high = (np.where(np.isfinite(plain[..., side]), plain[..., side], -np.inf) for side in (0, 1))
     tables = {
         (False, False): (2, low + high),

@@ -12,15 +12,8 @@ from torch import Tensor
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.budget import Budget
 from softsurv.soft.parallel import map_parts
-from softsurv.soft.problem import Problem
-from softsurv.sparse.leaf_fit import (
-    ROUGH,
-    LeafPenalties,
-    fit_leaves,
-    leaf_models,
-    losses_in_leaves,
-    second_order,
-)
+from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
+from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.start import never, trees_of_corrections
@@ -70,11 +63,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Grown:
-    """Trees of one depth after training: rules, leaves (M, N) of all rows, models (M, 1 + L, Q + K)."""
+    """Trees of one depth after training: rules, leaves (M, N) of all rows, models of each cause."""
 
     rules: tuple[Rules, ...]
     leaf: Tensor
-    model: Tensor
+    models: Models
 
 
 def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: float | None) -> LeafPenalties:
@@ -87,19 +80,19 @@ def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: fl
 
 
 def start_rules(
-    problem: Problem,
+    problems: Problems,
     rows: TrainingRows,
     folds: Sequence[int],
-    models: Tensor,
+    models: Models,
     depth: int,
     workers: int = 1,
     stop: Callable[[], bool] = never,
 ) -> list[dict[int, Rules]]:
-    """Rules to start from by number of leaves, for each fold with its single-leaf model (M, 1, Q + K).
+    """Rules to start from by number of leaves, for each fold with its single-leaf models (M, 1, Q + K).
 
     Once ``stop`` says so, the trees found so far are returned, none for the other folds.
     """
-    table = second_order(problem, models).double().cpu().numpy() * rows.weight[:, None]
+    table = second_orders(problems, models) * rows.weight[:, None]
 
     def start(m: int) -> dict[int, Rules]:
         """Of one tree; of many rows a sample is enough to compare binned cuts."""
@@ -116,7 +109,7 @@ def start_rules(
 
 
 def grow(
-    problem: Problem,
+    problems: Problems,
     rows: TrainingRows,
     plans: Sequence[Plan],
     n_rows: FloatArray,
@@ -127,8 +120,8 @@ def grow(
 
     Parameters
     ----------
-    problem : Problem
-        Of one tree for each fold.
+    problems : tuple of Problem
+        Of one tree for each fold; one for each cause.
     rows : TrainingRows
     plans : sequence of Plan
     n_rows : (folds,)
@@ -139,28 +132,28 @@ def grow(
         Once it is exhausted, the rules stay as they are.
     """
     fold = np.array([plan.fold for plan in plans])
-    stack = problem.take(torch.as_tensor(fold))
+    stack = take(problems, torch.as_tensor(fold))
     penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], None)
     rules = [plan.rules for plan in plans]
     n_leaves = len(rules[0]) + 1
-    moving, model = np.ones(len(plans), dtype=bool), None
+    moving, models = np.ones(len(plans), dtype=bool), None
 
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
-        (model,) = fit_leaves(stack, leaf, n_leaves, penalties, model, ROUGH, budget).point
+        models, _ = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget)
         last = sweep == sweeps or not moving.any() or stop()
         if last:
             break
-        losses = losses_in_leaves(stack, leaf_models(model)).double().cpu().numpy()
-        table = second_order(stack, model[:, :1]).double().cpu().numpy() * rows.weight[:, None]
+        losses = losses_of_causes(stack, models).double().cpu().numpy()
+        table = second_orders(stack, models) * rows.weight[:, None]
         for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
-    assert model is not None
-    return Grown(tuple(rules), leaf, model)
+    assert models is not None
+    return Grown(tuple(rules), leaf, models)
 
 
 def leaves_of(rules: Sequence[Rules], split: SplitData) -> Tensor:
@@ -173,7 +166,7 @@ def polish(
     rows: TrainingRows,
     mine: IntArray,
     losses: FloatArray,  # (L, N) of every row in every leaf
-    table: FloatArray,  # (N, 5) slopes and curvatures at the common model
+    table: FloatArray,  # (N, 5 K) slopes and curvatures at the common models
     max_terms: int,
     stop: Callable[[], bool] = never,
 ) -> Rules:
@@ -217,9 +210,9 @@ def swap_sides(rules: list, node: int) -> None:
         left, right, width = 2 * left + 1, 2 * right + 1, 2 * width
 
 
-def held_out_losses(problem: Problem, models: Tensor, leaf: Tensor, weight: Tensor) -> Tensor:
-    """Loss of each row in its leaf times its weight, (M, N)."""
-    losses = losses_in_leaves(problem, leaf_models(models)).gather(1, leaf[:, None])[:, 0]
+def held_out_losses(problems: Problems, models: Models, leaf: Tensor, weight: Tensor) -> Tensor:
+    """Loss of each row in its leaf times its weight, (M, N), added up over the causes."""
+    losses = losses_of_causes(problems, models).gather(1, leaf[:, None])[:, 0]
     return torch.where(weight > 0, losses * weight, 0.0)
 
 

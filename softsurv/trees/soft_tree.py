@@ -184,6 +184,10 @@ class SoftTree(nn.Module):
             low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return torch.where(reached, high.exp(), torch.inf)
 
+    def hazard_in_leaves(self, x: Tensor, log_time: Tensor) -> Tensor:
+        """Cumulative hazard of every leaf at one log time for each row: log_time (M, N) to (M, L, N)."""
+        return self.family.link.cumulative_hazard(self._leaf_values(x, log_time)[0])[0]
+
     def collapse_empty(self, x: Tensor) -> None:
         """Make a branch node that sends every row of x that reaches it to one side do so for all rows, in place.
 
@@ -230,8 +234,7 @@ class SoftTree(nn.Module):
 
     def _survival_at(self, x: Tensor, log_time: Tensor, path: str) -> Tensor:
         """S at one time for each row: log_time (M, N) to (M, N)."""
-        hazard, _, _ = self.family.link.cumulative_hazard(self._leaf_values(x, log_time)[0])
-        survival = torch.exp(-hazard)
+        survival = torch.exp(-self.hazard_in_leaves(x, log_time))
         if path == "hbp":
             return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return (self.leaf_probability(x).mT * survival).sum(1)

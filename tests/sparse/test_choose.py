@@ -23,7 +23,7 @@ def trial(mean, noise=0.0, leaves=1, ridge=USUAL_RIDGE, terms=1, shrinkage=10.0,
     depth = (leaves - 1).bit_length()
     candidate = Candidate(family, depth, ridge, shrinkage if depth else 0.0, 0.0, leaves, terms, slopes)
     losses = mean + noise * np.tile([1.0, -1.0], 50)
-    return Trial(candidate, losses, (RULE,) * (2**depth - 1), torch.zeros(1, 1 + leaves, 3))
+    return Trial(candidate, losses, (RULE,) * (2**depth - 1), (torch.zeros(1, 1 + leaves, 3),))
 
 
 FLAT = trial(2.0, ridge=CONSTANT)
@@ -95,10 +95,10 @@ def test_every_row_is_held_out_once(data):
 def test_trials_have_a_loss_for_every_row(data):
     rows, columns = data
     split = split_data(rows.x.numpy(), columns)
-    tried = try_all(rows, split, [get_family("weibull")], SMALL, 0, Machine(torch.device("cpu")))
+    tried = try_all(rows, split, [[get_family("weibull")]], SMALL, 0, Machine(torch.device("cpu")))
     assert {t.candidate.leaves for t in tried.trials} == {1, 2}
     assert all(t.losses.shape == (rows.n,) and np.isfinite(t.losses).all() for t in tried.trials)
-    again = try_all(rows, split, [get_family("weibull")], SMALL, 0, Machine(torch.device("cpu"), workers=2))
+    again = try_all(rows, split, [[get_family("weibull")]], SMALL, 0, Machine(torch.device("cpu"), workers=2))
     np.testing.assert_array_equal(tried.trials[-1].losses, again.trials[-1].losses)
 
 
@@ -107,4 +107,4 @@ def test_too_few_events_are_refused(data):
     few = rows.take(np.flatnonzero(~rows.event.numpy())[:9])
     split = split_data(few.x.numpy(), columns)
     with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least 2 rows"):
-        try_all(few, split, [get_family("weibull")], SMALL, 0, Machine(torch.device("cpu")))
+        try_all(few, split, [[get_family("weibull")]], SMALL, 0, Machine(torch.device("cpu")))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softsurv.sparse.kernels import gain_of
+from softsurv.sparse.kernels import causes_of, gain_of
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule, short_between, short_number
 from softsurv.trees.linear_rule import LinearRule
 
@@ -31,9 +31,20 @@ def plain_best(rows):
             if rows.table.shape[1] == 1:
                 gain = max(-rows.table[low].sum(), -rows.table[~low].sum())
             else:
-                gain = sum(gain_of(rows.table[side].sum(0), rows.penalty) for side in (low, ~low))
+                causes = causes_of(rows.table)
+                gain = sum(gain_of(rows.table[side].sum(0), rows.penalty, causes) for side in (low, ~low))
             best = max(best, gain)
     return best
+
+
+def test_the_gains_of_causes_add():
+    one, two = node(seed=1), node(seed=2)
+    rows = NodeRows(one.data, np.hstack([one.table, two.table]), one.size, one.least, one.penalty)
+    rule = LinearRule((1,), (1.0,), 0.3)
+    apart = [NodeRows(one.data, table, one.size, one.least, one.penalty) for table in (one.table, two.table)]
+    assert rows.gain(rule) == pytest.approx(sum(part.gain(rule) for part in apart), rel=1e-12)
+    choice = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=1)
+    assert choice.gain == pytest.approx(plain_best(rows), rel=1e-9)
 
 
 @pytest.mark.parametrize("one", [False, True])

@@ -1,0 +1,100 @@
+"""Leaf models of several causes under one set of rules.
+
+A leaf holds one hazard for each cause. Given the leaf, the log-likelihood of a row is that of each cause, the events of
+the others being censored, added up. Causes are therefore fitted apart, and their losses, slopes and curvatures go
+together where rules are chosen. One kind of event is one cause.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray
+from softsurv.budget import Budget
+from softsurv.data.survival_data import SurvivalData
+from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.problem import Problem
+from softsurv.sparse.leaf_fit import FIT, LeafPenalties, fit_leaves, leaf_models, losses_in_leaves, second_order
+from softsurv.trees.incidence import accumulated
+from softsurv.trees.routing import linear
+
+Problems = tuple[Problem, ...]
+"""The problem of each cause: the same rows, weights and features."""
+
+Models = tuple[Tensor, ...]
+"""For each cause the common models and deviations (M, 1 + L, Q + K)."""
+
+SEPARATOR = ", "
+"""Between the families of the causes in a candidate's name."""
+
+
+def data_of_causes(data: SurvivalData) -> tuple[SurvivalData, ...]:
+    """The data of each cause, all others censored; the data themselves where there is one kind of event."""
+    return (data,) if data.cause is None else tuple(data.of_cause(k) for k in range(1, data.n_causes + 1))
+
+
+def take(problems: Problems, trees: Tensor) -> Problems:
+    """The problems of some trees."""
+    return tuple(problem.take(trees) for problem in problems)
+
+
+def some(models: Models, trees: slice) -> Models:
+    """The models of some trees."""
+    return tuple(model[trees] for model in models)
+
+
+def fit_causes(
+    problems: Problems,
+    leaf: Tensor,  # (M, N)
+    n_leaves: int,
+    penalties: LeafPenalties,
+    start: Models | None = None,
+    settings: LbfgsSettings = FIT,
+    budget: Budget | None = None,
+) -> tuple[Models, Tensor]:
+    """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,)."""
+    starts = (None,) * len(problems) if start is None else start
+    ends = [
+        fit_leaves(problem, leaf, n_leaves, penalties, begin, settings, budget)
+        for problem, begin in zip(problems, starts, strict=True)
+    ]
+    return tuple(end.point[0] for end in ends), _added([end.loss for end in ends])
+
+
+def losses_of_causes(problems: Problems, models: Models) -> Tensor:
+    """Loss of every row in every leaf, (M, L, N), added up over the causes."""
+    return _added([losses_in_leaves(p, leaf_models(model)) for p, model in zip(problems, models, strict=True)])
+
+
+def second_orders(problems: Problems, models: Models) -> FloatArray:
+    """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models, times no weight."""
+    parts = [second_order(p, model[:, :1]).double().cpu().numpy() for p, model in zip(problems, models, strict=True)]
+    return np.concatenate(parts, -1)
+
+
+def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:
+    """What every row has to expect in every leaf of one tree, (L, N, T K): survival, or each cause's incidence."""
+    hazards = np.stack([_hazards(p, leaf_models(m), times) for p, m in zip(problems, models, strict=True)], -1)
+    if len(problems) == 1:
+        return np.exp(-hazards[..., 0])
+    n_leaves, n = hazards.shape[:2]
+    rises = np.diff(hazards, axis=2, prepend=0.0)
+    return np.stack([accumulated(of_leaf)[1].reshape(n, -1) for of_leaf in rises]).reshape(n_leaves, n, -1)
+
+
+def _hazards(problem: Problem, leaves: Tensor, times: FloatArray) -> FloatArray:
+    """Cumulative hazard of every row in every leaf of one tree, (L, N, T)."""
+    family, q = problem.family, problem.design.shape[-1]
+    log_times = torch.as_tensor(np.log(times)).to(problem.time_scale)
+    features = family.time_features(log_times[None], problem.time_scale)
+    offset = linear(leaves[..., :q], problem.design)[0]  # (L, N)
+    rise = family.baseline(leaves[..., q:], features)[0][0]  # (L, T)
+    return family.link.cumulative_hazard(offset[..., None] + rise[:, None])[0].double().cpu().numpy()
+
+
+def _added(parts: list[Tensor]) -> Tensor:
+    return reduce(torch.add, parts)
