@@ -6,9 +6,10 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkdocs.structure.files import File, Files
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).resolve().parents[1]
 JOINED = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "notebooks/*.ipynb", "scripts/*", "scripts/tables/*.md")
@@ -26,6 +27,8 @@ REFERENCE = {
 
 def on_files(files: Files, config: Any) -> Files:
     """Add what does not lie in docs/."""
+    from mkdocs.structure.files import File
+
     for pattern in JOINED:
         for path in sorted(ROOT.glob(pattern)):
             if path.is_file():
