@@ -1,7 +1,7 @@
 """The suite on other Pythons, and on the lowest versions that pyproject.toml allows: ``nox -s tests-3.12``.
 
-``nox`` alone runs each Python that is there with the newest versions; ``nox -s lowest`` the lowest. ``.ci/run`` runs the
-pinned versions of constraints.txt.
+``nox`` alone runs each Python that is there with the newest versions. ``.ci/run`` runs the pinned versions of
+constraints.txt.
 """
 
 import os
