@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.frames import as_frame
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.metrics.conformal import followed_weight, lower_cutoff
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
@@ -218,8 +217,7 @@ def _warn_of_few(table: pd.DataFrame) -> None:
         return
     rows = few.reset_index()[["leaf", "followed"]].itertuples(index=False)
     told = ", ".join(f"leaf {leaf} ({followed:.0f} rows)" for leaf, followed in rows)
-    warnings.warn(
+    warn(
         f"too few followed rows for a bound above 0 in {told}; give more rows to calibrate, or a smaller coverage",
         DataWarning,
-        stacklevel=3,
     )
