@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from softsurv.explore.effect_plots import plot_leaf_effects as plot_leaf_effects
     from softsurv.explore.effect_plots import plot_routing_effects as plot_routing_effects
     from softsurv.explore.html import tree_html as tree_html
+    from softsurv.explore.incidence_plot import plot_incidences as plot_incidences
     from softsurv.explore.interactive import explorer as explorer
     from softsurv.explore.onnx_export import export_onnx as export_onnx
     from softsurv.explore.onnx_export import onnx_inputs as onnx_inputs
@@ -59,6 +60,7 @@ _HOME = {
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
     "plot_path": "path_plot",
+    "plot_incidences": "incidence_plot",
     "plot_leaf_curves": "plots",
     "plot_hazard": "plots",
     "plot_cumulative_hazard": "plots",

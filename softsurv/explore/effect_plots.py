@@ -101,6 +101,11 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
     >>> ax = plot_leaf_effects(tree)                            # doctest: +SKIP
     """
     view = tree_view(tree)
+    if getattr(tree, "cause_trees_", ()):
+        raise InvalidParameterError(
+            f"tree must have one kind of event for this picture, got the causes {list(tree.cause_names_)}; "
+            "summary() tells the effects on each"
+        )
     if view.leaf_weights is None:
         raise InvalidParameterError(
             "tree must have leaves whose curves vary with the features, got one curve per leaf; "

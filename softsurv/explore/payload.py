@@ -11,6 +11,7 @@ import torch
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times, leaf_kaplan_meier, leaf_looks, steps
 from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import NO_ROWS, unit_of, with_unit
@@ -138,6 +139,11 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
     if not view.soft:
         log_hazard = tree.curves_.log_cumulative_hazard(np.arange(len(tree.leaf_table_.n)), times)
         return [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
+    if tree.cause_trees_:
+        raise InvalidParameterError(
+            "tree must have one kind of event for an interactive page and for ONNX, got the causes "
+            f"{list(tree.cause_names_)}; draw them with plot_incidences, or fit the data of one cause (of_cause)"
+        )
     module = tree.tree_
     positive = times[times > 0]
     with torch.no_grad():

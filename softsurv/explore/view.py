@@ -51,7 +51,7 @@ class TreeView:
         Preorder, the root first.
     leaf_weights : ndarray (L, P) or None
         Effect of each encoded feature in each leaf, over the feature's training range; None where the leaves'
-        curves do not vary.
+        curves do not vary, and where each cause has effects of its own.
     names : tuple of str, length P
         Encoded features.
     effect : str
@@ -228,7 +228,8 @@ def _soft_view(tree: Any) -> TreeView:
     columns = encoded_columns(tree.preprocessor_, names)
     routing = module.routing[0].detach().double().cpu().numpy()
     number = {int(leaf): k for k, leaf in enumerate(module.used_leaves)}
-    leaves = module.leaves[0].detach().double().cpu().numpy()[list(number), 1 : len(names) + 1]
+    slopes = module.leaves[0].detach().double().cpu().numpy()[list(number), 1 : len(names) + 1]
+    leaves = None if tree.cause_trees_ else slopes
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:

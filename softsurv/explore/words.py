@@ -277,4 +277,10 @@ def _curve_lines(tree: Any, frame: pd.DataFrame, unit: str) -> list[str]:
     middle = (
         with_unit(median, unit) if median <= last else f"not reached within the follow-up of {with_unit(last, unit)}"
     )
-    return [f"Its curve: median {middle}; {shares}."]
+    lines = [f"Its curve: median {middle}; {shares}."]
+    if not tree.cause_names_:
+        return lines
+    at = times[len(times) // 2]
+    found = tree.predict_cumulative_incidence(frame, times=[at])[0, 0]
+    by_cause = ", ".join(f"{name} {share:.0%}" for name, share in zip(tree.cause_names_, found, strict=True))
+    return [*lines, f"The curve is that of no event at all. By {with_unit(at, unit)}: {by_cause}."]
