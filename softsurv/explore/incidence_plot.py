@@ -85,7 +85,7 @@ def plot_incidences(
             predicted = tree.predict_cumulative_incidence(read.X.iloc[rows], times).mean(0)
             (_stacked if stacked else _lines)(ax, times, predicted, _observed(read, rows), level)
     axes[0].set(ylabel="Probability")
-    axes[0].figure.supxlabel(time_label(read, time_unit), fontsize=10)  # type: ignore[union-attr]
+    axes[0].figure.supxlabel(time_label(read, time_unit), fontsize=10)
     _key(axes[0], names, stacked, level)
     return axes[0]
 
