@@ -20,10 +20,11 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, curves_in_leaves, fit_causes
-from softsurv.sparse.choose import Grid, Trial, Tried, preferred, try_all
+from softsurv.sparse.choose import Grid, Tried, try_all
 from softsurv.sparse.covariance import rule_covariance
 from softsurv.sparse.finish import GRID_TIMES, Collapsed, collapse, shallower, soft_trees
 from softsurv.sparse.leaf_fit import LeafPenalties
+from softsurv.sparse.prefer import Trial, preferred
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.trees.linear_rule import Rules

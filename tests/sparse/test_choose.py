@@ -10,8 +10,9 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.choose import CONSTANT, USUAL_RIDGE, Grid, Trial, make_folds, preferred, try_all, usual_family
+from softsurv.sparse.choose import Grid, make_folds, try_all
 from softsurv.sparse.fit import split_data
+from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family
 from softsurv.trees.linear_rule import LinearRule
 
 SMALL = Grid(leaves=(1, 2), terms=(1,), shrinkage=((10.0, None),), n_folds=2)

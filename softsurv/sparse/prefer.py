@@ -1,0 +1,125 @@
+"""Which of the trials of a tree of rules to take, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.causes import Models
+from softsurv.trees.linear_rule import Rules
+
+CONSTANT = 1e4
+"""A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
+
+
+USUAL_RIDGE = 0.3
+"""Kept where the folds do not tell, on features scaled to [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate with its held-out losses, and its tree of all rows."""
+
+    candidate: Candidate
+    losses: FloatArray  # (S,) of each subject where it was held out, times its weight
+    rules: Rules
+    models: Models = field(repr=False)  # of each cause (1, 1 + L, Q + K)
+
+    @property
+    def mean(self) -> float:
+        """Mean held-out loss, in nats per subject of standardised log time; the losses of causes add."""
+        return float(self.losses.mean()) if len(self.losses) else float("nan")
+
+    def gap_error(self, other: Trial) -> float:
+        """Standard error of the paired gap between two candidates' mean losses, from the rows: folds are too few."""
+        gap = self.losses - other.losses
+        return float(gap.std(ddof=1) / len(gap) ** 0.5) if len(gap) > 1 else 0.0
+
+
+def preferred(trials: Sequence[Trial], prefer: str) -> tuple[Trial, str]:
+    """The trial to take, and why in a sentence; every choice leaves the usual only by one standard error.
+
+    "tree": the simplest of the good trees (`_simple_tree`), if trees come within one standard error of the best trial
+    and this one within a quarter of the single leaf: it says more at the same score. One leaf where no trial beats the
+    curve of all rows by its standard error, which is what noise looks like. "simplest": one leaf wherever it is within
+    one standard error of the best.
+    """
+    best = best_of(trials)
+    single = [t for t in trials if not t.candidate.depth]
+    trees = [t for t in trials if t.candidate.depth]
+    if not trees:
+        one = _usual_single(single)
+        return one, f"one leaf, the only size that was tried, with held-out loss {one.mean:.4g}"
+    tree = _simple_tree(trees)
+    if not single:
+        return tree, f"held-out loss {tree.mean:.4g} with {tree.candidate.leaves} leaves"
+    one = _usual_single(single)
+    compared = f"held-out loss {one.mean:.4g} with one leaf, {tree.mean:.4g} with {tree.candidate.leaves} leaves"
+    flat = [t for t in single if t.candidate.ridge >= CONSTANT]
+    if flat:
+        null = best_of(flat)
+        if best is null or null.mean - best.mean <= best.gap_error(null):
+            return one, f"no setting predicts held-out rows better than one curve for all rows ({compared})"
+    if prefer == "simplest" and _as_good(one, best):
+        return one, f"one leaf is within one standard error of the best ({compared})"
+    if _as_good(best_of(trees), best) and _as_good(tree, one, 0.25):
+        return tree, f"a tree predicts held-out rows as well as one leaf or better ({compared})"
+    return one, f"no tree predicts held-out rows as well ({compared})"
+
+
+def _leaves(trial: Trial) -> int:
+    return trial.candidate.leaves or 2**trial.candidate.depth
+
+
+def _as_good(trial: Trial, best: Trial, errors: float = 1.0) -> bool:
+    """Whether a trial is within so many standard errors of the best."""
+    return trial.mean - best.mean <= errors * trial.gap_error(best)
+
+
+def _simple_tree(trees: list[Trial]) -> Trial:
+    """The simplest of the good trees, one question after the other.
+
+    The usual ridge within half a standard error of the best tree; then the fewest leaves within two; then, within two
+    standard errors of the best of these, leaves that share their slopes, the strongest shrinkage, the fewest terms. The
+    lowest loss of so many settings is low by chance: what is taken instead is hardly worse and moves less.
+    """
+    good = [t for t in trees if t.candidate.ridge == USUAL_RIDGE and _as_good(t, best_of(trees), 0.5)]
+    good = good or [t for t in trees if t.candidate.ridge == best_of(trees).candidate.ridge]
+    good = [t for t in good if _as_good(t, best_of(good), 2.0)]
+    good = [t for t in good if _leaves(t) == min(map(_leaves, good))]
+    good = [t for t in good if _as_good(t, best_of(good), 2.0)]
+    return min(
+        good,
+        key=lambda t: (
+            t.candidate.slope_shrinkage is not None,
+            -t.candidate.shrinkage,
+            t.candidate.max_terms or 0,
+            t.mean,
+        ),
+    )
+
+
+def best_of(trials: Sequence[Trial]) -> Trial:
+    """The trial of the lowest held-out loss."""
+    return min(trials, key=lambda t: t.mean)
+
+
+def usual_family(single: Sequence[Trial]) -> str:
+    """The first family, unless the best one is better by more than one standard error."""
+    first = single[0].candidate.family
+    best = best_of(single)
+    usual = min((t for t in single if t.candidate.family == first), key=lambda t: t.mean)
+    return first if _as_good(usual, best) else best.candidate.family
+
+
+def _usual_single(single: Sequence[Trial]) -> Trial:
+    """One leaf of the usual family; its ridge is the nearest to the usual within one standard error of the best."""
+    family = usual_family(single)
+    own = [t for t in single if t.candidate.family == family]
+    best = best_of(own)
+    good = [t for t in own if _as_good(t, best)]
+    return min(good, key=lambda t: (abs(np.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))
