@@ -194,3 +194,20 @@ def test_wrong_input_is_one_sentence(here, capsys, case):
     arguments, words = WRONG_INPUT[case]
     assert main(arguments) == 1
     assert words in capsys.readouterr().err
+
+
+def test_the_report_measures_each_cause(here):
+    assert main(["report", "model", "causes.csv", "--bootstrap", "20", "--out", "r.html"]) == 0
+    page, model = Path("r.html").read_text(encoding="utf-8"), load_model("model")
+    result = model.evaluate(causes_table().drop(columns="who"), time="months", cause="why")
+    assert "Measures by cause" in page
+    for found in result["causes"].values():
+        assert f"{found['ibs']:.3f}" in page
+
+
+def test_the_report_of_visits_declines_what_needs_one_row_each(here):
+    assert main(["report", "path-model", "visits.csv", "--bootstrap", "20", "--out", "r.html"]) == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "240 rows of 120 subjects" in page
+    assert "need one row for each subject and are left out" in page
+    assert "Measures by cause" not in page

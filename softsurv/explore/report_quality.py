@@ -13,6 +13,7 @@ from softsurv.explore.curves import interval_censored, leaf_kaplan_meier, table_
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.quality import calibration_curves, default_horizons
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
+from softsurv.explore.report_causes import AT_RISK, cause_quality, quality_at_risk
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.metrics.ranges import evaluation_range
 
@@ -28,6 +29,8 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     """The four measures with bootstrap intervals, and the Brier score over time."""
     if interval_censored(data):
         return paragraph(UNMEASURED, "note")
+    if data.n_subjects < data.n:
+        return quality_at_risk(tree, data)
     frame = bootstrap_quality(tree, data, n_boot, seed)
     shown = pd.DataFrame(
         {
@@ -48,7 +51,8 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
     seen = paragraph(SEEN, "note") if looks_like_training(tree, data) else ""
     picture = figure(ax, "Brier score over time", caption)
-    return f'{seen}{table(shown, "Measures", "measure")}<div class="row">{picture}{paragraph(words)}</div>'
+    causes = "" if data.cause is None else cause_quality(tree, data)
+    return f'{seen}{table(shown, "Measures", "measure")}{causes}<div class="row">{picture}{paragraph(words)}</div>'
 
 
 UNMEASURED = (
@@ -71,6 +75,8 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
     """Observed against predicted survival at three horizons, and over all of time."""
     if interval_censored(data):
         return paragraph(UNMEASURED, "note")
+    if data.n_subjects < data.n:
+        return paragraph(AT_RISK, "note")
     horizons, unit = default_horizons(data), unit_of(data, time_unit)
     curves, test = calibration_curves(tree, data, horizons, 8)
     left = draw_calibration(new_figure(4.6, 4.6), curves, test, data.n, unit)
