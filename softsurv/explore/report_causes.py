@@ -23,7 +23,8 @@ AT_RISK = (
 def cause_quality(tree: Any, data: SurvivalData) -> str:
     """A table of the measures of each cause, the Brier score beside that of one curve for everybody."""
     result = tree.evaluate(data)
-    grid = np.linspace(*result["range"], result["n_times"])
+    first, last = result["range"]
+    grid = np.linspace(first, last, result["n_times"])
     time, codes = data.time.numpy(), data.cause.numpy()  # type: ignore[union-attr]
     null = aalen_johansen(time, codes, n_causes=data.n_causes)
     rows = {}
