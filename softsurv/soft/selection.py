@@ -117,7 +117,7 @@ def select(
             f"event must be True in at least 2 rows to choose depth and penalties by cross-validation, got "
             f"{int(happened.sum())}; collect more events, or set depth, l2, shrinkage and routing_l2"
         )
-    n_folds = min(grid.n_folds, int(happened.sum()), int((~happened).sum()) or len(happened))
+    n_folds = min(grid.n_folds, int(happened.sum()))
     folds = [train for train, _ in stratified_folds(happened, max(n_folds, 2), seed)]
     trials: list[Trial] = []
     for family in families:

@@ -78,13 +78,11 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone."""
     events, subject = data.failed, None
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
-    masks, failed = [np.ones(data.n)], events
+    masks = [np.ones(data.n)]
     if data.subject is not None:
         subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)[1]
-        failed = np.bincount(subject, events) > 0
     if grid.n_folds > 1:
-        n_folds = max(2, min(grid.n_folds, int(failed.sum()), int((~failed).sum()) or len(failed)))
-        for train, _ in data.folds(n_folds, seed):
+        for train, _ in data.folds(max(2, min(grid.n_folds, data.n_failed_subjects)), seed):
             mask = np.zeros(data.n)
             mask[train] = 1.0
             masks.insert(len(masks) - 1, mask)
@@ -93,7 +91,7 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty)
     held = (1 - table) * weight
     total = held.sum()
-    return Fold(table, torch.as_tensor(held * (len(failed) / total) if total > 0 else held), rows, subject)
+    return Fold(table, torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held), rows, subject)
 
 
 Planned = tuple[Candidate, list[Plan]]

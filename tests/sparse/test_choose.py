@@ -109,3 +109,10 @@ def test_too_few_events_are_refused(data):
     split = split_data(few.x.numpy(), columns)
     with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least 2 rows"):
         try_all(few, split, [[get_family("weibull")]], SMALL, 0, Machine(torch.device("cpu")))
+
+
+def test_few_censored_rows_do_not_make_fewer_folds(data):
+    """Folds need events; that all but three rows had theirs is no reason for two or three folds."""
+    rows, columns = data
+    few = rows.take(np.concatenate([np.flatnonzero(rows.failed), np.flatnonzero(~rows.failed)[:3]]))
+    assert len(make_folds(few, split_data(few.x.numpy(), columns), Grid(), 0).masks) == 5 + 1
