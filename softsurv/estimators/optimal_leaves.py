@@ -101,7 +101,7 @@ class CauseCurves(LeafCurves):
     @classmethod
     def of_hazards(cls, times: FloatArray, hazards: FloatArray) -> CauseCurves:
         """From the hazards (K, L, T) of the causes at times (T,): dF_k = S(t-) h_k, S = product of (1 - sum of h_k)."""
-        survival = np.cumprod(1.0 - np.minimum(hazards.sum(axis=0), 1.0), axis=1)  # (L, T)
+        survival = np.cumprod(np.maximum(1.0 - hazards.sum(axis=0), 0.0), axis=1)  # (L, T)
         before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
         incidence = np.cumsum(before * hazards, axis=2)  # (K, L, T)
         leaves = range(len(survival))

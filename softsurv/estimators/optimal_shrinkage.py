@@ -82,17 +82,19 @@ def shrunk_hazards(tree: HardTree, rows: Rows, members: list[NDArray[np.int64]],
     """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
 
     h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are the subjects of a node among whom
-    ``events`` of its events happened, of any cause: so the hazards of all causes sum to that of any event.
+    ``events`` of its events of the cause happened: a rare cause borrows more. Where nearly nobody is at risk the hazards
+    of all causes are scaled to sum to one at most.
     """
     times, kinds = np.unique(rows.time), rows.by_cause
     parent, hazard = parents(tree), np.zeros((len(kinds), tree.n_nodes, times.size))
     for node, some in enumerate(members):
-        pull = subjects_of(rows, some, events) if node > 0 else 0.0
         for k, one_cause in enumerate(kinds):
             died, at_risk = risk_set(one_cause, some, times)
+            pull = subjects_of(one_cause, some, events) if node > 0 else 0.0
             prior = hazard[k, parent[node]] if node > 0 else np.zeros(times.size)
             hazard[k, node] = pulled(died, at_risk, pull, prior)
-    return np.asarray(hazard[:, tree.leaf >= 0])
+    leaves = hazard[:, tree.leaf >= 0]
+    return np.asarray(leaves if rows.cause is None else leaves / np.maximum(leaves.sum(axis=0), 1.0))
 
 
 def pulled(died: FloatArray, at_risk: FloatArray, pull: float, prior: FloatArray) -> FloatArray:
