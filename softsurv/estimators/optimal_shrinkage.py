@@ -82,8 +82,8 @@ def shrunk_hazards(tree: HardTree, rows: Rows, members: list[NDArray[np.int64]],
     """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
 
     h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are the subjects of a node among whom
-    ``events`` of its events of the cause happened: a rare cause borrows more. Where nearly nobody is at risk the hazards
-    of all causes are scaled to sum to one at most.
+    ``events`` of its events of the cause happened: a rare cause borrows more. Where nearly nobody is at risk the
+    hazards of all causes are scaled to sum to one at most.
     """
     times, kinds = np.unique(rows.time), rows.by_cause
     parent, hazard = parents(tree), np.zeros((len(kinds), tree.n_nodes, times.size))
