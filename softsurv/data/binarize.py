@@ -248,11 +248,12 @@ class Binarizer(BaseEstimator):
 
     def binary_of(self, codes: NDArray[np.int32]) -> NDArray[np.uint8]:
         """The 0/1 columns (N, B) of codes (N, number of ``columns_``)."""
-        out = np.empty((len(codes), len(self.splits)), dtype=np.uint8)
-        for b, (f, code) in enumerate(self.splits):
-            yes = codes[:, f] == code if self.columns_[f].nominal else codes[:, f] <= code
-            out[:, b] = yes != self.rule(f, code)[1]
-        return out
+        splits, by_column = self.splits, np.ascontiguousarray(codes.T)
+        out = np.empty((len(splits), len(codes)), dtype=np.uint8)
+        for b, (f, code) in enumerate(splits):
+            yes = by_column[f] == code if self.columns_[f].nominal else by_column[f] <= code
+            out[b] = yes != self.rule(f, code)[1]
+        return np.ascontiguousarray(out.T)
 
     def rule(self, feature: int, code: int) -> tuple[Rule, bool]:
         """The question that a split asks, and whether its answers are swapped.

@@ -104,6 +104,8 @@ class VectorSearch:
     bounds : Bounds, optional
     n_jobs : int
         Threads of `best`.
+    stop : StopSignal, optional
+        Its clock does not count compilation.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class VectorSearch:
         memory_limit: float = 1e9,
         bounds: Bounds | None = None,
         n_jobs: int = 1,
+        stop: StopSignal | None = None,
     ) -> None:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
@@ -141,7 +144,7 @@ class VectorSearch:
         self._listed = False
         weighted = self._weighted(np.eye(objectives.n)[0])
         self.search = Search.over(weighted, 0.3 * memory_limit)
-        self.search.make_ready(depth)
+        self.search.make_ready(depth, stop)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:

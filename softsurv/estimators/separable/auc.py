@@ -12,7 +12,6 @@ from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.results import FitReport
-from softsurv.stopping import StopSignal
 
 
 def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: float) -> Solved:
@@ -20,7 +19,7 @@ def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: f
     if classes.k != 2:
         raise InvalidParameterError(f"AUC is for two classes, got {classes.k}; take 'accuracy'")
     search = error_search(rows, classes.label, limits)
-    with StopSignal(limits.seconds) as stop:
+    with limits.stop as stop:
         result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(stop)
     report = FitReport(
         result.status, result.loss, result.bound, stop.seconds, (result.loss,), {"expanded": result.expanded}

@@ -24,7 +24,6 @@ from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.vector_task import objectives
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
-from softsurv.stopping import StopSignal
 
 ROUNDING = 1e-9
 """A share above its limit by this relative amount still meets it: it is a ratio of sums."""
@@ -144,9 +143,9 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.memory_limit,
+        min_leaf=least, size=size, memory_limit=limits.memory_limit, stop=limits.stop,
     )  # fmt: skip
-    with StopSignal(limits.seconds) as stop:
+    with limits.stop as stop:
         state = constrained_optimum(search, stop)
     shift = -float(rows.weight @ scores.max(axis=1)) / total
     report = FitReport(

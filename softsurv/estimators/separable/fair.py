@@ -20,7 +20,6 @@ from softsurv.estimators.separable.tree import Training
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
-from softsurv.stopping import StopSignal
 
 
 @dataclass(eq=False, repr=False)
@@ -144,10 +143,10 @@ class FairAccuracy:
         search = fair_search(
             rows.codes, rows.n_codes, rows.nominal, label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
-            min_leaf=least, size=size, memory_limit=limits.memory_limit,
+            min_leaf=least, size=size, memory_limit=limits.memory_limit, stop=limits.stop,
         )  # fmt: skip
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
-        with StopSignal(limits.seconds) as stop:
+        with limits.stop as stop:
             state = constrained_optimum(search, stop, unit=1.0 if whole else 0.0)
         gap = difference(state.tree.label_of(rows.codes, rows.nominal), label, self.group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}

@@ -17,7 +17,6 @@ from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.tree import in_data_units
 from softsurv.exact.whole_trees.measures import f1, matthews, pareto_front
 from softsurv.results import Status
-from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 
 
@@ -76,7 +75,7 @@ def misclassification_front(
         raise InvalidParameterError(f"y must have two classes for a front of two errors, got {classes.k}")
     search = error_search(training.rows, classes.label, training.limits)
     negatives, positives = search.totals
-    with StopSignal(training.limits.seconds) as stop:
+    with training.limits.stop as stop:
         front = pareto_front(search, stop)
     objective = ClassObjective("f1", classes, ClassOptions())
     read = [in_data_units(training, objective, one.tree.tree, one.tree.label) for one in front.trees]

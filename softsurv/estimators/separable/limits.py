@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import jobs, n_threads, number, whole
 from softsurv.exact.problem import MAX_DEPTH
+from softsurv.stopping import StopSignal
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class SearchLimits:
         Least share of the total weight per leaf; not together with ``min_leaf``.
     complexity : float
         Cost per leaf, in the unit of the objective.
-    seconds : float
-        Time for the search, compilation apart; ``inf`` for as long as it takes.
+    stop : StopSignal
+        The clock of the fit, which runs since these limits were made; it does not count compilation.
     n_jobs : int
         Threads.
     memory_limit : float
@@ -44,7 +44,7 @@ class SearchLimits:
     min_leaf: int
     min_weight: float
     complexity: float
-    seconds: float
+    stop: StopSignal = field(compare=False)
     n_jobs: int = 1
     memory_limit: float = 1e9
     progress: bool = False
@@ -78,7 +78,7 @@ class TreeArguments:
     memory_limit: float = 1e9
 
     def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
-        """The limits that the arguments set, once they are checked."""
+        """The limits that the arguments set, once they are checked; the clock starts here."""
         whole("max_depth", max_depth, 0)
         if max_depth > MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {max_depth!r}")
@@ -95,7 +95,7 @@ class TreeArguments:
             self.min_samples_leaf,
             float(self.min_weight_fraction_leaf),
             float(self.complexity),
-            math.inf if self.time_limit is None else float(self.time_limit),
+            StopSignal(self.time_limit),
             memory_limit=self.memory_limit,
         )
 

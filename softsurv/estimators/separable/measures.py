@@ -15,7 +15,6 @@ from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.measures import MEASURES, maximise
 from softsurv.results import FitReport, Status
-from softsurv.stopping import StopSignal
 
 
 def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits) -> VectorSearch:
@@ -24,7 +23,7 @@ def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits) -> Vec
     least, size = least_leaf(rows, limits)
     return VectorSearch(
         ERRORS, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.memory_limit, n_jobs=limits.n_jobs,
+        min_leaf=least, size=size, memory_limit=limits.memory_limit, n_jobs=limits.n_jobs, stop=limits.stop,
     )  # fmt: skip
 
 
@@ -45,7 +44,7 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
     most, every = limits.most_leaves, limits.path or limits.complexity > 0
     sizes: list[SizedCodeTree] = []
     bound, value = np.inf, -np.inf
-    with StopSignal(limits.seconds) as stop:
+    with limits.stop as stop:
         for leaves in range(1 if every else most, most + 1):
             best = maximise(name, search, stop, leaves)
             tree, status = best.candidate.tree, best.status

@@ -17,7 +17,6 @@ from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
-from softsurv.stopping import StopSignal
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,8 @@ def solve_task(
         memory_limit=limits.memory_limit,
         split_costs=split_costs,
     )
-    search.make_ready(limits.depth)  # compilation is not counted
-    stop = StopSignal(limits.seconds)
+    stop = limits.stop
+    search.make_ready(limits.depth, stop)
 
     def sized(most: int, solution: Solution) -> SizedCodeTree:
         tree = solution.tree

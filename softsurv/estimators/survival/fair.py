@@ -35,21 +35,20 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         super().__init__(rows, p, "nelson_aalen")
         self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
 
-    def pareto(self, depth: int, leaves: int | None, *, count: bool = False) -> VectorSearch:
-        """The search over deviance and differences."""
+    def pareto(self, depth: int, leaves: int | None, stop: StopSignal, *, count: bool = False) -> VectorSearch:
+        """The search over deviance and differences; the clock of ``stop`` does not count compilation."""
         return fair_survival_search(
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
-            memory_limit=self.p.memory_limit,
+            memory_limit=self.p.memory_limit, stop=stop,
         )  # fmt: skip
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
-        search = self.pareto(depth, leaves)
         with StopSignal(seconds) as stop:
-            state = constrained_optimum(search, stop)
+            state = constrained_optimum(self.pareto(depth, leaves, stop), stop)
         constant = self.search.constant
         report = FitReport(
             state.status, state.value + constant, state.bound + constant, stop.seconds,
@@ -160,13 +159,13 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             If the tree is not proven optimal.
         """
         self._check()
+        timer = StopSignal(self.time_limit)
         data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
         rows, codes, names = self._rows(data)
         self.groups_ = names
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance))
-        timer = StopSignal(self.time_limit)
         self._keep(rows, search, self._find(data, search, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
@@ -271,13 +270,14 @@ def survival_fairness_front(
         whole("max_leaves", max_leaves, 1)
     model = OptimalFairSurvivalTree(horizon, 1.0, max_depth, max_leaves, time_limit=time_limit, **options)
     model._check()
+    stop = StopSignal(time_limit)
     rows, codes, _ = model._rows(model._read(X, y, group=group))
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0)
     depth = max_depth if model.binarizer_.columns_ else 0
     most = min(max_leaves or 1 << depth, 1 << depth)
-    pareto = search.pareto(depth, most, count=True)
-    with StopSignal(time_limit) as stop:
+    pareto = search.pareto(depth, most, stop, count=True)
+    with stop:
         points, status = fairness_front(pareto, stop, leaves=most, resolution=resolution)
     constant = search.search.constant
     table = pd.DataFrame(

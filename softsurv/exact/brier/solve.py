@@ -253,11 +253,11 @@ def _binary(features: ArrayLike, n: int) -> NDArray[np.uint8]:
         raise InvalidParameterError(
             f"features must have shape (N, P) with N = {n} rows as time, got {x.shape}; pass one row per subject"
         )
-    if not np.isin(x, (0, 1)).all():
+    if not ((x == 0) | (x == 1)).all():
         raise InvalidParameterError(
             "features must hold only 0 and 1, got other values; binarise ordered and nominal columns first"
         )
-    return x.astype(np.uint8)
+    return x.astype(np.uint8, copy=False)
 
 
 def _curves(reference: ArrayLike, score: IbsScore) -> FloatArray:

@@ -6,25 +6,28 @@ import pytest
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits, TreeArguments
+from softsurv.stopping import StopSignal
 
 
 @pytest.mark.parametrize(
     ("depth", "leaves", "most", "limited"), [(3, None, 8, False), (2, 9, 4, False), (3, 5, 5, True)]
 )
 def test_the_largest_number_of_leaves(depth, leaves, most, limited):
-    limits = SearchLimits(depth, leaves, 1, 0.0, 0.0, 1.0)
+    limits = SearchLimits(depth, leaves, 1, 0.0, 0.0, StopSignal())
     assert (limits.most_leaves, limits.limits_leaves) == (most, limited)
 
 
 def test_limits_do_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
-        SearchLimits(3, None, 1, 0.0, 0.0, 1.0).depth = 4
+        SearchLimits(3, None, 1, 0.0, 0.0, StopSignal()).depth = 4
 
 
 def test_arguments_become_limits():
     limits = SearchArguments(complexity=0.5, time_limit=None, n_jobs=1, path=True, progress=True)._limits(2, None)
-    assert limits == SearchLimits(2, None, 1, 0.0, 0.5, float("inf"), 1, 1e9, True, True)
-    assert TreeArguments(min_samples_leaf=7)._limits(2, 3) == SearchLimits(2, 3, 7, 0.0, 0.0, 60.0)
+    assert limits == SearchLimits(2, None, 1, 0.0, 0.5, limits.stop, 1, 1e9, True, True)
+    assert limits.stop.left == float("inf")
+    assert TreeArguments(min_samples_leaf=7)._limits(2, 3) == SearchLimits(2, 3, 7, 0.0, 0.0, StopSignal())
+    assert 0 < TreeArguments(time_limit=60.0)._limits(2, 3).stop.left <= 60.0
 
 
 @pytest.mark.parametrize(
