@@ -84,7 +84,7 @@ def rows(outcome: str, n: int) -> tuple[pd.DataFrame, dict[str, Any]]:
     return X, {
         "survival": survival,
         "classes": classes,
-        "costs": {"costs": rng.random((n, 3))},
+        "costs": classes | {"costs": rng.random((n, 2))},
         "policy": {"scores": np.column_stack([risk, rng.standard_normal(n)])},
         "numbers": {"y": risk + rng.standard_normal(n)},
         "fair classes": classes | {"group": two},

@@ -32,6 +32,10 @@ class NumericalError(SoftsurvError, RuntimeError):
     """A computation left the finite numbers; the message says where."""
 
 
+class ConcurrentFitError(SoftsurvError, RuntimeError):
+    """One object is fitted in two threads at once; the message says what to fit instead."""
+
+
 class ModelFileError(SoftsurvError, ValueError):
     """A saved model is damaged, incomplete, or written by a newer version."""
 

@@ -16,6 +16,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.optimal_cv import choose_size
 from softsurv.estimators.optimal_parameters import (
     OptimalParameters,
@@ -138,6 +139,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     """
 
     # -- fitting -------------------------------------------------------------------------------------------------
+    @one_fit_at_a_time
     def fit(
         self,
         X: Any,

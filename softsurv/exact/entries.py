@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import cache, cached_property
@@ -30,6 +31,9 @@ ADDRESS = LONG = int
 """Arguments that are whole numbers: the address of an array's first element, a count."""
 
 NUMBERS: dict[Any, Any] = {int: types.int64, float: types.float64, np.uint64: types.uint64}
+
+_one_compiles = threading.Lock()
+"""Held while entries are compiled: another thread waits for them, and does not compile them again."""
 
 IN_C: dict[Any, Any] = {types.int64: ctypes.c_int64, types.float64: ctypes.c_double, types.uint64: ctypes.c_uint64}
 
@@ -127,11 +131,12 @@ def make_ready(entries: Iterable[Entry], what: str, stop: StopSignal | None = No
 
     The clock of ``stop`` does not count the time that this takes.
     """
-    waiting = [one for one in entries if not one.is_ready]
-    if not waiting:
+    entries = list(entries)
+    if all(one.is_ready for one in entries):
         return
-    missing = [one for one in waiting if not one.is_on_disk]
-    with stop.paused() if stop is not None else nullcontext(), without_garbage_collection():
+    with stop.paused() if stop is not None else nullcontext(), _one_compiles, without_garbage_collection():
+        waiting = [one for one in entries if not one.is_ready]
+        missing = [one for one in waiting if not one.is_on_disk]
         for one in waiting:
             if one in missing:
                 logger.warning(

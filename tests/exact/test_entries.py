@@ -71,3 +71,32 @@ def test_compilation_takes_nothing_from_the_clock():
     make_ready([price_of(Task("clock", 1, njit(cost)))], "a test", stop)
     assert stop.left > begin - 0.1
     assert np.isinf(StopSignal().left)
+
+
+def test_tasks_have_files_of_their_own(tmp_path, monkeypatch):
+    """Tasks of one name that differ in a number too, and a task that is the same finds its own again."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+
+    def scaled(factor):
+        from numba import njit
+
+        def cost(sums, n, out):
+            for i in range(n):
+                out[i] = factor * sums[0, i]
+
+        return Task("scaled", 1, njit(cost))
+
+    def files():
+        return {file.name for file in tmp_path.rglob("*.nbi")}
+
+    tasks = scaled(2.0), scaled(3.0), scaled(2.0)
+    make_ready([price_of(tasks[0])], "a test")
+    first = files()
+    make_ready([price_of(tasks[1])], "a test")
+    both = files()
+    assert len(first) == 1
+    assert len(both - first) == 1
+    assert price_of(tasks[2]).is_on_disk
+    make_ready([price_of(tasks[2])], "a test")
+    assert files() == both

@@ -154,7 +154,7 @@ def test_the_first_offer_of_the_auc_is_the_tree_of_least_error(searches):
     for seed in range(4):
         search, _ = searches(seed, 2)
         auc = AucSearch(search)
-        auc.best, auc.loss, auc.stop = auc._close(search.rows.rows), np.inf, StopSignal()
-        auc._offer_accurate(auc.stop)
+        auc.best, auc.loss = auc.nodes.close(search.rows.rows), np.inf
+        auc._offer_accurate(StopSignal())
         errors = sum(min(end.sums[0] / auc.negatives, end.sums[1] / auc.positives) for end in auc.best.leaves())
         assert errors == pytest.approx(search.best(StopSignal()).value)

@@ -13,6 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.policy import read_rewards
@@ -70,6 +71,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
     max_depth: int = 3
     max_leaves: int | None = None
 
+    @one_fit_at_a_time
     def fit(
         self,
         X: Any,

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from softsurv.estimators.checks import one_of
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable import auc, measures  # noqa: F401  register F1, Matthews correlation and AUC
 from softsurv.estimators.separable.class_objectives import CLASSIFIERS, ClassObjective, ClassOptions
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
@@ -88,6 +89,7 @@ class OptimalClassificationTree(TreeClassifier, SearchArguments):
     class_weight: Mapping[Any, float] | str | None = None
     false_positive_rate: float = 0.1
 
+    @one_fit_at_a_time
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalClassificationTree:
         """Find the tree.
 

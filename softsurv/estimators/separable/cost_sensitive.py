@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.inputs import BinnedRows
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
@@ -87,6 +88,7 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
     max_depth: int = 4
     max_leaves: int | None = None
 
+    @one_fit_at_a_time
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, costs: Any = None) -> OptimalCostSensitiveTree:
         """Find the tree.
 

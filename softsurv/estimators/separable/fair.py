@@ -12,6 +12,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows, names_from_state
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
@@ -69,6 +70,7 @@ class OptimalFairClassificationTree(TreeClassifier):
     max_depth: int = 3
     max_leaves: int | None = None
 
+    @one_fit_at_a_time
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, group: Any = None
     ) -> OptimalFairClassificationTree:

@@ -12,6 +12,7 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import one_of
 from softsurv.estimators.inputs import checked_target, checked_treatment
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import Training
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
@@ -65,6 +66,7 @@ class OptimalPolicyTree(PolicyTree):
     max_depth: int = 4
     max_leaves: int | None = None
 
+    @one_fit_at_a_time
     def fit(
         self,
         X: Any,

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.inputs import BinnedRows, checked_target
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
@@ -57,6 +58,7 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree, SearchArguments):
     max_depth: int = 4
     max_leaves: int | None = None
 
+    @one_fit_at_a_time
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OptimalRegressionTree:
         """Find the tree.
 

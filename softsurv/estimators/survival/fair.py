@@ -14,6 +14,7 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.estimators.checks import number, whole
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.optimal import OptimalSurvivalTree
 from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
 from softsurv.estimators.optimal_rows import Rows
@@ -129,6 +130,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.horizon = horizon
         self.tolerance = tolerance
 
+    @one_fit_at_a_time
     def fit(  # type: ignore[override]  # one kind of event, one row for each subject
         self,
         X: Any,

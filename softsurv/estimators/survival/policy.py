@@ -9,6 +9,7 @@ from typing import Any
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of, whole
+from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.capacity_policy import within_capacity
 from softsurv.estimators.separable.policy_tree import PolicyTree
 from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
@@ -68,6 +69,7 @@ class OptimalSurvivalPolicyTree(PolicyTree):
     n_folds: int = 5
     random_state: int = 0
 
+    @one_fit_at_a_time
     def fit(
         self, X: Any, y: Any = None, *, treatment: Any = None, propensity: Any = None, sample_weight: Any = None
     ) -> OptimalSurvivalPolicyTree:

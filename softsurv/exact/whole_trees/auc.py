@@ -30,73 +30,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import BoolArray, FloatArray
-from softsurv.exact import problem as arrays
-from softsurv.exact.kernels.simd import LANES
-from softsurv.exact.kernels.subsets import STOP
-from softsurv.exact.kernels.views import Packed
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
-from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, directional, least_area
+from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area
+from softsurv.exact.whole_trees.auc_nodes import NODE_BYTES, Nodes, PartTree
 from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
-
-N_DIRECTIONS = 24
-"""Lines that bound the curve; more make the bound tighter and dearer."""
 
 EPSILON = 1e-12
 """Areas closer than this are the same."""
 
 START_SECONDS = 0.25
 """What the first whole tree may take after the end of the clock."""
-
-NODE_BYTES = 500
-"""Memory of a node but for its arrays."""
-
-
-@dataclass(frozen=True)
-class PartTree:
-    """A node of a partly grown tree: open with some depth left, closed, or split.
-
-    Attributes
-    ----------
-    rows : (R,) int32
-        Its distinct rows.
-    depth : int
-        Depth left; 0 where it is closed.
-    cost : (G,)
-        Least cost of what it may become, per direction.
-    sums : (K,)
-        Its negatives, positives and perhaps size.
-    split, left, right
-        Where it is split.
-    """
-
-    rows: NDArray[np.int32]
-    depth: int
-    cost: FloatArray
-    sums: FloatArray
-    split: int = -1
-    left: PartTree | None = None
-    right: PartTree | None = None
-
-    def leaves(self) -> list[PartTree]:
-        """Open and closed ends from left to right."""
-        return [self] if self.left is None or self.right is None else self.left.leaves() + self.right.leaves()
-
-    @property
-    def open(self) -> bool:
-        """Whether an end may still be split."""
-        return any(end.depth > 0 for end in self.leaves())
-
-    def with_leaf(self, old: PartTree, new: PartTree) -> PartTree:
-        """The tree with one end replaced."""
-        if self is old:
-            return new
-        if self.left is None or self.right is None:
-            return self
-        left, right = self.left.with_leaf(old, new), self.right.with_leaf(old, new)
-        return self if left is self.left and right is self.right else replace(self, left=left, right=right)
 
 
 @dataclass(frozen=True)
@@ -137,17 +82,8 @@ class AucSearch:
     ) -> None:
         self.search, self.share, self.complexity = search, share, complexity
         self.most = min(leaves or 1 << search.depth, 1 << search.depth)
-        self.problem = search.rows.problem
         self.negatives, self.positives = search.totals
-        angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
-        self.directions = np.column_stack([np.cos(angle) / self.positives, np.sin(angle) / self.negatives])
-        self.local = arrays.new_local(self.problem, search.search.control)
-        self.packed, self.packed_local = Packed(self.problem), Packed(self.local)
-        width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
-        self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
-        self.by_code = np.empty((g, width))
-        self.memory: dict[tuple[tuple[int, int], int], tuple[PartTree, NDArray[np.int32]]] = {}
-        self.memory_left = memory_limit
+        self.nodes = Nodes(search, memory_limit)
         self.expanded = 0
 
     def solve(self, stop: StopSignal) -> AucResult:
@@ -155,15 +91,15 @@ class AucSearch:
         return self.search.run(lambda: self._solve(stop), stop)
 
     def _solve(self, stop: StopSignal) -> AucResult:
-        self.stop, self.proven = stop, self.complexity
-        self.stop.stage(START_SECONDS)
+        self.nodes.stop, self.proven = stop, self.complexity
+        stop.stage(START_SECONDS)
         everything = self.search.rows.rows
-        self.best, self.loss = self._close(everything), np.inf
+        self.best, self.loss = self.nodes.close(everything), np.inf
         self._offer(self.best)
         try:
             self._offer_accurate(stop)
-            self.stop.stage()
-            self._grow_best_first(self._open(everything, self.search.depth))
+            stop.stage()
+            self._grow_best_first(self.nodes.open(everything, self.search.depth))
         except Stopped as stopped:
             return self._result(min(self.proven, self.loss), stopped.status)
         return self._result(self.loss, Status.OPTIMAL)
@@ -182,15 +118,8 @@ class AucSearch:
                 bound = self._bound(child)
                 if child.open and bound < self.loss - EPSILON:
                     number += 1
-                    self.memory_left -= NODE_BYTES * (self.search.depth + 2)
+                    self.nodes.memory_left -= NODE_BYTES * (self.search.depth + 2)
                     heapq.heappush(queue, (bound, -number, child))
-
-    def _check(self) -> None:
-        """End the search where time or memory has run out."""
-        if self.memory_left < 0:
-            raise Stopped(Status.MEMORY_LIMIT)
-        if self.local.control[STOP] or self.stop.exhausted:
-            raise Stopped(self.stop.reason)
 
     # -- growing -------------------------------------------------------------------------------------------------
     def _grow(self, tree: PartTree) -> list[PartTree]:
@@ -199,7 +128,7 @@ class AucSearch:
         ends = tree.leaves()
         node = max((end for end in ends if end.depth > 0), key=lambda end: (end.depth, end.sums[:2].sum()))
         last = sum(end.depth > 0 for end in ends) == 1
-        closed = tree.with_leaf(node, self._close(node.rows))
+        closed = tree.with_leaf(node, self.nodes.close(node.rows))
         grown = []
         if last:
             self._offer(closed)
@@ -210,9 +139,8 @@ class AucSearch:
         if last and node.depth == 1:
             self._split_last(tree, node, ends)
             return grown
-        for split in self._splits(node):
-            sides = self._sides(node.rows, split)
-            left, right = (self._close(s) if node.depth == 1 else self._open(s, node.depth - 1) for s in sides)
+        for split in self.nodes.splits(node):
+            left, right = (self.nodes.open(side, node.depth - 1) for side in self.nodes.sides(node.rows, split))
             grown.append(tree.with_leaf(node, replace(node, depth=0, split=int(split), left=left, right=right)))
         return grown
 
@@ -231,33 +159,34 @@ class AucSearch:
         search = self.search
         search.use(np.array([1.0 / self.positives, 1.0 / self.negatives]))
         tree = search.best(stop, leaves=min(self.most, 4)).tree.tree
-        backwards = reversed(range(len(self.problem.feature_of)))  # of two codes for one split the first counts
+        backwards = reversed(range(len(search.rows.problem.feature_of)))  # of two codes for one split the first counts
         place = {search.split(g)[:2]: g for g in backwards}
 
         def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
             """The part of the tree below a node."""
-            here = self._close(rows)
+            here = self.nodes.close(rows)
             if tree.feature[node] < 0:
                 return here
             split = place[int(tree.feature[node]), int(tree.code[node])]
             below = [tree.left[node], tree.right[node]]
             if search.split(split)[2]:
                 below.reverse()
-            left, right = (grow(*side) for side in zip(below, self._sides(rows, split), strict=True))
+            left, right = (grow(*side) for side in zip(below, self.nodes.sides(rows, split), strict=True))
             return replace(here, split=split, left=left, right=right)
 
         self._offer(grow(0, search.rows.rows))
 
     def _split_last(self, tree: PartTree, node: PartTree, ends: list[PartTree]) -> None:
         """Offer the tree with the best split of its only open node."""
-        self._load(node.rows, 1)
+        nodes = self.nodes
+        nodes.load(node.rows, 1)
         closed = np.array([end.sums[:2] for end in ends if end is not node]).reshape(-1, 2)
         _, chosen = best_last_split(
-            self.single, self.local.total, closed, self.share, self.positives, self.negatives, self._allowed()
+            nodes.single, nodes.local.total, closed, self.share, self.positives, self.negatives, nodes.allowed()
         )
         if chosen >= 0:
-            split = int(self.local.split_code[chosen])
-            left, right = (self._close(side) for side in self._sides(node.rows, split))
+            split = int(nodes.local.split_code[chosen])
+            left, right = (nodes.close(side) for side in nodes.sides(node.rows, split))
             self._offer(tree.with_leaf(node, replace(node, depth=0, split=split, left=left, right=right)))
 
     def _offer(self, tree: PartTree) -> None:
@@ -275,67 +204,8 @@ class AucSearch:
         """What no tree that grows from this one falls below."""
         leaves = tree.leaves()
         cost = np.sum([end.cost for end in leaves], axis=0)
-        area = least_area(self.directions, cost, self.share, self.positives, self.negatives)
+        area = least_area(self.nodes.directions, cost, self.share, self.positives, self.negatives)
         return float(area / self.share + self.complexity * len(leaves)) - EPSILON
-
-    def _load(self, rows: NDArray[np.int32], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Costs of a subset, see `directional`; its splits and sums are in the scratch."""
-        given = self.packed, rows, len(rows), self.packed_local, self.directions, depth > 1
-        return directional(*given, self.single, self.both, self.by_code)
-
-    def _open(self, rows: NDArray[np.int32], depth: int) -> PartTree:
-        """A node with so much depth left, and the least cost of what it may become."""
-        if depth == 0:
-            return self._close(rows)
-        key = self._key(rows), depth
-        if key not in self.memory:
-            leaf, stump, whole = self._load(rows, depth)
-            self._check()
-            sums, allowed = self.local.total.copy(), self._allowed()
-            splits = self.local.split_code[: leaf.shape[1]][allowed]
-            sides = (leaf if depth == 1 else stump).sum(axis=0)[allowed]
-            cost = np.minimum(whole, sides.min(axis=0, initial=np.inf)) if len(sides) else whole
-            if depth > 2 and len(splits):
-                children = [[self._open(side, depth - 1).cost for side in self._sides(rows, s)] for s in splits]
-                cost = np.minimum(whole, np.sum(children, axis=1).min(axis=0))
-            self._remember(key, PartTree(rows, depth if len(splits) else 0, cost, sums), splits)
-        return self.memory[key][0]
-
-    def _splits(self, node: PartTree) -> NDArray[np.int32]:
-        """Splits of an open node that leave enough rows on both sides."""
-        self._open(node.rows, node.depth)
-        return self.memory[self._key(node.rows), node.depth][1]
-
-    def _close(self, rows: NDArray[np.int32]) -> PartTree:
-        """A leaf."""
-        key = self._key(rows), 0
-        if key not in self.memory:
-            sums = self.problem.stats[rows].sum(axis=0)
-            cost = (self.directions * sums[1::-1]).min(axis=1)
-            self._remember(key, PartTree(rows, 0, cost, sums), np.zeros(0, np.int32))
-        return self.memory[key][0]
-
-    def _remember(self, key: tuple[tuple[int, int], int], node: PartTree, splits: NDArray[np.int32]) -> None:
-        self.memory[key] = node, splits
-        self.memory_left -= NODE_BYTES + node.rows.nbytes + node.cost.nbytes + splits.nbytes
-
-    def _key(self, rows: NDArray[np.int32]) -> tuple[int, int]:
-        low, high = self.problem.keys[rows].sum(axis=0, dtype=np.uint64)
-        return int(low), int(high)
-
-    def _sides(self, rows: NDArray[np.int32], split: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        feature = self.problem.feature_of[split]
-        codes = self.problem.gcode[rows, feature]
-        left = codes == split if self.problem.nominal[feature] else codes <= split
-        return rows[left], rows[~left]
-
-    def _allowed(self) -> BoolArray:
-        """Which splits of the loaded subset leave enough rows on both sides."""
-        m = int(self.local.size[2])
-        if not self.problem.use_size:
-            return np.ones(m, dtype=np.bool_)
-        left = self.single[-1, :m]
-        return np.minimum(left, self.local.total[-1] - left) >= self.problem.min_leaf
 
     def _result(self, bound: float, status: Status) -> AucResult:
         """The best tree with labels: leaves with a larger share of positives than all rows are called positive."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from oracles.enumeration import all_points, nondominated
 from oracles.two_classes import error_search, few, tiny
 
+from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -54,3 +55,27 @@ def test_measures_agree_with_scikit_learn(seed):
     counts = float(label.sum()), float((1 - label).sum())
     assert MEASURES["f1"](v, *counts) == pytest.approx(f1_score(label, guess, zero_division=0))
     assert MEASURES["mcc"](v, *counts) == pytest.approx(matthews_corrcoef(label, guess))
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_an_interrupted_search_keeps_what_it_found(monkeypatch, calls):
+    """The search ends in one of its minimisations; the best tree of all of them, that one included, is returned."""
+    columns, label, _ = tiny(5, n=200, splits=9)
+    search = error_search(columns, label, 3)
+    negatives, positives = search.totals
+    best = maximise("mcc", search, StopSignal())
+    stop, found, minimise = StopSignal(), [], VectorSearch.best
+
+    def interrupted(self, *args):
+        stop.interrupted = len(found) + 1 == calls
+        found.append(minimise(self, *args))
+        return found[-1]
+
+    monkeypatch.setattr(VectorSearch, "best", interrupted)
+    early = maximise("mcc", search, stop)
+    assert early.status == Status.INTERRUPTED
+    assert len(found) == calls
+    values = [MEASURES["mcc"](one.v, positives, negatives) for one in found]
+    assert early.value == max(values)
+    assert 0 < early.value <= best.value <= early.bound  # the trees without splits have 0
+    np.testing.assert_allclose(search.value(early.candidate.tree), early.candidate.v)
