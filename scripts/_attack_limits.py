@@ -53,7 +53,7 @@ CHOICES: dict[str, tuple[str, str, str]] = {
         "fair survival",
         "{'horizon': 1.0, 'tolerance': 0.01}",
     ),
-    "capacity": ("OptimalCapacityPolicyTree", "policy", "{'max_depth': 4, 'capacity': [1.0, 0.3]}"),
+    "capacity": ("OptimalCapacityPolicyTree", "policy", "{'max_depth': 4, 'capacity': {1: 0.3}}"),
     "survival policy": ("OptimalSurvivalPolicyTree", "survival policy", "{'horizon': 1.0, 'max_depth': 5}"),
 }
 """Estimator, kind of outcome, and arguments of each case."""

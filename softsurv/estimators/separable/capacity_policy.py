@@ -112,6 +112,10 @@ class LimitedRewards(Rewards):
 def within_capacity(rewards: Rewards, capacity: Mapping[Any, float] | None) -> Rewards:
     """The rewards under the limits of ``capacity``, by name of the treatment. A limit of 1 is no limit."""
     names: NDArray[Any] = rewards.treatments
+    if not isinstance(capacity, Mapping | None):
+        raise InvalidParameterError(
+            f"capacity must map treatments, {names.tolist()}, to the largest share of each, got {capacity!r}"
+        )
     place = {str(name): k for k, name in enumerate(names.tolist())}  # a saved mapping has text as keys
     largest: dict[int, float] = {}
     for name, share in (capacity or {}).items():

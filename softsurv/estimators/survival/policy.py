@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
+
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import number, one_of, whole
 from softsurv.estimators.one_fit import one_fit_at_a_time

@@ -44,3 +44,8 @@ def test_capacity_with_fewer_leaves_and_a_cost_per_leaf():
     assert few.objective_ >= free.objective_ - 1e-9
     assert dear.tree_.n_leaves == 1
     assert dear.share_[1] == 0.0
+
+
+def test_a_capacity_without_names_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"capacity must map treatments, \[0, 1\], .* got \[1.0, 0.3\]"):
+        OptimalCapacityPolicyTree([1.0, 0.3]).fit(np.arange(8.0)[:, None], scores=np.eye(2)[[0, 1] * 4])
