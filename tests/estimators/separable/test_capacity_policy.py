@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree
 from softsurv.results import Status
 
