@@ -22,6 +22,9 @@ Codes = NDArray[np.integer]
 RIDGE = 0.1
 """Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
 
+MOST_TIMES = 1000
+"""Times at which survival is predicted. Among more event times so many are taken, with as many events between them."""
+
 
 def folds_of(treatment: Codes, event: BoolArray, n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
     """Training and held-out rows of every fold, with equal shares of each treatment and of events in each."""
@@ -60,7 +63,7 @@ def survival_curves(
     folds: list[tuple[Codes, Codes]],
 ) -> list[Curves]:
     """Predicted survival of every row under each treatment, from models of the other folds, one per treatment."""
-    times = np.unique(time[event & (time <= horizon)])
+    times = grid_of(time[event & (time <= horizon)])
     curves = []
     for a in range(int(treatment.max()) + 1):
         values = np.empty((len(time), len(times)))
@@ -69,6 +72,14 @@ def survival_curves(
             values[held_out] = _predict(frame, time, event, here, held_out, times, model)
         curves.append(Curves(times, np.clip(values, 0.0, 1.0)))
     return curves
+
+
+def grid_of(event_times: FloatArray) -> FloatArray:
+    """Distinct event times, at most `MOST_TIMES` of them: a table of rows by all times would not fit in memory."""
+    times = np.unique(event_times)
+    if len(times) <= MOST_TIMES:
+        return times
+    return np.unique(np.quantile(event_times, np.linspace(0.0, 1.0, MOST_TIMES), method="inverted_cdf"))
 
 
 def _predict(
@@ -82,9 +93,10 @@ def _predict(
     encode = Preprocessor().fit(frame.iloc[train])
     outcome = np.array(list(zip(event[train], time[train], strict=True)), dtype=[("event", bool), ("time", float)])
     cox = CoxPHSurvivalAnalysis(alpha=RIDGE).fit(_features(encode, frame.iloc[train]), outcome)
-    survival = cox.predict_survival_function(_features(encode, frame.iloc[test]), return_array=True)
     place = np.searchsorted(cox.unique_times_, times, side="right")
-    return np.asarray(np.column_stack([np.ones(len(test)), survival])[:, place])
+    baseline = np.append(1.0, cox.baseline_survival_.y)[place]  # at the times wanted alone, of all that training saw
+    risk = np.exp(cox.predict(_features(encode, frame.iloc[test])))
+    return np.asarray(baseline ** risk[:, None])
 
 
 def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:

@@ -1,0 +1,48 @@
+"""Cross-fitted models of a survival policy: the default one against its library, and the times of its predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.estimators.survival import policy_models
+from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, survival_curves
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    time, event = rng.exponential(np.exp(-frame["a"].to_numpy())), rng.random(120) < 0.7
+    treatment = rng.integers(0, 2, 120)
+    return frame, time, event, treatment, folds_of(treatment, event, 3, 0)
+
+
+def test_cox_curves_are_those_of_the_library(rows):
+    frame, time, event, treatment, folds = rows
+    curves = survival_curves(frame, time, event, treatment, 1.0, None, folds)
+    for a, (train, held_out) in ((a, fold) for a in range(2) for fold in folds):
+        train = train[treatment[train] == a]
+        encode = Preprocessor().fit(frame.iloc[train])
+        outcome = np.rec.fromarrays([event[train], time[train]], names="event,time")
+        cox = CoxPHSurvivalAnalysis(alpha=RIDGE).fit(np.asarray(encode.transform(frame.iloc[train])), outcome)
+        steps = cox.predict_survival_function(np.asarray(encode.transform(frame.iloc[held_out])))
+        for row, step in zip(held_out, steps, strict=True):
+            inside = curves[a].times >= step.x[0]
+            assert_allclose(curves[a].values[row, inside], step(curves[a].times[inside]))
+            assert (curves[a].values[row, ~inside] == 1.0).all()
+
+
+def test_few_times_are_all_taken(rows):
+    _, time, event, *_ = rows
+    assert grid_of(time[event]).tolist() == sorted(time[event])
+
+
+def test_of_many_times_some_are_taken_with_equal_shares_of_events(monkeypatch):
+    monkeypatch.setattr(policy_models, "MOST_TIMES", 11)
+    times = np.random.default_rng(1).exponential(size=1001)
+    grid = grid_of(times)
+    assert set(grid) <= set(times)
+    assert np.diff(np.searchsorted(np.sort(times), grid)).tolist() == [100] * 10
