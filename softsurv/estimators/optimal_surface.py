@@ -21,6 +21,7 @@ from softsurv.trees.soft_text import leaf_line, leaf_size
 
 WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 """Leaves that are ranked by their relative risk."""
+RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
 
 
 class OptimalSurface(ExactTree, SurvivalTreeBase):
@@ -206,7 +207,8 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     def export_text(self) -> str:
         """The tree as text: rules in the data's own units, and each leaf's numbers."""
         check_is_fitted(self, "tree_")
-        return self.tree_.export_text(self.leaf_lines())
+        text = self.tree_.export_text(self.leaf_lines())
+        return text if self.leaf_ in HISTORIES.values() else f"{text}\n{RELATIVE_TO}"
 
     def export_dot(self) -> str:
         """The tree in Graphviz's language."""

@@ -1,9 +1,14 @@
-"""The progress bar of an exact search."""
+"""Progress bars: of an exact search, of the choice of a soft tree, and of its training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class SearchBar:
@@ -35,3 +40,44 @@ def search_bar(show: bool) -> Iterator[SearchBar | None]:
         yield bar
     finally:
         bar.close()
+
+
+@contextmanager
+def choice_bar(show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar of the candidates tried; called with what was tried, how many candidates that were, and of how many."""
+    if not show:
+        yield None
+        return
+    from tqdm.auto import tqdm
+
+    one_at_a_time = Lock()  # threads try candidates side by side
+    with tqdm(desc="choosing", unit=" candidates") as bar:
+
+        def tell(what: str, tried: int, total: int) -> None:
+            with one_at_a_time:
+                bar.total = total
+                bar.set_description(f"choosing: {what}", refresh=False)
+                bar.update(tried)
+
+        yield tell
+
+
+@contextmanager
+def training_bar(show: bool, rounds: int) -> Iterator[Callable[[int, Tensor], None] | None]:
+    """A bar of the rounds that training may take; called with the round and the objectives (M,) of its trees."""
+    if not show:
+        yield None
+        return
+    from tqdm.auto import tqdm
+
+    best, one_at_a_time = float("inf"), Lock()  # starts train in parts, each from round 1
+    with tqdm(desc="training", total=rounds, unit=" rounds at most") as bar:
+
+        def tell(number: int, objective: Tensor) -> None:
+            nonlocal best
+            with one_at_a_time:
+                best = min(best, float(objective.min()))
+                bar.set_postfix(objective=f"{best:.5f}", refresh=False)
+                bar.update(max(number - bar.n, 0))
+
+        yield tell

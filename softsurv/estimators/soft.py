@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
 
 from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
@@ -22,6 +19,7 @@ from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
 from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import routing_from_tree, start_tree
+from softsurv.estimators.progress import choice_bar, training_bar
 from softsurv.estimators.soft_features import encoded_names, source_numbers, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
 from softsurv.estimators.soft_inference import covariance_of_leaves, sizes_of_splits
@@ -106,7 +104,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     preprocess : bool
         Impute, one-hot encode and scale inside; False takes numeric, complete features as they are.
     progress : bool
-        Show a progress bar.
+        Show a progress bar: how many of the candidates are tried, and of a tree of dense splits how many of the rounds
+        it may take.
 
     Attributes
     ----------
@@ -291,7 +290,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         """A tree of rules of few terms, chosen by inner validation."""
         names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
         columns = encoded_columns(encoder, names)
-        with _progress_bar(self.progress, "choosing") as bar:
+        with choice_bar(self.progress) as bar:
             fitted = fit_rules(
                 data,
                 columns,
@@ -300,7 +299,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
                 prefer=self.prefer,
                 machine=machine,
                 seed=parameters.seed,
-                say=None if bar is None else bar.set_description,
+                say=bar,
             )
         collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
         budget = machine.budget
@@ -329,10 +328,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
     ) -> Made:
         """A tree whose splits weigh all features (paper `sst`)."""
         recipe, tried, cut_off = self._recipe(parameters, data, encoder, start, machine)
-        with _progress_bar(self.progress, "training") as bar:
+        with training_bar(self.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
             groups = source_numbers(encoder, data.x.shape[1])
             training = machine.ending_sooner()
-            tree, report = fit_tree(data, recipe, training, groups, None if bar is None else partial(_show, bar))
+            tree, report = fit_tree(data, recipe, training, groups, bar)
         report = report if cut_off is None else replace(report, status=cut_off)
         _warn_of_what_did_not_converge(report, recipe, self.preprocess)
         covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
@@ -361,10 +360,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
         candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
         if candidate is None:
             grid = parameters.grid(depth)
-            with _progress_bar(self.progress, "choosing") as bar:
-                say = None if bar is None else bar.set_description
-                choosing = machine.ending_sooner(TRAINING_SHARE)
-                selection = select(data, (parameters.family,), grid, parameters.seed, choosing, say)
+            choosing = machine.ending_sooner(TRAINING_SHARE)
+            with choice_bar(self.progress) as bar:
+                selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar)
             candidate, tried = selection.chosen, selection.table()
             cut_off = None if choosing.budget is None else choosing.budget.status
             logger.info("chose %s of %d candidates", candidate, len(selection.trials))
@@ -387,29 +385,9 @@ def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Pre
     return encoder, raw.with_features(encoded)
 
 
-@contextmanager
-def _progress_bar(wanted: bool, what: str) -> Iterator[Any]:
-    """A bar of rounds; None where it is not wanted."""
-    if not wanted:
-        yield None
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(desc=what, unit=" rounds") as bar:
-        yield bar
-
-
-def _show(bar: Any, number: int, value: Tensor) -> None:
-    """Move the bar on by a round."""
-    bar.update()
-    bar.set_postfix(objective=f"{float(value.min()):.5f}")
-
-
 def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
     """Say that the fit was cut off, where more rounds would make a better tree."""
-    rounds = recipe.training.joint.max_iterations
-    if recipe.training.solver == "nodec" and recipe.candidate.depth:
-        rounds = recipe.training.nodec.max_sweeps
+    rounds = recipe.training.rounds(recipe.candidate.depth)
     if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
         warn(
             f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "

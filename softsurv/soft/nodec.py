@@ -38,7 +38,7 @@ class Balance:
 
 
 Progress = Callable[[int, Tensor], None]
-"""Called after each sweep with its number and the best objectives (M,)."""
+"""Called after each sweep with its number, from 1, and the best objectives (M,)."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def nodec(
             best.keep(routing, leaves, part.value(routing, leaves), trees)
         trace.append(best.objective.clone())
         if progress is not None:
-            progress(sweep, best.objective)
+            progress(sweep + 1, best.objective)
         if objective.depth == 0 or (budget is not None and budget.exhausted):
             break
         improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)

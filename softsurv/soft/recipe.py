@@ -70,6 +70,10 @@ class Training:
         if self.solver not in SOLVERS:
             raise InvalidParameterError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
 
+    def rounds(self, depth: int) -> int:
+        """Rounds at most of a tree of so many levels; one without splits is fitted jointly by either solver."""
+        return self.nodec.max_sweeps if self.solver == "nodec" and depth else self.joint.max_iterations
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -88,7 +88,7 @@ def select(
     grid: Grid,
     seed: int,
     machine: Machine,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Selection:
     """Try every candidate of the grid on inner folds and choose the shallowest that is good enough.
 
@@ -104,7 +104,7 @@ def select(
         Once its budget is exhausted, no further candidates are tried; depth 0 always is. Where nothing else was tried
         in time, the middle one of the first candidates is taken.
     progress : callable, optional
-        Called with what is tried next.
+        Called with what is tried, how many candidates that were, and how many there are in all.
 
     Raises
     ------
@@ -120,26 +120,29 @@ def select(
     n_folds = min(grid.n_folds, int(happened.sum()))
     folds = [train for train, _ in stratified_folds(happened, max(n_folds, 2), seed)]
     trials: list[Trial] = []
+    enough = [d for d in grid.depths if happened.sum() >= grid.min_events_per_leaf * 2**d or d == min(grid.depths)]
+    depths = [depth for depth in enough if depth > 0]
+    pairs = list(product(grid.shrinkage, grid.routing_l2))
+    total = len(families) * (len(grid.ridge) + len(depths) * len(pairs))
     for family in families:
         inner = InnerFolds.of(data, family, folds, machine)
         singles = inner.single_leaf_trials(grid.ridge)
+        if progress is not None:
+            progress(f"{family.name}, one leaf", len(singles), total)
         if 0 in grid.depths:
             trials += singles
         ridge = _usual_unless_worse(singles, grid.standard_errors).candidate.ridge
-        for depth in grid.depths:
-            enough = happened.sum() >= grid.min_events_per_leaf * 2**depth or depth == min(grid.depths)
-            spent = machine.budget is not None and machine.budget.exhausted and trials
-            if depth == 0 or not enough or spent:
-                continue
-            if progress is not None:
-                progress(f"{family.name}, depth {depth}")
-            pairs = product(grid.shrinkage, grid.routing_l2)
+        for depth in depths:
+            if machine.budget is not None and machine.budget.exhausted and trials:
+                break
             candidates = [Candidate(family.name, depth, ridge, *pair) for pair in pairs]
             recipe = Recipe(family, candidates[0], grid.starts, grid.training, seed=seed)
             found = inner.tree_trials(candidates, recipe)
             if not found and not trials:
                 found = [Trial(candidates[len(candidates) // 2], torch.full((len(folds),), torch.nan))]
             trials += found
+            if progress is not None:
+                progress(f"{family.name}, depth {depth}", len(pairs), total)
     return Selection(_simplest_good(trials, grid.standard_errors), trials)
 
 

@@ -58,6 +58,12 @@ class Grid:
     least_events: float = 10.0
     split_penalty: float = 10.0
 
+    def n_candidates(self, n_families: int) -> int:
+        """How many candidates are tried: one leaf with each family, and the trees of one family."""
+        sizes = sum(size > 1 for size in self.leaves)
+        trees = sizes * len(self.ridges) * len(self.terms) * len(self.shrinkage)
+        return n_families * len(self.single_ridges) + trees
+
 
 @dataclass(frozen=True)
 class Fold:
@@ -94,6 +100,9 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
     return Fold(table, torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held), rows, subject)
 
 
+Say = Callable[[str, int, int], None]
+"""Told what is tried, how many candidates that were, and how many there are in all."""
+
 Planned = tuple[Candidate, list[Plan]]
 """A candidate, and its tree on each fold."""
 
@@ -122,7 +131,7 @@ class FamilyTrials:
         ]
         return trials, models
 
-    def trees(self, stop: Callable[[], bool], say: Callable[[str], None] | None = None) -> list[Trial]:
+    def trees(self, stop: Callable[[], bool], tell: Callable[[str, int], None]) -> list[Trial]:
         """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
         grid = self.grid
         if stop():
@@ -135,14 +144,17 @@ class FamilyTrials:
         stack = take(self.problems, torch.as_tensor(which))
         starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
         trials: list[Trial] = []
+        each = len(grid.shrinkage)
         for level in range(1, depth + 1):
             sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
             families = self._plans(starts, sizes, 2**level - 1)
-            if say is not None:
-                say(f"{self.name}, depth {level}")
+            what = f"{self.name}, depth {level}"
+            tell(what, (len(sizes) * len(grid.ridges) * len(grid.terms) - len(families)) * each)  # cannot be grown
 
-            def grown(part: slice, families: list[Planned] = families) -> list[Trial]:
-                return [] if stop() else self._grown(families[part])
+            def grown(part: slice, families: list[Planned] = families, what: str = what) -> list[Trial]:
+                found = [] if stop() else self._grown(families[part])
+                tell(what, len(families[part]) * each)
+                return found
 
             cells = self.n_folds * 2**level * self.fold.masks.shape[1]
             parts = slabs(len(families), cells, self.device)
@@ -217,11 +229,11 @@ def try_all(
     grid: Grid,
     seed: int,
     machine: Machine,
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
 ) -> Tried:
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
-    With causes each has its own family, the one that does best for its events.
+    With causes each has its own family, the one that does best for its events. ``say`` is told what is tried.
 
     Raises
     ------
@@ -235,20 +247,26 @@ def try_all(
         )
     fold, budget = make_folds(data, split, grid, seed), machine.budget
 
+    total = grid.n_candidates(sum(map(len, families)))
+
     def stop() -> bool:
         return budget is not None and budget.exhausted
+
+    def tell(what: str, tried: int) -> None:
+        if say is not None:
+            say(what, tried, total)
 
     def one_leaf(asked: tuple[int, SurvivalData, LeafFamily]) -> tuple[FamilyTrials, list[Trial]] | None:
         """The trials of a family without splits; the first family of each cause is always tried."""
         cause, part, family = asked
         if stop() and family is not families[cause][0]:
             return None
-        if say is not None:
-            say(f"{family.name}, one leaf")
         weight = torch.as_tensor(fold.masks)
         problem = make_problem(part, family, weight=weight, dtype=machine.dtype, device=machine.device)
         of_family = FamilyTrials(family.name, (problem,), fold, grid, machine)
-        return of_family, of_family.single_leaves(grid.single_ridges)[0]
+        trials = of_family.single_leaves(grid.single_ridges)[0]
+        tell(f"{family.name}, one leaf", len(trials))
+        return of_family, trials
 
     parts = data_of_causes(data)
     asked = [(k, part, family) for k, (part, own) in enumerate(zip(parts, families, strict=True)) for family in own]
@@ -257,7 +275,7 @@ def try_all(
         [one for one, (k, *_) in zip(found, asked, strict=True) if one and k == own] for own in range(len(parts))
     ]
     of_family, single = _of_all_causes(by_cause, fold, grid, machine)
-    trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, say)
+    trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, tell)
     if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials

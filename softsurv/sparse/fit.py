@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, curves_in_leaves, fit_causes
-from softsurv.sparse.choose import Grid, Tried, try_all
+from softsurv.sparse.choose import Grid, Say, Tried, try_all
 from softsurv.sparse.covariance import rule_covariance
 from softsurv.sparse.finish import GRID_TIMES, Collapsed, collapse, shallower, soft_trees
 from softsurv.sparse.leaf_fit import LeafPenalties
@@ -119,7 +119,7 @@ def fit_rules(
     prefer: str = "tree",
     machine: Machine,
     seed: int = 0,
-    say: Callable[[str], None] | None = None,
+    say: Say | None = None,
 ) -> SparseFit:
     """Choose and train a tree of rules.
 
@@ -137,7 +137,7 @@ def fit_rules(
     seed : int
         Of the folds.
     say : callable, optional
-        Called with what is tried next.
+        Called with what is tried, how many candidates that were, and how many there are in all.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     choosing = machine.ending_sooner()

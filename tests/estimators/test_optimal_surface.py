@@ -45,7 +45,8 @@ def test_exports_name_columns_and_leaves(trees, rows):
     tree = trees()
     text = tree.export_text()
     assert text.count("leaf ") == tree.tree_.n_leaves
-    assert "relative risk" in text
+    assert text.splitlines()[-1] == "Relative risk: the hazard against that of all training rows."
+    assert text.count("relative risk") == tree.tree_.n_leaves
     assert "median" in text
     assert tree.export_dot().startswith("digraph tree {")
     scope: dict = {}

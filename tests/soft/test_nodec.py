@@ -137,7 +137,7 @@ def test_interruption_in_the_middle_keeps_what_was_reached(tools):
     budget = Budget()
 
     def progress(sweep, value):
-        budget.interrupted = sweep == 1
+        budget.interrupted = sweep == 2
 
     found = nodec(objective, routing, leaves, NodecSettings(tolerance=0.0), budget, progress)
     assert not found.converged.any()
@@ -148,7 +148,7 @@ def test_progress_sees_every_sweep(tools):
     objective, routing, leaves = started(tools, tools.simulate(60), depth=1)
     seen = []
     nodec(objective, routing, leaves, NodecSettings(max_sweeps=3, tolerance=0.0), progress=lambda *a: seen.append(a))
-    assert [sweep for sweep, _ in seen] == list(range(len(seen)))
+    assert [sweep for sweep, _ in seen] == list(range(1, 1 + len(seen)))
     assert all(value.shape == (3,) for _, value in seen)
 
 

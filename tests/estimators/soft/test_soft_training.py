@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -167,7 +169,20 @@ def test_the_progress_bar_is_on_request(rows, capsys):
     SoftSurvivalTree(depth=1, **FIXED).fit(*rows)
     assert capsys.readouterr() == ("", "")
     SoftSurvivalTree(depth=1, **FIXED, progress=True).fit(*rows)
-    assert "training" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "training" in shown
+    assert re.search(r"[1-9]\d*/\d+ \[.* rounds at most", shown), shown
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_progress_bar_counts_every_candidate(rows, capsys, dense):
+    """Candidates that there are too few rows for count as tried, so the bar ends at its total."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        SoftSurvivalTree(depth=1, leaf="weibull", max_terms=None if dense else 1, progress=True).fit(*rows)
+    counts = re.findall(r"(\d+)/(\d+) \[[^\]]* candidates", capsys.readouterr().err)
+    assert counts
+    assert counts[-1][0] == counts[-1][1]
 
 
 def test_a_fit_cut_off_by_max_iter_does_not_claim_to_have_converged() -> None:
