@@ -114,6 +114,10 @@ def cause_weights(p: Any, names: tuple[str, ...]) -> FloatArray:
         return np.ones(1)
     if given is None:
         return np.ones(len(names))
+    if not isinstance(given, (Mapping, str, int, np.integer)):
+        raise InvalidParameterError(
+            f"cause_weights must map causes to weights, such as {{{names[0]!r}: 1.0}}, or name one, got {given!r}"
+        )
     weights = np.zeros(len(names))
     for cause, weight in (given if isinstance(given, Mapping) else {given: 1.0}).items():
         number("cause_weights", weight, 0.0)

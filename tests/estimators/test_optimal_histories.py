@@ -215,6 +215,8 @@ def test_what_causes_do_not_go_with_is_said(two_causes):
         OptimalSurvivalTree(cause_weights="a").fit(two_causes.of_cause("a"))
     with pytest.raises(InvalidSurvivalDataError, match=r"one of the names \['a', 'b'\], got 'c'"):
         OptimalSurvivalTree(cause_weights="c").fit(two_causes)
+    with pytest.raises(InvalidParameterError, match="cause_weights must map causes to weights"):
+        OptimalSurvivalTree(cause_weights=[1.0, 2.0]).fit(two_causes)
     with pytest.raises(InvalidParameterError, match="mean counts need a tree of recurrent events"):
         OptimalSurvivalTree(max_depth=1).fit(two_causes).predict_mean_count(two_causes.X)
 
