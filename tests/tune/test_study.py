@@ -11,9 +11,9 @@ import optuna
 import pytest
 
 from softsurv import SoftSurvivalTree, load_model
-from softsurv.data.partition import stratified_folds
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
 from softsurv.run_record import read_run
+from softsurv.soft.cross_validation import folds_of_content
 from softsurv.tune import Objective, study
 
 QUICK = {"n_trials": 4, "n_folds": 2, "n_jobs": 1, "compare_default": False}
@@ -58,7 +58,7 @@ def test_tables_are_read_as_in_fit(data, quick_space):
 def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_space, tmp_path):
     options = {"n_trials": 2, "compare_default": True, "output": tmp_path}
     result = quick(data, quick_space, **options)
-    parts = stratified_folds(data.failed, 2, 0)
+    parts = folds_of_content(data, 2, 0)
     default = [SoftSurvivalTree().fit(data.take(a)).evaluate(data.take(b)) for a, b in parts]
     assert result.default["harrell_c"] == pytest.approx([one["harrell_c"] for one in default])
     told = result.against_default().loc["harrell_c"]
