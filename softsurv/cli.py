@@ -111,7 +111,9 @@ def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}; check the path"
     if isinstance(error, ImportError):
-        return f"{error}; install what is missing"
+        pictures = str(error.name).split(".")[0] in ("matplotlib", "plotly")
+        remedy = "pip install 'softsurv[explore]'" if pictures else "install what is missing"
+        return f"{error}; {remedy}"
     return f"unexpected {type(error).__name__}: {error}; run again with --debug and report what it shows"
 
 

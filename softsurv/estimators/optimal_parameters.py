@@ -118,8 +118,8 @@ def cause_weights(p: Any, names: tuple[str, ...]) -> FloatArray:
         raise InvalidParameterError(
             f"cause_weights must map causes to weights, such as {{{names[0]!r}: 1.0}}, or name one, got {given!r}"
         )
-    weights = np.zeros(len(names))
-    for cause, weight in (given if isinstance(given, Mapping) else {given: 1.0}).items():
+    weights, asked = np.zeros(len(names)), dict[Any, float](given if isinstance(given, Mapping) else {given: 1.0})
+    for cause, weight in asked.items():
         number("cause_weights", weight, 0.0)
         weights[cause_code(cause, names) - 1] = weight
     if not weights.any():
