@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import __version__, load_dataset, load_model
+from softsurv import OptimalSurvivalTree, __version__, load_dataset, load_model
 from softsurv.cli import build_parser, main
 from softsurv.commands import modules
 from softsurv.data.readers import survival_data
@@ -611,3 +611,18 @@ def test_options_of_other_types_in_a_record_are_one_sentence(trial, name, capsys
         with suppress(SystemExit):  # wrong usage, where an option that is needed is None
             assert main(["fit", "--config", "run.json"]) == 1
         assert "unexpected" not in capsys.readouterr().err
+
+
+def test_a_report_without_a_library_of_pictures_names_the_extra(monkeypatch, capsys, tmp_path):
+    """A module that is None in `sys.modules` is one that cannot be imported."""
+    train = load_dataset("veterans")
+    OptimalSurvivalTree(max_depth=1).fit(train).save(tmp_path / "model")
+    train.X.assign(time=train.time.numpy(), event=train.event.numpy().astype(int)).to_csv(tmp_path / "rows.csv")
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [name for name in sys.modules if name.startswith("softsurv.explore")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    command = ["report", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--time", "time", "--event", "event"]
+    assert main([*command, "--out", str(tmp_path / "report.html")]) == 1
+    assert "pip install 'softsurv[explore]'" in capsys.readouterr().err
