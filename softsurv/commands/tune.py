@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import data_line, echo, output_folder, table
 
 _EPILOG = """\
@@ -44,6 +44,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     add_table(parser)
     columns = add_outcome(parser)
+    add_late_entry(columns)
     columns.add_argument("--weight", metavar="COLUMN", help="sample weight, >= 0")
     columns.add_argument("--group", metavar="COLUMN", help="sensitive group, for the measure fairness")
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days; kept for reports")

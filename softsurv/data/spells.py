@@ -1,4 +1,4 @@
-"""What of a history a fit needs: subjects where they have several rows, and who is at risk when."""
+"""Who is under observation when, where subjects have several rows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,6 @@ import numpy as np
 
 from softsurv.data.histories import stretches
 from softsurv.data.survival_data import SurvivalData
-
-
-def plain(data: SurvivalData) -> SurvivalData:
-    """The same rows without ``subject`` where each has one row, and then without ``entry`` where nobody is late.
-
-    What is fitted to histories that were cut and joined again is then what is fitted to whole ones, digit by digit.
-    """
-    if data.subject is None or data.recurrent or data.n_subjects < data.n:
-        return data
-    changes = {"subject": None, "subject_names": ()}
-    late = data.entry is not None and bool((data.entry > 0).any())
-    return data._derive(changes if late else changes | {"entry": None})
 
 
 def observed(data: SurvivalData) -> SurvivalData:

@@ -23,6 +23,7 @@ def understands(**other: str) -> Callable[[Kind], Kind]:
     """
 
     def understanding(cls: Any) -> Any:
+        """The class, with a constructor and ``set_params`` that know the other names."""
         init, set_params = cls.__init__, cls.set_params
 
         @wraps(init)

@@ -21,6 +21,7 @@ def one_fit_at_a_time(fit: Fit) -> Fit:
 
     @wraps(fit)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        """Fit, if no other thread fits this object. A fit may call itself in its own thread."""
         key, here = id(self), threading.get_ident()
         with _lock:
             outermost = key not in _thread_of

@@ -137,6 +137,7 @@ class CauseCurves(LeafCurves):
         return np.ascontiguousarray(np.array(table).transpose(0, 2, 1)[leaf])
 
     def state(self) -> dict[str, FloatArray]:
+        """Arrays to save, those of the incidences included."""
         return super().state() | {
             f"incidence.{name}.{leaf}.{k}": getattr(curve, name)
             for leaf, curves in enumerate(self.incidences)
@@ -146,6 +147,7 @@ class CauseCurves(LeafCurves):
 
     @classmethod
     def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> CauseCurves:
+        """The curves and incidences that :meth:`state` wrote."""
         plain = LeafCurves.restore(arrays, n_leaves)
         n_causes = sum(name.startswith("incidence.times.0.") for name in arrays)
         incidences = tuple(

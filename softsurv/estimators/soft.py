@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.spells import plain
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
@@ -247,7 +246,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         budget = Budget(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
-        raw = self._weighted_rows(plain(self._read(X, y, event=event, **columns)))
+        raw = self._weighted_rows(self._read(X, y, event=event, **columns))
         parameters.check_causes(raw.cause is not None)
         rows, names = self._in_order(raw)
         raw = raw.take(rows)

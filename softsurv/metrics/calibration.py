@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -98,6 +99,26 @@ def calibration_curve(
         If nobody is observed up to the horizon.
     """
     time_, event_, predicted = _checked(time, event, survival, horizon)
+
+    def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
+        """Kaplan-Meier of a group, twice: what is compared, with its limits, and what says how far it is known."""
+        curve = kaplan_meier(time_[chosen], event_[chosen])
+        return curve, *survival_interval(time_[chosen], event_[chosen], level=level), curve
+
+    return curve_of_groups(predicted, horizon, n_bins, observed)
+
+
+def curve_of_groups(
+    predicted: FloatArray,  # (N,)
+    horizon: float,
+    n_bins: int,
+    observed: Callable[[BoolArray], tuple[StepFunction, StepFunction, StepFunction, StepFunction]],
+) -> CalibrationCurve:
+    """Mean prediction against what was observed, in groups of rising prediction.
+
+    ``observed`` gives of the rows of a group the curve to compare with, its lower and upper limit, and the survival
+    curve that says up to when they are known.
+    """
     if n_bins < 1:
         raise InvalidParameterError(f"n_bins must be >= 1, got {n_bins!r}")
     group = equal_groups(predicted, n_bins)
@@ -105,11 +126,10 @@ def calibration_curve(
     rows = []
     for label in labels:
         chosen = group == label
-        curve = kaplan_meier(time_[chosen], event_[chosen])
-        lower, upper = survival_interval(time_[chosen], event_[chosen], level=level)
-        rows.append([predicted[chosen].mean(), *(value_at_horizon(c, curve, horizon) for c in (curve, lower, upper))])
-    mean, observed, low, high = np.array(rows).T
-    return CalibrationCurve(float(horizon), mean, observed, low, high, size)
+        *curves, free = observed(chosen)
+        rows.append([predicted[chosen].mean(), *(value_at_horizon(curve, free, horizon) for curve in curves)])
+    mean, seen, low, high = np.array(rows).T
+    return CalibrationCurve(float(horizon), mean, seen, low, high, size)
 
 
 def d_calibration(time: ArrayLike, event: ArrayLike, survival: ArrayLike, n_bins: int = 10) -> DCalibration:

@@ -13,7 +13,7 @@ from softsurv.aalen_johansen import aalen_johansen
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.brier import Scale, axis_of, mean_over
-from softsurv.metrics.calibration import CalibrationCurve, equal_groups, value_at_horizon
+from softsurv.metrics.calibration import CalibrationCurve, curve_of_groups
 from softsurv.metrics.concordance import Risk, TiedTimes, count_pairs
 from softsurv.metrics.ranges import checked_matrix, checked_probabilities, checked_times, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
@@ -249,19 +249,14 @@ def calibration_curve_incidence(
         raise InvalidTimesError(
             f"horizon must be a time up to the largest test time {time_.max():g}, got {horizon!r}; take an earlier one"
         )
-    if n_bins < 1:
-        raise InvalidParameterError(f"n_bins must be >= 1, got {n_bins!r}")
-    group = equal_groups(predicted, n_bins)
-    labels, size = np.unique(group, return_counts=True)
-    rows = []
-    for label in labels:
-        chosen = group == label
+
+    def observed(chosen: BoolArray) -> tuple[StepFunction, StepFunction, StepFunction, StepFunction]:
+        """Aalen-Johansen of a group: the incidence with its limits, and survival free of all events."""
         curve = aalen_johansen(time_[chosen], codes[chosen], n_causes=max(int(codes.max()), code))
         free = StepFunction(curve.times, curve.survival, 1.0)
-        known = (curve.of_cause(code), *curve.interval(code, level))
-        rows.append([predicted[chosen].mean(), *(value_at_horizon(c, free, horizon) for c in known)])
-    mean, observed, low, high = np.array(rows).T
-    return CalibrationCurve(float(horizon), mean, observed, low, high, size)
+        return curve.of_cause(code), *curve.interval(code, level), free
+
+    return curve_of_groups(predicted, horizon, n_bins, observed)
 
 
 def _checked(time: ArrayLike, cause: ArrayLike, code: int) -> tuple[FloatArray, IntArray]:

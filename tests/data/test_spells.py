@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.data.readers import survival_data
-from softsurv.data.spells import observed, plain
+from softsurv.data.spells import observed
 from tests.oracles.cut_rows import cut_rows
 
 
@@ -20,15 +20,15 @@ def whole(n=40, seed=0):
 def test_cut_rows_become_the_rows_they_were_cut_from():
     data, cut = whole(), cut_rows(whole())
     assert cut.n > data.n
-    assert plain(cut.joined()).fingerprint() == data.fingerprint()
+    assert cut.joined().fingerprint() == data.fingerprint()
 
 
 def test_late_entries_and_subjects_of_several_rows_stay():
     late = survival_data({"x": [1.0, 2.0]}, start=[0.0, 1.0], stop=[3.0, 4.0], event=[1, 0], id=["a", "b"])
-    assert plain(late).subject is None
-    assert plain(late).entry.tolist() == [0.0, 1.0]
+    assert late.joined().subject is None
+    assert late.joined().entry.tolist() == [0.0, 1.0]
     changes = survival_data({"x": [1.0, 2.0]}, start=[0.0, 3.0], stop=[3.0, 4.0], event=[0, 1], id=["a", "a"])
-    assert plain(changes) is changes
+    assert changes.joined() is changes
 
 
 def test_observation_goes_on_where_covariates_change():

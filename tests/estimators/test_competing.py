@@ -8,40 +8,23 @@ from scipy.integrate import quad
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-from softsurv.estimators.base import SurvivalTreeBase
+from tests.oracles.known_hazards import KnownHazards
 
 SHAPES = np.array([1.5, 0.7, 1.0])
 TIMES = np.array([0.0, 0.01, 1.0, 3.0, 8.0, 60.0])
 ROWS = np.array([[2.0], [7.0], [30.0]])
 
 
-class CausesStub(SurvivalTreeBase):
+class CausesStub(KnownHazards):
     """H_k = (t / (x k))^shape_k for three causes, with the one feature x."""
 
     _knows = ("causes",)
 
-    def fit(self, X, **columns):
-        self._read(X, None, **columns)
-        return self
-
-    def _prepare(self, X):
-        return np.asarray(X, dtype=float)[:, 0]
-
-    def _leaf(self, prepared):
-        return np.zeros(len(prepared), dtype=np.int64)
-
     def _cause_hazards(self, prepared, times):
         return (times[:, None] / (prepared[:, None, None] * np.arange(1, 4))) ** SHAPES
 
-    def _log_cumulative_hazard(self, prepared, times):
-        with np.errstate(divide="ignore"):
-            return np.log(self._cause_hazards(prepared, times).sum(-1))
-
     def _hazard(self, prepared, times):
         return (SHAPES / times[:, None] * self._cause_hazards(prepared, times)).sum(-1)
-
-    def _quantile(self, prepared, level):
-        raise NotImplementedError
 
 
 @pytest.fixture(scope="module")

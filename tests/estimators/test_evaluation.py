@@ -8,37 +8,17 @@ import pytest
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import EvaluationWarning, InvalidParameterError
-from softsurv.estimators.base import SurvivalTreeBase
 from softsurv.metrics import auc_incidence, cause_specific_concordance, integrated_brier_score_incidence
+from tests.oracles.known_hazards import KnownHazards
 
 
-class Exponential(SurvivalTreeBase):
+class Exponential(KnownHazards):
     """Hazards x and 1 - x of two causes per unit of time, or their sum: 1, where there is one kind of event."""
 
     _knows = ("causes", "subjects")
 
-    def fit(self, X, **columns):
-        self._read(X, None, **columns)
-        return self
-
-    def _prepare(self, X):
-        return np.asarray(X, dtype=float)[:, 0]
-
-    def _leaf(self, prepared):
-        return np.zeros(len(prepared), dtype=np.int64)
-
     def _cause_hazards(self, prepared, times):
         return np.stack([np.outer(prepared, times), np.outer(2 - prepared, times) / 4], -1)
-
-    def _log_cumulative_hazard(self, prepared, times):
-        with np.errstate(divide="ignore"):
-            return np.log(self._cause_hazards(prepared, times).sum(-1))
-
-    def _hazard(self, prepared, times):
-        raise NotImplementedError
-
-    def _quantile(self, prepared, level):
-        raise NotImplementedError
 
 
 def table(seed, n=150):

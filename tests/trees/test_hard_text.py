@@ -69,8 +69,10 @@ def test_hostile_names_are_literals(text):
 )
 def test_any_name_is_a_literal(columns, levels, value_name):
     tree = tree_of(*columns, levels, value_name)
-    tree.to_python("leaf_of")
-    compile(tree.to_python("leaf_of"), "<tree>", "exec")
+    scope = {}
+    exec(compile(tree.to_python("leaf_of"), "<tree>", "exec"), scope)
+    row = dict.fromkeys(columns)
+    assert scope["leaf_of"](row) == tree.apply(pd.DataFrame([row], dtype=object))[0]
 
 
 @pytest.mark.parametrize("name", ["class", "None", "my tree", "1a", "", "str", "isinstance", "a\nb"])

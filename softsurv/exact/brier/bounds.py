@@ -119,6 +119,7 @@ def equivalent_points(
 
 @entry
 def group_bounds(order, group, time_id, weight, v, g, t):
+    """Bound of the loss of each group of equal rows, at its first row, (N,); ``order`` is by group and time."""
     shares = np.zeros(order.shape[0])
     begin = 0
     while begin < order.shape[0]:

@@ -232,6 +232,8 @@ matrix_at = _array_at(types.Array(types.float64, 2, "C"))
 def _call(result: Any) -> Any:
     @intrinsic
     def call(typingctx: Any, address: Any, arguments: Any) -> Any:
+        """Call the compiled function at an address with a tuple of arguments."""
+
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             values = cgutils.unpack_tuple(builder, args[1])
             kinds = [context.get_value_type(kind) for kind in signature.args[1].types]

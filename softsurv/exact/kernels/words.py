@@ -22,6 +22,7 @@ def popcount(typingctx: Any, word: Any) -> Any:
 def _select(sign: str) -> Any:
     @intrinsic
     def select(typingctx: Any, a: Any, b: Any) -> Any:
+        """The first of two numbers where the comparison holds, else the second, without a branch."""
         whole = isinstance(a, types.Integer) and isinstance(b, types.Integer)
         number = types.int64 if whole else types.float64
 
