@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from softsurv.arrays import FloatArray
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
 from softsurv.estimators.base import default_grid
-from softsurv.estimators.bridge import routing_from_tree, start_tree
-from softsurv.estimators.progress import choice_bar, training_bar
-from softsurv.estimators.soft_features import encoded_names, source_numbers, whole_numbers
+from softsurv.estimators.bridge import start_tree
+from softsurv.estimators.soft_features import encoded_names, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
-from softsurv.estimators.soft_inference import covariance_of_leaves, sizes_of_splits
+from softsurv.estimators.soft_inference import sizes_of_splits
+from softsurv.estimators.soft_making import Order, dense_tree, rule_tree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
 from softsurv.metrics.evaluate import times_known, training_censoring
-from softsurv.results import FitReport, Status
-from softsurv.soft.fit import fit_tree
-from softsurv.soft.fit_stack import SINGLE_LEAF
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
-from softsurv.soft.recipe import Candidate, Recipe
-from softsurv.soft.selection import select
-from softsurv.sparse.fit import fit_rules
-from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_table import leaf_table_of
-from softsurv.trees.soft_text import encoded_columns
-from softsurv.trees.soft_tree import SoftTree
-
-logger = logging.getLogger(__name__)
-
-TRAINING_SHARE = 0.4
-"""What choosing a dense tree leaves of the time limit for training it."""
-
-Made = tuple[tuple[SoftTree, ...], Candidate, FitReport, list[dict[str, Any]], tuple[FloatArray | None, ...]]
-"""A tree for each cause, the setting, how it was fitted, what was tried, and the covariances of the leaves."""
 
 
 @understands(max_depth="depth")
@@ -256,85 +236,28 @@ class SoftSurvivalTree(FittedSoftEstimator):
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
             nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
             rules = parameters.has_rules and (raw.cause is not None or not nothing_open)
-            made = self._rule_tree if rules else self._dense_tree
-            trees, candidate, report, tried, covariances = made(parameters, data, encoder, start, machine)
-        tree = trees[0]
+            encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            make = rule_tree if rules else dense_tree
+            made = make(Order(parameters, data, encoder, tuple(encoded), start, machine))
+        tree, report = made.trees[0], made.report
         imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
             FittedSoftTree(
                 tree,
-                candidate,
+                made.candidate,
                 replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
                 leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
                 spread=data.x.numpy().std(0),
                 time_floor=time_floor(raw.time),
                 preprocessor=encoder,
-                tried=tried,
+                tried=made.tried,
                 centre=data.x.numpy().mean(0),
-                split_sizes=sizes_of_splits(trees, data),
-                covariance=covariances[0],
-                causes=() if raw.cause is None else tuple(zip(trees, covariances, strict=True)),
+                split_sizes=sizes_of_splits(made.trees, data),
+                covariance=made.covariances[0],
+                causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
             )
         )
         return self
-
-    def _rule_tree(
-        self,
-        parameters: SoftParameters,
-        data: SurvivalData,
-        encoder: Preprocessor | None,
-        start: HardTree | None,
-        machine: Machine,
-    ) -> Made:
-        """A tree of rules of few terms, chosen by inner validation."""
-        names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        columns = encoded_columns(encoder, names)
-        with choice_bar(self.progress) as bar:
-            fitted = fit_rules(
-                data,
-                columns,
-                parameters.families,
-                parameters.rule_grid(),
-                prefer=self.prefer,
-                machine=machine,
-                seed=parameters.seed,
-                say=bar,
-            )
-        collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
-        budget = machine.budget
-        assert budget is not None
-        report = FitReport(
-            fitted.stopped or budget.status or Status.CONVERGED,
-            fitted.objective,
-            seconds=budget.seconds,
-            details={"reason": fitted.reason, "collapsed": collapsed},
-        )
-        if report.status != Status.CONVERGED:
-            warn(
-                f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
-                "settings compared; raise time_limit, or give depth and leaf",
-                ConvergenceWarning,
-            )
-        return fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances
-
-    def _dense_tree(
-        self,
-        parameters: SoftParameters,
-        data: SurvivalData,
-        encoder: Preprocessor | None,
-        start: HardTree | None,
-        machine: Machine,
-    ) -> Made:
-        """A tree whose splits weigh all features (paper `sst`)."""
-        recipe, tried, cut_off = self._recipe(parameters, data, encoder, start, machine)
-        with training_bar(self.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
-            groups = source_numbers(encoder, data.x.shape[1])
-            training = machine.ending_sooner()
-            tree, report = fit_tree(data, recipe, training, groups, bar)
-        report = report if cut_off is None else replace(report, status=cut_off)
-        _warn_of_what_did_not_converge(report, recipe, self.preprocess)
-        covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
-        return (tree,), recipe.candidate, report, tried, (covariance,)
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
         """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
@@ -345,31 +268,6 @@ class SoftSurvivalTree(FittedSoftEstimator):
         time, event = times_known(kept)
         self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
         return kept
-
-    def _recipe(
-        self,
-        parameters: SoftParameters,
-        data: SurvivalData,
-        encoder: Preprocessor | None,
-        start: HardTree | None,
-        machine: Machine,
-    ) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
-        """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
-        depth = None if start is None else start.depth
-        candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
-        if candidate is None:
-            grid = parameters.grid(depth)
-            choosing = machine.ending_sooner(TRAINING_SHARE)
-            with choice_bar(self.progress) as bar:
-                selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar)
-            candidate, tried = selection.chosen, selection.table()
-            cut_off = None if choosing.budget is None else choosing.budget.status
-            logger.info("chose %s of %d candidates", candidate, len(selection.trials))
-        if start is None:
-            return parameters.recipe(candidate, grid), tried, cut_off
-        names = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        routing = routing_from_tree(start, encoder, data.x.numpy(), candidate.depth, names)
-        return parameters.recipe(candidate, grid, routing), tried, cut_off
 
 
 def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Preprocessor | None, SurvivalData]:
@@ -382,22 +280,3 @@ def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Pre
         what = "every feature is constant, so all rows get one curve; check the columns of X"
         warn(what, DataWarning)
     return encoder, raw.with_features(encoded)
-
-
-def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
-    """Say that the fit was cut off, where more rounds would make a better tree."""
-    rounds = recipe.training.rounds(recipe.candidate.depth)
-    if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
-        warn(
-            f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
-            "number of rounds",
-            ConvergenceWarning,
-        )
-    stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
-    if not report.details["single_leaf_converged"] and not stopped:
-        remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
-        warn(
-            f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
-            f"{remedy}",
-            ConvergenceWarning,
-        )

@@ -1,0 +1,154 @@
+"""How a soft tree is made of checked arguments and encoded rows: a tree of rules, or a dense one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from softsurv.arrays import FloatArray
+from softsurv.data.preprocess import Preprocessor
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import warn
+from softsurv.estimators.bridge import routing_from_tree
+from softsurv.estimators.progress import choice_bar, training_bar
+from softsurv.estimators.soft_features import source_numbers
+from softsurv.estimators.soft_inference import covariance_of_leaves
+from softsurv.estimators.soft_parameters import SoftParameters
+from softsurv.results import FitReport, Status
+from softsurv.soft.fit import fit_tree
+from softsurv.soft.fit_stack import SINGLE_LEAF
+from softsurv.soft.parallel import Machine
+from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.selection import select
+from softsurv.sparse.fit import fit_rules
+from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.soft_tree import SoftTree
+
+logger = logging.getLogger(__name__)
+
+TRAINING_SHARE = 0.4
+"""What choosing a dense tree leaves of the time limit for training it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be made of which rows.
+
+    Attributes
+    ----------
+    parameters : SoftParameters
+    data : SurvivalData
+        Encoded rows.
+    encoder : Preprocessor or None
+    names : tuple of str (P,)
+        Of the encoded features.
+    start : HardTree or None
+        A tree whose splits are the only start of a dense tree.
+    machine : Machine
+        Its budget ends the choice and the training.
+    """
+
+    parameters: SoftParameters
+    data: SurvivalData
+    encoder: Preprocessor | None
+    names: tuple[str, ...]
+    start: HardTree | None
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tree for each cause, the setting, how it was fitted, what was tried, and the covariances of the leaves."""
+
+    trees: tuple[SoftTree, ...]
+    candidate: Candidate
+    report: FitReport
+    tried: list[dict[str, Any]]
+    covariances: tuple[FloatArray | None, ...]
+
+
+def rule_tree(order: Order) -> Made:
+    """A tree of rules of few terms, chosen by inner validation."""
+    parameters, budget = order.parameters, order.machine.budget
+    columns = encoded_columns(order.encoder, list(order.names))
+    with choice_bar(parameters.progress) as bar:
+        fitted = fit_rules(
+            order.data,
+            columns,
+            parameters.families,
+            parameters.rule_grid(),
+            prefer=parameters.prefer,
+            machine=order.machine,
+            seed=parameters.seed,
+            say=bar,
+        )
+    collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
+    assert budget is not None
+    report = FitReport(
+        fitted.stopped or budget.status or Status.CONVERGED,
+        fitted.objective,
+        seconds=budget.seconds,
+        details={"reason": fitted.reason, "collapsed": collapsed},
+    )
+    if report.status != Status.CONVERGED:
+        warn(
+            f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
+            "settings compared; raise time_limit, or give depth and leaf",
+            ConvergenceWarning,
+        )
+    return Made(fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances)
+
+
+def dense_tree(order: Order) -> Made:
+    """A tree whose splits weigh all features (paper `sst`)."""
+    parameters, data = order.parameters, order.data
+    recipe, tried, cut_off = _recipe(order)
+    with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
+        groups = source_numbers(order.encoder, data.x.shape[1])
+        tree, report = fit_tree(data, recipe, order.machine.ending_sooner(), groups, bar)
+    report = report if cut_off is None else replace(report, status=cut_off)
+    _warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
+    covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
+    return Made((tree,), recipe.candidate, report, tried, (covariance,))
+
+
+def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
+    """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
+    parameters, start, data = order.parameters, order.start, order.data
+    depth = None if start is None else start.depth
+    candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
+    if candidate is None:
+        grid = parameters.grid(depth)
+        choosing = order.machine.ending_sooner(TRAINING_SHARE)
+        with choice_bar(parameters.progress) as bar:
+            selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar)
+        candidate, tried = selection.chosen, selection.table()
+        cut_off = None if choosing.budget is None else choosing.budget.status
+        logger.info("chose %s of %d candidates", candidate, len(selection.trials))
+    if start is None:
+        return parameters.recipe(candidate, grid), tried, cut_off
+    routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))
+    return parameters.recipe(candidate, grid, routing), tried, cut_off
+
+
+def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
+    """Say that the fit was cut off, where more rounds would make a better tree."""
+    rounds = recipe.training.rounds(recipe.candidate.depth)
+    if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
+        warn(
+            f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
+            "number of rounds",
+            ConvergenceWarning,
+        )
+    stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    if not report.details["single_leaf_converged"] and not stopped:
+        remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
+        warn(
+            f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
+            f"{remedy}",
+            ConvergenceWarning,
+        )
