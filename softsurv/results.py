@@ -15,6 +15,8 @@ class Status(StrEnum):
     """Proven optimal for the stated objective (exact solver)."""
     CONDITIONALLY_OPTIMAL = "conditionally_optimal"
     """Optimal only under a stated assumption, such as a reference model's bound."""
+    NEAR_OPTIMAL = "near_optimal"
+    """Chosen from the trees near a proven optimum, from which its gap tells the distance (`RashomonSet`)."""
     CONVERGED = "converged"
     """A stopping tolerance was met (soft solver)."""
     ITERATION_LIMIT = "iteration_limit"

@@ -33,7 +33,8 @@ from softsurv.exact.kernels.cache import ENTRY_BYTES, new_cache
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
-from softsurv.exact.search import Search, Solution
+from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.search import Solution
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
@@ -134,7 +135,7 @@ class RelativeRiskSearch(TreeSearch):
         constant = np.zeros(rows.n)
         for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
             constant -= count * one.event * np.log(hazard, out=np.zeros(rows.n), where=one.event)
-        self.search = Search(
+        self.problem = SearchProblem(
             relative_risk.TASK,
             rows.codes,
             rows.binarizer.n_codes,
@@ -143,8 +144,9 @@ class RelativeRiskSearch(TreeSearch):
             rows.weight * constant,
             min_leaf=self.least,
             complexity=p.complexity,
-            memory_limit=p.memory_limit,
         )
+        self.search = self.problem.search(p.memory_limit)
+        self.limits: tuple[int, int | None] = (0, 1)
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
@@ -153,7 +155,7 @@ class RelativeRiskSearch(TreeSearch):
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
         assert depth is not None
-        timer = StopSignal(seconds)
+        timer, self.limits = StopSignal(seconds), (depth, leaves)
         solution = self._solve(depth, leaves, timer, progress)
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
         if solution.report.status != Status.OPTIMAL:

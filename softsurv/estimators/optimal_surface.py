@@ -14,8 +14,10 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.optimal_leaves import CauseCurves, LeafCurves
+from softsurv.estimators.optimal_near import near_source
 from softsurv.estimators.optimal_parameters import HISTORIES
 from softsurv.estimators.optimal_parts import TreeParts
+from softsurv.estimators.rashomon import HasRashomonSet, NearSource
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
 
@@ -24,7 +26,7 @@ WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
 RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
 
 
-class OptimalSurface(ExactTree, SurvivalTreeBase):
+class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
     """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
 
     leaf_: str
@@ -32,6 +34,9 @@ class OptimalSurface(ExactTree, SurvivalTreeBase):
     selection_: pd.DataFrame
     _parts: TreeParts
     _knows = ("causes", "subjects", "recurrent")
+
+    def _near_source(self) -> NearSource:
+        return near_source(self)
 
     # -- worked out when asked for -------------------------------------------------------------------------------
     @property

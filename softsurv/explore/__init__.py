@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from softsurv.explore.quality_plots import plot_fairness_trend as plot_fairness_trend
     from softsurv.explore.quality_plots import plot_size_quality as plot_size_quality
     from softsurv.explore.quality_plots import plot_trace as plot_trace
+    from softsurv.explore.rashomon_plot import plot_importance_ranges as plot_importance_ranges
     from softsurv.explore.report import report_html as report_html
     from softsurv.explore.report import write_report as write_report
     from softsurv.explore.stability import plot_split_stability as plot_split_stability
@@ -75,6 +76,7 @@ _HOME = {
     "plot_routing_effects": "effect_plots",
     "plot_leaf_effects": "effect_plots",
     "plot_feature_profile": "effect_plots",
+    "plot_importance_ranges": "rashomon_plot",
 }
 __all__ = list(_HOME)
 

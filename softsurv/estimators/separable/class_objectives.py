@@ -22,8 +22,9 @@ from softsurv.estimators.checks import number, one_of
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
-from softsurv.estimators.separable.solve import Solved, solve_task
+from softsurv.estimators.separable.solve import Solved, problem_of, solve_task
 from softsurv.exact.objectives import label_costs
+from softsurv.exact.rashomon.problem import SearchProblem
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class ClassObjective:
 @register("accuracy")
 def solve_accuracy(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus accuracy, rows weighted by class where ``class_weight`` says so."""
-    by_class = class_weights(options.class_weight, rows, classes)
-    return _fewest_errors(rows, classes, limits, rows.weight * by_class[classes.label])
+    return _fewest_errors(rows, classes, limits, row_weights("accuracy", rows, classes, options))
 
 
 @register("weighted_accuracy")
@@ -87,7 +87,25 @@ def solve_weighted(rows: BinnedRows, classes: Classes, limits: SearchLimits, opt
 @register("balanced_accuracy")
 def solve_balanced(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the mean recall: every class weighs the same."""
-    return _fewest_errors(rows, classes, limits, rows.weight / np.bincount(classes.label, rows.weight)[classes.label])
+    return _fewest_errors(rows, classes, limits, row_weights("balanced_accuracy", rows, classes, options))
+
+
+ERRORS = ("accuracy", "weighted_accuracy", "balanced_accuracy")
+"""Objectives that are misclassified weight."""
+
+
+def row_weights(objective: str, rows: BinnedRows, classes: Classes, options: ClassOptions) -> FloatArray:
+    """What each row weighs in an objective of `ERRORS`, (N,)."""
+    if objective == "balanced_accuracy":
+        return np.asarray(rows.weight / np.bincount(classes.label, rows.weight)[classes.label])
+    return rows.weight * class_weights(options.class_weight, rows, classes)[classes.label]
+
+
+def error_problem(objective: ClassObjective, rows: BinnedRows, limits: SearchLimits) -> tuple[SearchProblem, float]:
+    """What the search of an objective of `ERRORS` is about, and what its costs are divided by."""
+    classes, weight = objective.classes, row_weights(objective.name, rows, objective.classes, objective.options)
+    statistics, scale = label_costs.misclassification(classes.label, classes.k, weight), float(weight.sum())
+    return problem_of(label_costs.TASK, statistics, rows, limits, weight=weight, scale=scale), scale
 
 
 def _fewest_errors(rows: BinnedRows, classes: Classes, limits: SearchLimits, row_weight: FloatArray) -> Solved:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from softsurv.estimators.checks import one_of
 from softsurv.estimators.one_fit import one_fit_at_a_time
+from softsurv.estimators.rashomon import HasRashomonSet, NearSource, refuse_objective, rows_are_gone
 from softsurv.estimators.separable import auc, measures  # noqa: F401  register F1, Matthews correlation and AUC
-from softsurv.estimators.separable.class_objectives import CLASSIFIERS, ClassObjective, ClassOptions
+from softsurv.estimators.separable.class_objectives import (
+    CLASSIFIERS,
+    ERRORS,
+    ClassObjective,
+    ClassOptions,
+    error_problem,
+)
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments
+from softsurv.estimators.separable.solve import Solved
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.tree import CodeTree
+from softsurv.results import FitReport
 
 
 @dataclass(eq=False, repr=False)
-class OptimalClassificationTree(TreeClassifier, SearchArguments):
+class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments):
     """Classification tree with axis-parallel splits that is optimal for its objective, or says how far it may be.
 
     Parameters
@@ -112,5 +124,32 @@ class OptimalClassificationTree(TreeClassifier, SearchArguments):
         classes = Classes.read(y, training)
         self.classes_ = classes.names
         options = ClassOptions(self.class_weight, self.false_positive_rate)
-        self._solve(training, ClassObjective(self.objective, classes, options))
+        objective = ClassObjective(self.objective, classes, options)
+        self._solve(training, objective)
+        self._kept = Kept((training, objective))
         return self
+
+    def _near_source(self) -> NearSource:
+        refuse_objective(self.objective, ERRORS)
+        kept = getattr(self, "_kept", Kept())
+        if not kept:
+            raise rows_are_gone()
+        training, objective = kept
+        problem, scale = error_problem(objective, training.rows, training.limits)
+
+        def fitted(code_tree: CodeTree, report: FitReport) -> OptimalClassificationTree:
+            """A copy of the estimator with another tree."""
+            other = copy(self)
+            label = label_costs.best_label(code_tree.sums[code_tree.leaves])
+            other._take(training, objective, Solved(code_tree, label, report))
+            return other
+
+        limits, names = training.limits, tuple(training.binarizer.filler_.input_names_)
+        return NearSource(problem, limits.depth, limits.leaves, scale, training.rows.sources, names, fitted)
+
+
+class Kept(tuple[Any, ...]):
+    """Training rows and objective of a fit; pickled, it is empty."""
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        return Kept, ()

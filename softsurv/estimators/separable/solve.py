@@ -12,7 +12,8 @@ from softsurv.arrays import FloatArray
 from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.progress import search_bar
 from softsurv.estimators.separable.limits import SearchLimits
-from softsurv.exact.search import Search, Solution
+from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.search import Solution
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree
@@ -82,21 +83,8 @@ def solve_task(
     split_costs : SplitCosts, optional
         Prices of splits; the sums of a leaf then have its weight behind.
     """
-    weight = rows.weight if weight is None else weight
-    by_weight = limits.min_weight > 0.0
-    search = Search(
-        task,
-        rows.codes,
-        rows.n_codes,
-        rows.nominal,
-        statistics,
-        offset,
-        min_leaf=limits.min_weight * float(weight.sum()) if by_weight else limits.min_leaf,
-        size=weight if by_weight else None,
-        complexity=limits.complexity * scale,
-        memory_limit=limits.memory_limit,
-        split_costs=split_costs,
-    )
+    problem = problem_of(task, statistics, rows, limits, offset=offset, weight=weight, scale=scale)
+    search = problem.search(limits.memory_limit, split_costs=split_costs)
     stop = limits.stop
     search.make_ready(limits.depth, stop)
 
@@ -121,6 +109,32 @@ def solve_task(
             path.append(largest)
     report = replace(in_unit(best.report, scale, shift), seconds=stop.seconds)
     return Solved(largest.tree, largest.label, report, tuple(path))
+
+
+def problem_of(
+    task: Task,
+    statistics: FloatArray,
+    rows: BinnedRows,
+    limits: SearchLimits,
+    *,
+    offset: FloatArray | None = None,
+    weight: FloatArray | None = None,
+    scale: float = 1.0,
+) -> SearchProblem:
+    """Rows, objective and limits of a leaf; arguments as `solve_task` has them."""
+    weight = rows.weight if weight is None else weight
+    by_weight = limits.min_weight > 0.0
+    return SearchProblem(
+        task,
+        rows.codes,
+        rows.n_codes,
+        rows.nominal,
+        statistics,
+        offset,
+        min_leaf=limits.min_weight * float(weight.sum()) if by_weight else limits.min_leaf,
+        size=weight if by_weight else None,
+        complexity=limits.complexity * scale,
+    )
 
 
 def in_unit(report: FitReport, scale: float, shift: float = 0.0) -> FitReport:

@@ -115,7 +115,11 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
 
     def _solve(self, training: Training, objective: SeparableObjective) -> None:
         """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""
-        solved = objective.solve(training.rows, training.limits)
+        self._take(training, objective, objective.solve(training.rows, training.limits))
+        warn_unless_proven(self.report_)
+
+    def _take(self, training: Training, objective: SeparableObjective, solved: Solved) -> None:
+        """Set the fitted attributes."""
         self.binarizer_, self.report_ = training.binarizer, solved.report
         self.tree_, self.label_ = in_data_units(training, objective, solved.tree, solved.label)
         leaf = training.leaf_of(self.tree_)
@@ -124,7 +128,6 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
             SizedTree(size.max_leaves, size.objective, in_data_units(training, objective, size.tree, size.label)[0])
             for size in solved.path
         ) or (SizedTree(self.tree_.n_leaves, self.objective_, self.tree_),)
-        warn_unless_proven(self.report_)
 
     # -- results -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:

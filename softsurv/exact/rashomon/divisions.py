@@ -1,0 +1,119 @@
+"""The splits that divide the rows of a node, and what both sides of them cost.
+
+Splits of one feature that divide the rows of a node alike are one: two cuts with no row between them, or both levels
+of two. Splits of two features stay two, though they may divide these rows alike: other rows they would not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.exact.problem import distinct_features, merge_equal_rows
+from softsurv.exact.rashomon.costs import IMPOSSIBLE, Longs
+from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.search import Search
+
+UNITS = 64
+"""Units of cost per tolerance of the search: a tree of 64 leaves is priced to within half a tolerance."""
+
+LARGEST_COST = 2.0**50
+"""In units, of a tree."""
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Divisions:
+    """All splits of the given features over the distinct rows of a search: G splits, U rows.
+
+    Attributes
+    ----------
+    problem : SearchProblem
+    search : Search
+        Of the same problem.
+    feature, code : (G,) int
+    goes_left : (U, G) bool
+    statistics : (U, W + 1)
+        As the search rounded them, with ones behind: what counts the distinct rows.
+    unit : float
+        What a cost of 1 is, in the unit of the search.
+    with_idle : bool
+        Whether a split between two leaves may lower no cost.
+    """
+
+    problem: SearchProblem
+    search: Search
+    feature: IntArray
+    code: IntArray
+    goes_left: BoolArray
+    statistics: FloatArray
+    unit: float
+    with_idle: bool = False
+
+    @classmethod
+    def of(cls, problem: SearchProblem, search: Search, depth: int, with_idle: bool = False) -> Divisions:
+        """The splits of a problem for trees of some depth."""
+        codes = problem.codes
+        kept = distinct_features(codes, problem.nominal, np.zeros(codes.shape[1], int))
+        codes = codes[merge_equal_rows(codes[:, kept])[0]]  # the rows of the search, in its order
+        n_splits = np.asarray(problem.n_codes) - ~np.asarray(problem.nominal, bool)
+        feature = np.repeat(np.arange(len(n_splits)), n_splits)
+        code = np.arange(len(feature)) - np.repeat(n_splits.cumsum() - n_splits, n_splits)
+        column = codes[:, feature]
+        left = np.where(np.asarray(problem.nominal, bool)[feature], column == code, column <= code)
+        statistics = np.column_stack([search.problem.stats, np.ones(len(codes))])
+        unit = max(search.problem.tolerance / UNITS, problem.complexity * 2**depth / LARGEST_COST)
+        return cls(problem, search, feature, code, left, statistics, unit, with_idle)
+
+    # -- costs ---------------------------------------------------------------------------------------------------
+    def in_units(self, cost: float) -> int:
+        """A cost of the search in whole units."""
+        return round(cost / self.unit)
+
+    @cached_property
+    def per_leaf(self) -> int:
+        """What a leaf costs for being one."""
+        return self.in_units(self.problem.complexity)
+
+    def leaf_costs(self, sums: FloatArray) -> Longs:
+        """Cost of leaves, cost per leaf included, from sums (W + 1, ...); `IMPOSSIBLE` where one is too small."""
+        p = self.search.problem
+        flat = np.ascontiguousarray(sums.reshape(len(sums), -1))
+        out = np.empty(flat.shape[1])
+        self.problem.task.leaf_costs(flat[: p.n_statistics], len(out), out)
+        cost = np.rint(out / self.unit).astype(np.int64) + self.per_leaf
+        allowed = flat[-1] > 0
+        if p.use_size:
+            allowed &= flat[-2] >= p.min_leaf
+        return np.where(allowed, cost, IMPOSSIBLE).reshape(sums.shape[1:])
+
+    def is_idle(self, gain: NDArray[np.int64]) -> BoolArray:
+        """Whether splits between leaves lower the costs by so little, in units, that they are left out."""
+        return np.asarray((gain < UNITS) & (not self.with_idle))
+
+    # -- nodes ---------------------------------------------------------------------------------------------------
+    def of_rows(self, rows: Rows, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
+        """Splits that divide some rows (S,), of those named, and which rows go left of them (n, S) as 0 and 1."""
+        among = np.arange(len(self.feature)) if among is None else among
+        left = self.goes_left[np.ix_(rows, among)]
+        keep = self.dividing(among, np.count_nonzero(left, axis=0), np.array(len(rows)))
+        return among[keep], left[:, keep].astype(np.float64)
+
+    def dividing(self, splits: IntArray, count: NDArray[np.number], n: NDArray[np.number]) -> BoolArray:
+        """Of splits (S,) that send ``count`` (..., S) of ``n`` (...,) rows left, those that divide them, each once."""
+        keep = (count > 0) & (count < n[..., None])
+        feature, nominal = self.feature[splits], np.asarray(self.problem.nominal, bool)
+        if len(splits) > 1:  # nested: equal numbers are equal rows
+            again = (feature[1:] == feature[:-1]) & ~nominal[feature[1:]]
+            keep[..., 1:] &= ~(again & (count[..., 1:] == count[..., :-1]))
+        for f in np.unique(feature[nominal[feature]]):
+            here = feature == f
+            levels = keep[..., here]
+            second = levels & (levels.cumsum(axis=-1) == 2) & (levels.sum(axis=-1, keepdims=True) == 2)
+            keep[..., here] = levels & ~second
+        return keep

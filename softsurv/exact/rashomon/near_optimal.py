@@ -1,0 +1,127 @@
+"""The trees within a given distance of the optimum: counted, listed, and the best of them without some features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.rashomon.divisions import Divisions
+from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.rashomon.table import Table
+from softsurv.exact.rashomon.trees import LEAF, Part, Trees
+from softsurv.exact.search import Solution
+from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+
+@dataclass(frozen=True)
+class NearTree:
+    """A tree with its objective.
+
+    Attributes
+    ----------
+    objective : float
+    gains : (P,)
+        By how much the splits of each feature lower the costs of leaves; 0 also for a split that only prepares others.
+    asked : (P,) bool
+        Features that the tree asks.
+    part : Part
+        What it looks like; `NearOptimal.tree` makes the tree.
+    """
+
+    objective: float
+    gains: FloatArray
+    asked: BoolArray
+    part: Part
+
+
+class NearOptimal:
+    """All trees within limits whose objective is at most a threshold.
+
+    Parameters
+    ----------
+    problem : SearchProblem
+    depth, leaves : int
+        Limits of the trees.
+    memory_limit : float
+        Bytes, of the search's cache and of the table of trees together.
+    with_idle : bool
+        Whether trees count of which a split between two leaves lowers no cost.
+
+    Attributes
+    ----------
+    best : Solution
+        The optimum.
+    status : Status
+        OPTIMAL where every tree within the threshold is found, else why some are not.
+    n_by_leaves : list of int
+        Trees found with 1, 2, ... leaves.
+    """
+
+    def __init__(
+        self,
+        problem: SearchProblem,
+        depth: int,
+        leaves: int | None,
+        memory_limit: float = 1e9,
+        with_idle: bool = False,
+    ) -> None:
+        self.problem, self.depth, self.memory_limit, self.with_idle = problem, depth, memory_limit, with_idle
+        self.leaves = min(leaves or 1 << depth, 1 << depth)
+        # rows that cost the same under every label may fill a leaf, so they are not cancelled
+        self.search = problem.search(0.5 * memory_limit, Bounds(cancel=False))
+
+    def solve(self, stop: StopSignal) -> Solution:
+        """Find the optimum."""
+        self.best = self.search.solve(self.depth, self.leaves, stop=stop)
+        return self.best
+
+    def find(self, threshold: float, stop: StopSignal) -> Status:
+        """Find all trees with an objective of at most ``threshold``, to within the tolerance of the search."""
+        self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle)
+        most = self.divisions.in_units(threshold - self.search.constant + self.search.problem.tolerance)
+        self.table = Table(self.divisions, self.depth, self.leaves, most, stop, 0.5 * self.memory_limit)
+        self.status = stop.run(self.table.fill, self.search.control[STOP:])
+        if self.best.report.status != Status.OPTIMAL:
+            self.status = self.best.report.status
+        self.n_by_leaves = self.table.count()
+        return self.status
+
+    def __iter__(self) -> Iterator[NearTree]:
+        """The trees found, the best first."""
+        unit, constant = self.divisions.unit, self.search.constant
+        feature, n_features = self.divisions.feature.tolist(), self.problem.codes.shape[1]
+        for cost, part in Trees(self.table):
+            gains, asked = [0] * n_features, [False] * n_features
+            for split, gain in part.gains():
+                gains[feature[split]] += gain
+                asked[feature[split]] = True
+            yield NearTree(cost * unit + constant, np.array(gains) * unit, np.array(asked), part)
+
+    def without(self, features: list[int], stop: StopSignal) -> Solution:
+        """The best tree that asks for none of some features."""
+        search = self.problem.without(features).search(0.5 * self.memory_limit)
+        return search.solve(self.depth, self.leaves, stop=stop)
+
+    def tree(self, near: NearTree) -> CodeTree:
+        """A listed tree with the sums of its nodes."""
+        builder, divisions, sums = TreeBuilder(), self.divisions, self.search.exact_sums
+
+        def grow(part: Part, rows: IntArray) -> int:
+            """Add a part to the builder; its node."""
+            total = sums[rows].sum(axis=0)
+            if part.split == LEAF or part.left is None or part.right is None:
+                return builder.add(total)
+            left = divisions.goes_left[rows, part.split]
+            node = builder.add(total, int(divisions.feature[part.split]), int(divisions.code[part.split]))
+            builder.connect(node, grow(part.left, rows[left]), grow(part.right, rows[~left]))
+            return node
+
+        grow(near.part, np.arange(len(sums)))
+        return builder.tree()
