@@ -37,6 +37,9 @@ Brier score .184; by the least loss .613 and .188, by one standard error .622 an
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
 
+KEPT_SHARE = 0.1
+"""What the caches of all folds may keep of ``memory_limit`` while another fold is searched within it."""
+
 Size = tuple[int, int, float]
 
 
@@ -95,6 +98,7 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
                     parts.append((search, Rows.of(data.take(test), fitted)))
             search, held_out = parts[number]
             sizes, status = search.path(depth, most, timer.left)
+            search.rest(KEPT_SHARE * p.memory_limit / len(folds))
             if status != Status.OPTIMAL:
                 break
             by_fold.append([search.held_out(size.tree, held_out, strengths, score_of(p)) for size in sizes])

@@ -80,6 +80,9 @@ class TreeSearch:
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended."""
 
+    def rest(self, room: float) -> None:  # noqa: B027  few searches keep anything
+        """Keep at most so many bytes of what was found for the searches to come."""
+
     @abstractmethod
     def loss(self, rows: NDArray[np.int64]) -> float:
         """Cost of some rows as one leaf, the part that splits can change."""
@@ -160,16 +163,15 @@ class RelativeRiskSearch(TreeSearch):
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
         if solution.report.status != Status.OPTIMAL:
             return Found(tree, solution.report)
-        self._release()
+        self.rest(KEPT_BYTES)  # for a path that may never be asked for
 
         def path() -> tuple[SizedTree, ...]:
             return tuple(self._path(depth, solution, StopSignal(left))[0])
 
         return Found(tree, solution.report, path)
 
-    def _release(self) -> None:
-        """Let go of a cache that is too large to be kept for a path that may never be asked for."""
-        if int(self.search.cache.used[0]) * ENTRY_BYTES > KEPT_BYTES:
+    def rest(self, room: float) -> None:
+        if int(self.search.cache.used[0]) * ENTRY_BYTES > room:
             self.search.cache = new_cache(self.p.memory_limit, expected=0.0)
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:

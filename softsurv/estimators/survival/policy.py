@@ -31,8 +31,8 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         the survival model or both propensity and censoring curves to be right.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
     time_limit, memory_limit, n_jobs, progress
-        As in `OptimalPolicyTree`. The survival models and propensities are never cut short; the search gets the
-        time that they leave.
+        As in `OptimalPolicyTree`; the search gets the time that the survival models and propensities leave.
+        Propensities, and a ``survival_model`` that is given, are never cut short.
     complexity : float
         Time that a further leaf has to add to the mean.
     capacity : mapping from treatment to share, optional
@@ -40,7 +40,7 @@ class OptimalSurvivalPolicyTree(PolicyTree):
     survival_model : estimator, optional
         With ``fit(X, (event, time))`` and ``predict_survival_function(X, times)`` as the survival estimators of this
         package have; one is fitted per treatment. Cox regression with a small ridge penalty by default. Survival is
-        predicted at the event times; of more than 1,000 such many are taken, with as many events between them.
+        predicted at the event times; of more than 300 such many are taken, with as many events between them.
     overlap : float
         Propensities below this are raised to it, with a warning.
     n_folds : int

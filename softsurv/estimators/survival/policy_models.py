@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
-from sksurv.linear_model import CoxPHSurvivalAnalysis
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.cox import fit_cox
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.survival.policy_scores import Curves
+from softsurv.estimators.survival.policy_scores import CoxCurves, Curves
+from softsurv.stopping import StopSignal
 
 Codes = NDArray[np.integer]
 
 RIDGE = 0.1
 """Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
 
-MOST_TIMES = 1000
+MOST_TIMES = 300
 """Times at which survival is predicted. Among more event times so many are taken, with as many events between them."""
 
 
@@ -61,17 +62,45 @@ def survival_curves(
     horizon: float,
     model: Any,
     folds: list[tuple[Codes, Codes]],
-) -> list[Curves]:
-    """Predicted survival of every row under each treatment, from models of the other folds, one per treatment."""
+    stop: StopSignal | None = None,
+) -> list[Curves] | list[CoxCurves]:
+    """Predicted survival of every row under each treatment, from models of the other folds, one per treatment.
+
+    The Cox models of the default look at the clock; a ``model`` of the user's does not.
+    """
     times = grid_of(time[event & (time <= horizon)])
+    n_treatments = int(treatment.max()) + 1
+    if model is None:
+        return _cox_curves(frame, time, event, treatment, times, folds, stop)
     curves = []
-    for a in range(int(treatment.max()) + 1):
+    for a in range(n_treatments):
         values = np.empty((len(time), len(times)))
         for train, held_out in folds:
             here = train[treatment[train] == a]
-            values[held_out] = _predict(frame, time, event, here, held_out, times, model)
+            fitted = clone(model).fit(frame.iloc[here], (event[here], time[here]))
+            values[held_out] = np.asarray(fitted.predict_survival_function(frame.iloc[held_out], times))
         curves.append(Curves(times, np.clip(values, 0.0, 1.0)))
     return curves
+
+
+def _cox_curves(
+    frame: pd.DataFrame, time: FloatArray, event: BoolArray, treatment: Codes, times: FloatArray,
+    folds: list[tuple[Codes, Codes]], stop: StopSignal | None,
+) -> list[CoxCurves]:  # fmt: skip
+    """Curves of all rows under each treatment by Cox models with a small ridge penalty."""
+    n_treatments = int(treatment.max()) + 1
+    fold, log_risk = np.empty(len(time), dtype=np.int64), np.empty((n_treatments, len(time)))
+    hazard = np.empty((n_treatments, len(folds), len(times)))
+    for number, (train, held_out) in enumerate(folds):
+        encode = Preprocessor().fit(frame.iloc[train])
+        seen, unseen = _features(encode, frame.iloc[train]), _features(encode, frame.iloc[held_out])
+        fold[held_out] = number
+        for a in range(n_treatments):
+            given = treatment[train] == a
+            here = train[given]
+            cox = fit_cox(seen[given], time[here], event[here], RIDGE, stop)
+            log_risk[a, held_out], hazard[a, number] = cox.log_risk(unseen), cox.hazard_at(times)
+    return [CoxCurves(times, hazard[a], fold, log_risk[a]) for a in range(n_treatments)]
 
 
 def grid_of(event_times: FloatArray) -> FloatArray:
@@ -80,23 +109,6 @@ def grid_of(event_times: FloatArray) -> FloatArray:
     if len(times) <= MOST_TIMES:
         return times
     return np.unique(np.quantile(event_times, np.linspace(0.0, 1.0, MOST_TIMES), method="inverted_cdf"))
-
-
-def _predict(
-    frame: pd.DataFrame, time: FloatArray, event: BoolArray, train: Codes, test: Codes, times: FloatArray,
-    model: Any,
-) -> FloatArray:  # fmt: skip
-    """Survival (rows of ``test``, T) from a model of the rows ``train``."""
-    if model is not None:
-        fitted = clone(model).fit(frame.iloc[train], (event[train], time[train]))
-        return np.asarray(fitted.predict_survival_function(frame.iloc[test], times))
-    encode = Preprocessor().fit(frame.iloc[train])
-    outcome = np.array(list(zip(event[train], time[train], strict=True)), dtype=[("event", bool), ("time", float)])
-    cox = CoxPHSurvivalAnalysis(alpha=RIDGE).fit(_features(encode, frame.iloc[train]), outcome)
-    place = np.searchsorted(cox.unique_times_, times, side="right")
-    baseline = np.append(1.0, cox.baseline_survival_.y)[place]  # at the times wanted alone, of all that training saw
-    risk = np.exp(cox.predict(_features(encode, frame.iloc[test])))
-    return np.asarray(baseline ** risk[:, None])
 
 
 def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:

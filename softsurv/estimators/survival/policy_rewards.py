@@ -44,7 +44,8 @@ class RestrictedMeanScoring:
         curves = chance = None
         if self.method != "ips":
             require_events(names, codes[event])
-            curves = survival_curves(frame, time, event, codes, self.horizon, self.survival_model, folds)
+            stop = training.limits.stop
+            curves = survival_curves(frame, time, event, codes, self.horizon, self.survival_model, folds, stop)
         if self.method != "direct":
             if propensity is None:
                 chance = propensities(frame, codes, weight, folds)

@@ -20,12 +20,13 @@ restricted means; used with policy trees by Cui et al. 2023). With m constant th
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import BoolArray, FloatArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import DataWarning, InvalidParameterError, warn
 from softsurv.nonparametric import StepFunction, censoring_survival
 
@@ -36,6 +37,9 @@ CHUNK = 4_000_000
 """Numbers in a table of rows by times: what is larger is worked through in parts."""
 
 
+Rows = slice | BoolArray
+
+
 @dataclass(frozen=True)
 class Curves:
     """Survival of every row under one treatment: ``values[:, k]`` from ``times[k]`` on, 1 before; times rise."""
@@ -43,25 +47,76 @@ class Curves:
     times: FloatArray  # (T,)
     values: FloatArray  # (N, T)
 
+    def __len__(self) -> int:
+        return len(self.values)
 
-def remaining_means(curves: Curves, horizon: float, at: FloatArray) -> FloatArray:
-    """m(s | x) = E[min(T, L) | T > s, x] of every row at times ``at`` (M,) <= horizon, as (N, M).
+    def take(self, rows: Rows) -> Curves:
+        """Some rows."""
+        return Curves(self.times, self.values[rows])
 
-    Where S(s) is 0 nothing remains: m(s) = s.
+    def worked_out(self) -> Curves:
+        """With its table of values."""
+        return self
+
+
+@dataclass(frozen=True)
+class CoxCurves:
+    """Survival of every row under one treatment by Cox models of several folds; the table is made when it is used."""
+
+    times: FloatArray  # (T,)
+    hazard: FloatArray  # (F, T) cumulative baseline hazard of each fold's model
+    fold: NDArray[np.integer]  # (N,)
+    log_risk: FloatArray  # (N,)
+
+    def __len__(self) -> int:
+        return len(self.log_risk)
+
+    def take(self, rows: Rows) -> CoxCurves:
+        """Some rows."""
+        return CoxCurves(self.times, self.hazard, self.fold[rows], self.log_risk[rows])
+
+    def worked_out(self) -> Curves:
+        """With its table of values (N, T)."""
+        with np.errstate(over="ignore"):  # a hazard beyond all numbers is no survival
+            return Curves(self.times, np.exp(-self.hazard[self.fold] * np.exp(self.log_risk)[:, None]))
+
+
+class RemainingMeans:
+    """m(s | x) = E[min(T, L) | T > s, x] of every row, level between the times of its curve: m_k = t_k + rest_k / S_k.
+
+    Where S is 0 (not ``alive``) nothing remains, and m is the time itself.
     """
+
+    def __init__(self, curves: Curves, horizon: float) -> None:
+        inside = curves.times < horizon
+        self.edges = np.concatenate([[0.0], curves.times[inside], [horizon]])
+        level = np.column_stack([np.ones(len(curves)), curves.values[:, inside]])
+        rest = np.cumsum((level * np.diff(self.edges))[:, ::-1], axis=1)[:, ::-1]  # int_edge^L S
+        self.alive = level > 0
+        self.pieces = self.edges[:-1] + np.divide(rest, level, out=np.zeros_like(rest), where=self.alive)  # (N, pieces)
+
+    def piece_of(self, at: FloatArray) -> IntArray:
+        """Which piece each time <= horizon lies on."""
+        return np.asarray(np.searchsorted(self.edges[:-1], at, side="right") - 1)
+
+
+def mean_to(curves: Curves | CoxCurves, horizon: float) -> FloatArray:
+    """E[min(T, horizon) | x] of every row, (N,)."""
     inside = curves.times < horizon
-    edges = np.concatenate([[0.0], curves.times[inside], [horizon]])
-    level = np.column_stack([np.ones(len(curves.values)), curves.values[:, inside]])
-    area = np.column_stack([np.zeros(len(level)), np.cumsum(level * np.diff(edges), axis=1)])  # int_0^edge S
-    piece = np.minimum(np.searchsorted(edges, at, side="right") - 1, level.shape[1] - 1)
-    to_here = area[:, piece] + level[:, piece] * (at - edges[piece])
-    here = level[:, piece]
-    rest = area[:, -1:] - to_here
-    return np.asarray(at + np.divide(rest, here, out=np.zeros_like(rest), where=here > 0))
+    width = np.diff(np.concatenate([[0.0], curves.times[inside], [horizon]]))
+    out = np.full(len(curves), width[0])
+    for part in _parts(len(curves), len(curves.times)):
+        out[part] += curves.take(part).worked_out().values[:, inside] @ width[1:]
+    return out
+
+
+def _parts(n: int, columns: int) -> Iterator[slice]:
+    rows = max(1, CHUNK // (columns + 1))
+    return (slice(begin, begin + rows) for begin in range(0, n, rows))
 
 
 def weighted_outcome(
-    time: FloatArray, event: BoolArray, horizon: float, censoring: StepFunction, curves: Curves | None
+    time: FloatArray, event: BoolArray, horizon: float, censoring: StepFunction, curves: Curves | CoxCurves | None
 ) -> FloatArray:
     """psi of rows (N,) under the treatment that they were given; without ``curves`` the censoring-weighted outcome."""
     end = np.minimum(time, horizon)
@@ -74,15 +129,34 @@ def weighted_outcome(
     after, before = censoring(jumps), censoring.left_limit(jumps)
     real = (after < before) & (after > 0)
     jumps, after, before = jumps[real], after[real], before[real]
-    hazard = 1 - after / before
-    rows = max(1, CHUNK // (len(jumps) + curves.values.shape[1] + 1))
-    for begin in range(0, len(time), rows):
-        part = slice(begin, begin + rows)
-        means = remaining_means(Curves(curves.times, curves.values[part]), horizon, jumps)  # (rows, J)
-        censored_here = ~complete[part, None] & (end[part, None] == jumps)
-        at_risk = (end[part, None] > jumps) | censored_here
-        psi[part] += ((censored_here - at_risk * hazard) * means / after).sum(axis=1)
+    weight = (1 - after / before) / after  # dLambda_C / G
+    met = np.where(complete, np.searchsorted(jumps, end, side="left"), np.searchsorted(jumps, end, side="right"))
+    for part in _parts(len(time), len(curves.times)):
+        psi[part] += _augmented(
+            RemainingMeans(curves.take(part).worked_out(), horizon), jumps, after, weight, met[part],
+            ~complete[part] & (met[part] > 0) & np.isin(end[part], jumps),
+        )  # fmt: skip
     return psi
+
+
+def _augmented(
+    means: RemainingMeans, jumps: FloatArray, after: FloatArray, weight: FloatArray, met: IntArray, censored: BoolArray
+) -> FloatArray:
+    """int m / G dM_C of rows that met the first so many jumps of the censoring curve; the last, if ``censored``."""
+    if not len(jumps):
+        return np.zeros(len(met))
+    spent, spent_time = (np.append(0.0, np.cumsum(rise)) for rise in (weight, weight * jumps))
+    first = np.searchsorted(jumps, means.edges, side="left")  # jump from which each piece counts
+    on_piece = np.where(means.alive, means.pieces * np.diff(spent[first]), np.diff(spent_time[first]))
+    whole = np.cumsum(on_piece, axis=1)
+    row, last = np.arange(len(met)), np.maximum(met - 1, 0)
+    piece = means.piece_of(jumps[last])
+    here, alive = means.pieces[row, piece], means.alive[row, piece]
+    begun = np.where(
+        alive, here * (spent[met] - spent[first[piece]]), spent_time[met] - spent_time[first[piece]]
+    )  # of the piece that the row ends on
+    compensator = np.where(met > 0, np.where(piece > 0, whole[row, piece - 1], 0.0) + begun, 0.0)
+    return np.asarray(np.where(censored, np.where(alive, here, jumps[last]) / after[last], 0.0) - compensator)
 
 
 def restricted_mean_scores(
@@ -92,7 +166,7 @@ def restricted_mean_scores(
     treatment: NDArray[np.integer],
     horizon: float,
     propensity: FloatArray | None,
-    curves: list[Curves] | None,
+    curves: Sequence[Curves | CoxCurves] | None,
     weight: FloatArray | None = None,
 ) -> FloatArray:
     """Score of every treatment for every row, (N, K): expected time without event up to the horizon.
@@ -107,7 +181,7 @@ def restricted_mean_scores(
     horizon : float
     propensity : (N, K), optional
         Probability of every treatment; not needed for "direct".
-    curves : list of K Curves, optional
+    curves : K Curves or CoxCurves, optional
         Predicted survival of every row under each treatment; not needed for "ips".
     weight : (N,), optional
         Case weights of the censoring curves.
@@ -120,7 +194,7 @@ def restricted_mean_scores(
     k = int(treatment.max()) + 1
     mean = np.zeros((len(time), k))
     if curves is not None and method != "ips":
-        mean = np.column_stack([remaining_means(curves[a], horizon, np.zeros(1))[:, 0] for a in range(k)])
+        mean = np.column_stack([mean_to(curves[a], horizon) for a in range(k)])
     if method == "direct":
         return mean
     assert propensity is not None
@@ -130,7 +204,7 @@ def restricted_mean_scores(
         own = None if weight is None else weight[here]
         censoring = censoring_survival(time[here], event[here], own)
         check_follow_up(censoring, horizon, a)
-        mine = None if curves is None or method == "ips" else Curves(curves[a].times, curves[a].values[here])
+        mine = None if curves is None or method == "ips" else curves[a].take(here)
         psi = weighted_outcome(time[here], event[here], horizon, censoring, mine)
         scores[here, a] += (psi - mean[here, a]) / propensity[here, a]
     return scores

@@ -9,6 +9,7 @@ from sksurv.linear_model import CoxPHSurvivalAnalysis
 from softsurv.data.preprocess import Preprocessor
 from softsurv.estimators.survival import policy_models
 from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, survival_curves
+from softsurv.stopping import StopSignal
 
 
 @pytest.fixture
@@ -24,15 +25,21 @@ def test_cox_curves_are_those_of_the_library(rows):
     frame, time, event, treatment, folds = rows
     curves = survival_curves(frame, time, event, treatment, 1.0, None, folds)
     for a, (train, held_out) in ((a, fold) for a in range(2) for fold in folds):
-        train = train[treatment[train] == a]
         encode = Preprocessor().fit(frame.iloc[train])
+        train = train[treatment[train] == a]
         outcome = np.rec.fromarrays([event[train], time[train]], names="event,time")
         cox = CoxPHSurvivalAnalysis(alpha=RIDGE).fit(np.asarray(encode.transform(frame.iloc[train])), outcome)
         steps = cox.predict_survival_function(np.asarray(encode.transform(frame.iloc[held_out])))
         for row, step in zip(held_out, steps, strict=True):
-            inside = curves[a].times >= step.x[0]
-            assert_allclose(curves[a].values[row, inside], step(curves[a].times[inside]))
-            assert (curves[a].values[row, ~inside] == 1.0).all()
+            values, inside = curves[a].worked_out().values, curves[a].times >= step.x[0]
+            assert_allclose(values[row, inside], step(curves[a].times[inside]))
+            assert (values[row, ~inside] == 1.0).all()
+
+
+def test_cox_models_look_at_the_clock(rows):
+    frame, time, event, treatment, folds = rows
+    curves = survival_curves(frame, time, event, treatment, 1.0, None, folds, StopSignal(0.0))
+    assert all((curve.log_risk == 0).all() for curve in curves)  # no step was taken: Nelson-Aalen curves
 
 
 def test_few_times_are_all_taken(rows):

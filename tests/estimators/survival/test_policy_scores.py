@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv.estimators.survival.policy_scores import (
+    CoxCurves,
     Curves,
-    remaining_means,
+    RemainingMeans,
+    mean_to,
     restricted_mean_scores,
     weighted_outcome,
 )
@@ -35,14 +37,77 @@ def test_remaining_mean_of_an_exponential():
     curves = Curves(times, np.exp(-0.7 * times)[None, :])
     at = np.array([0.0, 0.5, 1.9])
     expected = at + (1 - np.exp(-0.7 * (HORIZON - at))) / 0.7
-    np.testing.assert_allclose(remaining_means(curves, HORIZON, at)[0], expected, atol=2e-3)
+    means = RemainingMeans(curves, HORIZON)
+    np.testing.assert_allclose(means.pieces[0, means.piece_of(at)], expected, atol=2e-3)
 
 
 def test_remaining_mean_at_zero_is_the_restricted_mean():
     time, event = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, True])
     curve = kaplan_meier(time, event)
-    mean = remaining_means(Curves(curve.times, curve.values[None, :]), 3.5, np.zeros(1))
-    assert mean[0, 0] == pytest.approx(restricted_mean(curve, 3.5))
+    curves = Curves(curve.times, curve.values[None, :])
+    assert mean_to(curves, 3.5)[0] == pytest.approx(restricted_mean(curve, 3.5))
+    assert RemainingMeans(curves, 3.5).pieces[0, 0] == pytest.approx(restricted_mean(curve, 3.5))
+
+
+def augmented_by_definition(time, event, horizon, censoring, curves):
+    """psi of the module's formula, one row and one jump of the censoring curve at a time."""
+
+    def survival(row, s):
+        k = np.searchsorted(curves.times, s, side="right")
+        return 1.0 if k == 0 else curves.values[row, k - 1]
+
+    def mean(row, s):
+        here = survival(row, s)
+        if here <= 0:
+            return s
+        edges = np.unique([s, horizon, *curves.times[(curves.times > s) & (curves.times < horizon)]])
+        return s + sum(survival(row, a) * (b - a) for a, b in zip(edges[:-1], edges[1:], strict=True)) / here
+
+    psi = []
+    for row, end in enumerate(np.minimum(time, horizon)):
+        complete = event[row] or time[row] >= horizon
+        value = end / censoring.left_limit(end) if complete else 0.0
+        for jump in censoring.times[censoring.times < horizon]:
+            after, before = censoring(jump), censoring.left_limit(jump)
+            if 0 < after < before:
+                censored = not complete and end == jump
+                at_risk = end > jump or censored
+                value += (censored - at_risk * (1 - after / before)) * mean(row, jump) / after
+        psi.append(value)
+    return psi
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.sampled_from([0.4, 1.0, 2.5]))
+def test_augmented_outcomes_follow_their_formula(seed, tied, ends_at_zero, horizon):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 25))
+    time, event = rng.exponential(size=n) + 0.01, rng.random(n) < rng.choice([0.2, 0.7])
+    time = np.ceil(5 * time) / 5 if tied else time
+    times = np.unique(rng.choice(time, 6))
+    values = np.sort(rng.random((n, len(times))), axis=1)[:, ::-1].copy()
+    if ends_at_zero:
+        values[:, len(times) // 2 :] = 0.0
+    censoring = censoring_survival(time, event)
+    if censoring.left_limit(horizon) > 0:
+        curves = Curves(times, values)
+        expected = augmented_by_definition(time, event, horizon, censoring, curves)
+        np.testing.assert_allclose(weighted_outcome(time, event, horizon, censoring, curves), expected, atol=1e-9)
+
+
+def test_curves_of_cox_models_are_worked_out_in_parts(monkeypatch):
+    """One model a fold: S = exp(-hazard exp(risk)), by rows, in one part or in many."""
+    rng = np.random.default_rng(2)
+    times, hazard = np.array([0.5, 1.0, 1.5]), np.cumsum(rng.random((2, 3)), axis=1)
+    fold, risk = rng.integers(0, 2, 9), rng.normal(size=9)
+    curves = CoxCurves(times, hazard, fold, risk)
+    table = np.array([np.exp(-hazard[f] * np.exp(r)) for f, r in zip(fold, risk, strict=True)])
+    np.testing.assert_allclose(curves.worked_out().values, table)
+    np.testing.assert_allclose(curves.take(fold == 1).worked_out().values, table[fold == 1])
+    at_once = mean_to(curves, 2.0)
+    monkeypatch.setattr("softsurv.estimators.survival.policy_scores.CHUNK", 8)
+    np.testing.assert_allclose(mean_to(curves, 2.0), at_once)
+    np.testing.assert_allclose(at_once, 0.5 + 0.5 * table.sum(axis=1))
 
 
 def test_ipcw_mean_is_the_restricted_mean_of_kaplan_meier():

@@ -1,0 +1,53 @@
+"""Cox regression against scikit-survival, and under a clock."""
+
+import numpy as np
+import pytest
+from sksurv.linear_model import CoxPHSurvivalAnalysis
+from sksurv.util import Surv
+
+from softsurv.cox import fit_cox
+from softsurv.stopping import StopSignal
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    time = rng.exponential(np.exp(-X[:, 0] + 0.5 * X[:, 1])) + 0.01
+    return X, time, rng.random(300) < 0.6
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1, 30.0])
+@pytest.mark.parametrize("tied", [False, True])
+def test_it_is_the_fit_of_scikit_survival(rows, ridge, tied):
+    X, time, event = rows
+    time = np.ceil(5 * time) if tied else time
+    peer = CoxPHSurvivalAnalysis(alpha=ridge).fit(X, Surv.from_arrays(event, time))
+    ours = fit_cox(X, time, event, ridge)
+    assert ours.converged
+    np.testing.assert_allclose(ours.coefficients, peer.coef_, rtol=1e-7)
+    inside = ours.times >= peer.unique_times_[0]
+    np.testing.assert_allclose(ours.hazard[inside], peer.cum_baseline_hazard_(ours.times[inside]), rtol=1e-7)
+    np.testing.assert_allclose(ours.log_risk(X), peer.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def test_the_baseline_is_level_between_events(rows):
+    fit = fit_cox(*rows)
+    first, last = fit.times[0], fit.times[-1]
+    np.testing.assert_array_equal(fit.hazard_at(np.array([0.0, first, last, 10 * last])), [0, *fit.hazard[[0, -1, -1]]])
+
+
+def test_an_equal_column_and_a_constant_one_break_nothing(rows):
+    X, time, event = rows
+    plain = fit_cox(X, time, event)
+    wide = fit_cox(np.column_stack([X, X[:, 0], np.ones(len(X))]), time, event)
+    assert wide.converged
+    np.testing.assert_allclose(wide.log_risk(np.column_stack([X, X[:, 0], np.zeros(len(X))])), plain.log_risk(X), atol=1e-6)
+
+
+def test_without_time_it_is_nelson_aalen(rows):
+    X, time, event = rows
+    fit = fit_cox(X, time, event, stop=StopSignal(0.0))
+    assert not fit.converged and not fit.coefficients.any()
+    at_risk = (time[None, :] >= fit.times[:, None]).sum(axis=1)
+    np.testing.assert_allclose(fit.hazard, np.cumsum(1 / at_risk))
