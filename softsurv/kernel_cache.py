@@ -44,8 +44,7 @@ class KernelCache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:  # pickle raises nearly anything on damaged bytes
-            _say(f"the kernel cache in {self.cache_path} is damaged ({type(error).__name__}); compiling anew")
-            self._forget()
+            self._forget(error)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -54,9 +53,12 @@ class KernelCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _say(f"the kernel cache in {self.cache_path} cannot be written ({error.strerror}); kept in memory alone")
+        except Exception as error:  # the index is read once more, and was damaged since
+            self._forget(error)
 
-    def _forget(self) -> None:
+    def _forget(self, error: Exception) -> None:
         """Write an empty index in the place of a damaged one."""
+        _say(f"the kernel cache in {self.cache_path} is damaged ({type(error).__name__}); compiling anew")
         try:
             self.flush()
         except OSError:

@@ -6,6 +6,7 @@ import errno
 import importlib.util
 import logging
 import os
+import pickle
 
 import pytest
 from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
@@ -74,6 +75,17 @@ def test_damage_is_compiled_over(source, caplog, which, damage):
     again = load(source)
     assert again(3) == 6
     assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_an_index_damaged_before_it_is_written_is_no_error(source, monkeypatch, caplog):
+    """Another process may damage it between the two readings of one compilation."""
+    load_index = IndexDataCacheFile._load_index
+    answers = [load_index, lambda self: pickle.loads(b"\xff"), load_index, load_index]
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", lambda self: answers.pop(0)(self))
+    with caplog.at_level(logging.WARNING, logger="softsurv"):
+        assert load(source)(3) == 6
+    assert ["is damaged" in said for said in caplog.messages] == [True]
+    assert load(source)(3) == 6
 
 
 def test_a_full_disk_is_no_error(source, monkeypatch, caplog):

@@ -80,7 +80,7 @@ class TreeSearch:
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended."""
 
-    def rest(self, room: float) -> None:  # noqa: B027  few searches keep anything
+    def rest(self, room: float) -> None:
         """Keep at most so many bytes of what was found for the searches to come."""
 
     @abstractmethod

@@ -1,5 +1,7 @@
 """Scores of treatments by restricted mean survival."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,7 +63,7 @@ def augmented_by_definition(time, event, horizon, censoring, curves):
         if here <= 0:
             return s
         edges = np.unique([s, horizon, *curves.times[(curves.times > s) & (curves.times < horizon)]])
-        return s + sum(survival(row, a) * (b - a) for a, b in zip(edges[:-1], edges[1:], strict=True)) / here
+        return s + sum(survival(row, a) * (b - a) for a, b in itertools.pairwise(edges)) / here
 
     psi = []
     for row, end in enumerate(np.minimum(time, horizon)):
