@@ -20,6 +20,7 @@ from softsurv.data.partition import stratified_folds
 from softsurv.data.readers import survival_data
 from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, choice_among, choose_size
 from softsurv.estimators.optimal_search import RelativeRiskSearch
+from softsurv.exact.kernels.cache import ENTRY_BYTES
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
@@ -44,6 +45,25 @@ def test_cross_validation_chooses_depth_and_leaves(objective, make_rows):
     assert tree.tree_.n_leaves > 1  # the data cross over
     again = OptimalSurvivalTree(objective, max_depth=3, tune="cv").fit(X, y)
     assert again.selection_.equals(table)
+
+
+def test_the_searches_of_all_folds_share_one_memory_limit(make_rows, monkeypatch):
+    """While one of them works within the limit, the others keep a tenth of it at most; the choice is the same."""
+    X, y = make_rows(200)
+    free = OptimalSurvivalTree(max_depth=4, tune="cv", memory_limit=1e9).fit(X, y)
+    searches, kept = [], []
+    rest = RelativeRiskSearch.rest
+
+    def watched(self, room):
+        searches.append(self)
+        rest(self, room)
+        kept.append(sum(int(one.search.cache.used[0]) * ENTRY_BYTES for one in set(searches)))
+
+    monkeypatch.setattr(RelativeRiskSearch, "rest", watched)
+    bound = OptimalSurvivalTree(max_depth=4, tune="cv", memory_limit=1e6).fit(X, y)
+    assert len(set(searches)) >= 10
+    assert 0 < max(kept[:-1]) <= 1e5
+    assert bound.selection_.equals(free.selection_)
 
 
 def test_cross_validation_leaves_noise_alone():
