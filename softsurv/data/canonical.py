@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import labels, numbers
 from softsurv.data.kinds import is_text
 
@@ -68,10 +69,11 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
         outcome = np.unique(outcome, return_inverse=True)[1].astype(np.int64)  # 0, 1, ... however many rows each has
     alone = np.bincount(outcome).max() == 1
     by_outcome = np.argsort(outcome, kind="stable")
+    block = NumberBlock.of(X.set_axis(names, axis="columns"))
 
     def digest(name: str) -> bytes:
         """Of the values by outcome and size; without an outcome of the different ones."""
-        values = _sortable(X[name])
+        values = _comparable(block.column(name)) if name in block.place else _sortable(X[name])
         order = by_outcome if alone else np.lexsort((values, outcome))
         value = values[order]
         new = np.r_[True, (value[1:] != value[:-1]) | (data is not None)]
@@ -103,10 +105,15 @@ def _places(keys: Sequence[NDArray[np.float64]], place: Index) -> Index:
     return out
 
 
+def _comparable(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers with the missing ones last and no negative zero."""
+    return np.where(np.isnan(values), np.inf, values) + 0.0
+
+
 def _sortable(column: pd.Series) -> NDArray[np.float64]:
     """A column as numbers that sort as its values do, missing ones last."""
     name = str(column.name)
     if not is_text(column) and column.dtype.kind in "biuf":
-        return np.nan_to_num(numbers(column, name), nan=np.inf, posinf=np.inf) + 0.0  # no negative zero
+        return _comparable(numbers(column, name))
     text = ["1" if label is None else f"0{label}" for label in labels(column, name)]
     return np.unique(np.array(text), return_inverse=True)[1].astype(np.float64)

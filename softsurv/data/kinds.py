@@ -38,7 +38,18 @@ _LIKE = re.compile(
 
 def is_text(column: pd.Series) -> bool:
     """Whether a column may hold text: objects and strings. A categorical column was declared as such."""
-    return pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype)
+    return _of_text(column.dtype)
+
+
+def text_columns(X: pd.DataFrame) -> list[Any]:
+    """Names of the columns that may hold text."""
+    held = X.dtypes.tolist()
+    of_text = {dtype: _of_text(dtype) for dtype in dict.fromkeys(held)}
+    return [name for name, dtype in zip(X.columns.tolist(), held, strict=True) if of_text[dtype]]
+
+
+def _of_text(dtype: Any) -> bool:
+    return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
 
 
 def is_real(value: Any) -> bool:
@@ -114,9 +125,9 @@ def look_over(X: pd.DataFrame) -> None:
     InvalidSurvivalDataError
         If most cells of a column are numbers and some are not.
     """
-    for name in X.columns:
+    for name in text_columns(X):
         column = X[name]
-        if not is_text(column) or is_number(column):
+        if is_number(column):
             continue
         cells = _sorted_out(column)
         if cells is not None and cells.dirty and cells.mostly_numbers():

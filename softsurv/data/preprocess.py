@@ -153,22 +153,23 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         frame = self.aligned(X)
-        raw = {source.name: raw_values(frame[source.name], source) for source in self.sources_}
-        missing = {name: pd.isna(values) for name, values in raw.items()}
-        encoded: dict[str, NDArray[np.float64]] = {}
+        block, raw, missing = NumberBlock.of(frame), {}, {}
         for source in self.sources_:
-            if source.fill is not None:
-                raw[source.name] = np.where(missing[source.name], source.fill, raw[source.name])
+            plain = source.levels is None and source.name in block.place
+            values = block.column(source.name) if plain else raw_values(frame[source.name], source)
+            gone = missing[source.name] = np.isnan(values) if source.levels is None else pd.isna(values)
+            raw[source.name] = values if source.fill is None else np.where(gone, source.fill, values)
             self.warn_of_unseen(raw[source.name], source)
-        for column in self.columns_:
+        encoded = np.empty((len(self.columns_), len(frame)))
+        for k, column in enumerate(self.columns_):
             values = raw[column.source]
             if column.kind == "missing":
-                encoded[column.name] = missing[column.source].astype(np.float64)
+                encoded[k] = missing[column.source]
             elif column.kind == "number":
-                encoded[column.name] = (values.astype(np.float64) - column.offset) / column.scale
+                encoded[k] = (values.astype(np.float64) - column.offset) / column.scale
             else:
-                encoded[column.name] = np.where(pd.isna(values), np.nan, values == column.level)
-        return pd.DataFrame(encoded, index=frame.index, columns=self.get_feature_names_out(), dtype=np.float64)
+                encoded[k] = np.where(pd.isna(values), np.nan, values == column.level)
+        return pd.DataFrame(encoded.T, index=frame.index, columns=self.get_feature_names_out())
 
     def alphabetical(self) -> Preprocessor:
         """Put the encoded columns into the alphabetical order of their raw columns, in place."""

@@ -286,10 +286,10 @@ class SurvivalData(EventHistory):
 def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
     """The features, with numbers that are objects or text as float64; warns where a column's meaning is in doubt."""
     from softsurv.data.encoding import numbers
-    from softsurv.data.kinds import is_number, is_text, look_over
+    from softsurv.data.kinds import is_number, look_over, text_columns
 
     look_over(X)
-    found = {name: numbers(X[name], name) for name in X.columns if is_text(X[name]) and is_number(X[name])}
+    found = {name: numbers(X[name], name) for name in text_columns(X) if is_number(X[name])}
     return X.assign(**found) if found else X
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import is_number, numbers
 from softsurv.data.preprocess import Preprocessor
 from softsurv.results import FitReport
@@ -37,15 +38,20 @@ def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, .
 
 def whole_numbers(X: pd.DataFrame) -> list[str]:
     """Columns whose known numbers are all whole: counts, and years of age."""
-    found = []
-    for name in X.columns:
-        if not is_number(X[name]):
-            continue
-        values = numbers(X[name], str(name))
-        known = values[~np.isnan(values)]
-        if known.size and all(bool((part == np.rint(part)).all()) for part in (known[:100], known)):
-            found.append(str(name))  # most columns are told by their first rows
-    return found
+    block = NumberBlock.of(X)
+    return [
+        name
+        for name in X.columns.tolist()
+        if (name in block.place and _are_whole(block.column(name)))
+        or (name not in block.place and is_number(X[name]) and _are_whole(numbers(X[name], name)))
+    ]
+
+
+def _are_whole(values: NDArray[np.float64]) -> bool:
+    for part in (values[:100], values):  # most columns are told by their first rows
+        if not (np.isnan(part) | (part == np.rint(part))).all():
+            return False
+    return not bool(np.isnan(values).all())
 
 
 def strongest_slopes(trees: Sequence[SoftTree], names: Sequence[str], count: int = 3) -> list[str]:
@@ -82,7 +88,8 @@ def reading_notes(
     columns = [] if encoder is None else encoder.columns_
     asked = {columns[k].source for rule in tree.rules if rule is not None for k in rule.columns} if columns else set()
     fills = {} if encoder is None else {source.name: source.fill for source in encoder.sources_}
-    imputed = [name for name in report.details.get("imputed", ()) if name in asked or (tree.depth and not tree.rules)]
+    used = asked if tree.rules else fills.keys() if tree.depth else set()  # a dense split asks for every column
+    imputed = [name for name in report.details.get("imputed", ()) if name in used]
     if imputed:
         told = ", ".join(f"{name} counts as {_fill_text(fills[name])}" for name in imputed)
         notes.append(f"Missing values: {told}.")

@@ -93,9 +93,10 @@ def warn_of_outcome_among_features(data: SurvivalData) -> None:
     if data.n < MIN_ROWS:
         return
     columns = data.X.select_dtypes(["number", "bool"])
+    table = columns.to_numpy(dtype=float, na_value=np.nan)
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
-        for name in columns.columns:
-            if np.array_equal(columns[name].to_numpy(dtype=float, na_value=np.nan), values):
+        for name, equal in zip(columns.columns, (table == values[:, None]).all(axis=0), strict=True):
+            if equal:
                 warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
 
 

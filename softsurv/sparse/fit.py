@@ -84,11 +84,13 @@ EXACT_POWER = 22
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
     """Encoded features (N, P) in the data's units, and which of them make a rule alone."""
-    values = np.empty((len(columns), len(x)))
+    values, numeric = np.ascontiguousarray(x.T), [k for k, column in enumerate(columns) if column.kind == "number"]
+    scale, offset = (np.array([[getattr(columns[k], name)] for k in numeric]) for name in ("scale", "offset"))
+    if numeric:
+        values[numeric] = _rounded(values[numeric] * scale + offset)
     levels: dict[str, list[int]] = {}
     single = []
     for k, column in enumerate(columns):
-        values[k] = _rounded(x[:, k] * column.scale + column.offset) if column.kind == "number" else x[:, k]
         if column.kind == "level":
             levels.setdefault(column.source, []).append(k)
         else:
@@ -99,7 +101,7 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    """Values (N,) read back from so many digits, as ``float(f"{value:.12g}")`` does."""
+    """Values read back from so many digits, as ``float(f"{value:.12g}")`` does."""
     size = np.abs(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(size > 0, DIGITS - 1 - np.floor(np.log10(size)), 0.0)

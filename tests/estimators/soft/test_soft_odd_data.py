@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
@@ -121,3 +122,13 @@ def test_the_unit_of_time_does_not_matter(rows, scale):
         scaled.predict_survival_function(X, TIMES * scale), plain.predict_survival_function(X, TIMES), atol=1e-4
     )
     assert_allclose(scaled.predict_median(X) / scale, plain.predict_median(X), rtol=1e-3)
+
+
+@pytest.mark.parametrize("options", [FIXED | {"depth": 1}, {"depth": 1}], ids=["dense", "rules"])
+def test_a_column_of_missing_values_is_left_out_of_the_text(rows, options):
+    X, y = rows
+    X = pd.DataFrame(X)
+    X.columns = [f"f{name}" for name in X.columns]
+    holes = X.assign(nothing=np.nan, some=np.where(np.arange(len(X)) % 3 == 0, np.nan, 1.0 * np.arange(len(X))))
+    text = SoftSurvivalTree(**options).fit(holes, y).export_text()
+    assert "nothing" not in text
