@@ -84,7 +84,7 @@ EXACT_POWER = 22
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
     """Encoded features (N, P) in the data's units, and which of them make a rule alone."""
-    values, numeric = np.ascontiguousarray(x.T), [k for k, column in enumerate(columns) if column.kind == "number"]
+    values, numeric = np.array(x.T, order="C"), [k for k, column in enumerate(columns) if column.kind == "number"]
     scale, offset = (np.array([[getattr(columns[k], name)] for k in numeric]) for name in ("scale", "offset"))
     if numeric:
         values[numeric] = _rounded(values[numeric] * scale + offset)
