@@ -54,6 +54,55 @@ def as_frame(X: Any) -> pd.DataFrame:
     return pd.DataFrame(X if isinstance(X, list) else array, columns=[f"x{j}" for j in range(array.shape[1])])
 
 
+def has_names(X: Any) -> bool:
+    """Whether the columns of a table that :func:`as_frame` takes have names of their own."""
+    return hasattr(X, "columns") or isinstance(X, (str, Path, dict))
+
+
+def align_columns(frame: pd.DataFrame, names: list[str], *, named: bool, trained_with_names: bool) -> pd.DataFrame:
+    """The columns that training had, in its order: by name where both tables have names, else by position.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What :func:`as_frame` made.
+    names : list of str
+        Columns of the training table.
+    named : bool
+        Whether the names of ``frame`` were given (see :func:`has_names`).
+    trained_with_names : bool
+        Whether those of the training table were.
+
+    Raises
+    ------
+    InvalidSurvivalDataError
+        A column is missing, or there are more or fewer than in training.
+    """
+    if frame.columns.tolist() == names:
+        return frame
+    if named and trained_with_names:
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
+            raise InvalidSurvivalDataError(
+                f"X must have every column seen in training, got none named {_first(absent, 8)}; add or rename columns"
+            )
+        return frame[names]
+    if frame.shape[1] != len(names):
+        raise InvalidSurvivalDataError(f"X must have {len(names)} features as in training, got {frame.shape[1]}")
+    if trained_with_names:
+        warn(
+            "X has no column names, but training had; its columns are taken by position, as "
+            f"{_first(names, 4)}; pass a table with these names",
+            DataWarning,
+        )
+    return frame.set_axis(names, axis="columns")
+
+
+def _first(names: list[str], count: int) -> str:
+    """The first of some names, quoted."""
+    return ", ".join(map(repr, names[:count])) + (", ..." if len(names) > count else "")
+
+
 def read_table(path: Path) -> pd.DataFrame:
     """A csv (comma separated, with a header line) or parquet file as a pandas frame."""
     import pandas as pd

@@ -23,7 +23,7 @@ from softsurv.data.encoding import (
     observed_levels,
     raw_values,
 )
-from softsurv.data.frames import as_frame, checked_features
+from softsurv.data.frames import align_columns, as_frame, checked_features, has_names
 from softsurv.data.kinds import is_identifier
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
 
@@ -97,7 +97,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             A column holds dates, infinities or (with ``encode=None``) categories.
         """
         self._check_parameters()
-        return self.fit_checked(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+        return self.fit_checked(checked_features(as_frame(X)), named=has_names(X))
 
     def fit_checked(
         self,
@@ -144,7 +144,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         """Encode a table with the columns seen in training, as float64 (N, number of ``columns_``).
 
         Columns are found by name: their order does not matter and others are ignored. A table without
-        names is taken by position.
+        names is taken by position, with a `DataWarning` where the training table had names.
 
         Raises
         ------
@@ -299,25 +299,12 @@ class Preprocessor(TransformerMixin, BaseEstimator):
 
     def aligned(self, X: Any) -> pd.DataFrame:
         """The table with the training columns, in training order."""
-        return self.align(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+        return self.align(checked_features(as_frame(X)), named=has_names(X))
 
     def align(self, frame: pd.DataFrame, *, named: bool) -> pd.DataFrame:
         """As :meth:`aligned`, of a frame that `checked_features` made; ``named`` says whether its names were given."""
-        if frame.columns.tolist() == self.input_names_:
-            return frame
-        if named and hasattr(self, "feature_names_in_"):
-            absent = [name for name in self.input_names_ if name not in frame.columns]
-            if absent:
-                shown = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
-                raise InvalidSurvivalDataError(
-                    f"X must have every column seen in training, got none named {shown}; add or rename columns"
-                )
-            return frame[self.input_names_]
-        if frame.shape[1] != self.n_features_in_:
-            raise InvalidSurvivalDataError(
-                f"X must have {self.n_features_in_} features as in training, got {frame.shape[1]}"
-            )
-        return frame.set_axis(self.input_names_, axis="columns")
+        known = hasattr(self, "feature_names_in_")
+        return align_columns(frame, self.input_names_, named=named, trained_with_names=known)
 
     def warn_of_unseen(self, labels: NDArray[Any], source: Source) -> None:
         """Warn of levels of one column that training did not show."""

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.canonical import column_order, row_order
+from softsurv.data.frames import has_names
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
@@ -80,7 +81,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         self.n_features_in_ = data.X.shape[1]
         for name in ("feature_names_in_", "calibration_"):
             self.__dict__.pop(name, None)
-        if hasattr(X, "columns") or isinstance(X, SurvivalData | str):
+        if has_names(X) or isinstance(X, SurvivalData):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
         remember(self, data, X, y, columns)
         self.censoring_ = training_censoring(data)

@@ -25,6 +25,7 @@ from softsurv.metrics.evaluate import times_known, training_censoring
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
+from softsurv.trees.leaf_medians import predicted_medians
 from softsurv.trees.leaf_table import leaf_table_of
 
 
@@ -240,13 +241,15 @@ class SoftSurvivalTree(FittedSoftEstimator):
             make = rule_tree if rules else dense_tree
             made = make(Order(parameters, data, encoder, tuple(encoded), start, machine))
         tree, report = made.trees[0], made.report
+        leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
+        predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, self.horizon_, raw.outcomes()["weight"])
         imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
         self._adopt(
             FittedSoftTree(
                 tree,
                 made.candidate,
                 replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
-                leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
+                replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
                 spread=data.x.numpy().std(0),
                 time_floor=time_floor(raw.time),
                 preprocessor=encoder,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
@@ -83,13 +84,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SurvivalTreeBase):
             X = X.X
         if self.preprocessor_ is not None:
             return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
-        from softsurv.data.frames import as_frame, numeric_matrix
-
-        frame = as_frame(X)
-        if frame.shape[1] != self.n_features_in_:
-            raise InvalidParameterError(
-                f"X must have {self.n_features_in_} features as in training, got {frame.shape[1]}"
-            )
+        frame, known = as_frame(X), hasattr(self, "feature_names_in_")
+        frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
         return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
 
     def _leaf(self, prepared: PreparedRows) -> NDArray[np.int64]:

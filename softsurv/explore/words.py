@@ -245,7 +245,7 @@ def _leaf_lines(
 ) -> list[str]:
     table = tree.leaf_table_
     middle = with_unit(float(table.median[leaf]), unit)
-    lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, median {middle}."]
+    lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, observed median {middle}."]
     if table.n[leaf] == 0:
         lines = [f"Leaf {leaf}: no training rows, so that its curve rests on the penalties alone."]
     if view.leaf_weights is not None and view.names:

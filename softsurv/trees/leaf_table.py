@@ -34,6 +34,9 @@ class LeafTable:
         Events of each cause.
     subjects : ndarray (L,), optional
         Subjects with a row in the leaf, where subjects have several rows; one may count in several leaves.
+    predicted : ndarray (L,), optional
+        Median of the mean predicted curve of the rows, where leaves hold regressions (see
+        `softsurv.trees.leaf_medians`).
     """
 
     n: IntArray
@@ -45,6 +48,7 @@ class LeafTable:
     cause_names: tuple[str, ...] = ()
     cause_events: IntArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
     subjects: IntArray | None = None
+    predicted: FloatArray | None = None
 
     def take(self, leaves: IntArray) -> LeafTable:
         """The numbers of some leaves."""
@@ -56,7 +60,7 @@ class LeafTable:
             tuple(self.curves[k] for k in leaves),
             self.cause_names,
             self.cause_events[leaves] if self.cause_names else self.cause_events,
-            None if self.subjects is None else self.subjects[leaves],
+            *(None if column is None else column[leaves] for column in (self.subjects, self.predicted)),
         )
 
     def with_history(
@@ -84,6 +88,8 @@ class LeafTable:
         }
         fields = ("median", "median_lower", "median_upper")
         arrays |= {name: getattr(self, name) for name in fields}
+        if self.predicted is not None:
+            arrays["predicted"] = self.predicted
         return arrays, {
             "n": self.n.tolist(),
             "events": self.events.tolist(),
@@ -110,6 +116,7 @@ class LeafTable:
             names,
             by_cause,
             None if subjects is None else np.asarray(subjects, dtype=np.int64),
+            arrays.get("predicted"),
         )
 
 

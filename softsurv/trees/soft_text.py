@@ -10,6 +10,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
+from softsurv.data.rules import number_text
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import term_text
 from softsurv.trees.topology import parting_node, used_leaves
@@ -74,12 +75,19 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
 
 
 def leaf_line(table: LeafTable, leaf: int) -> str:
-    """Size, events, by cause where there are several, and median of a leaf."""
+    """Size, events, by cause where there are several, and the median that a leaf predicts, or else its curve's."""
     if table.n[leaf] == 0:
         return "no training rows"
-    middle = table.median[leaf]
-    words = f"median {middle:.4g}" if np.isfinite(middle) else "median not reached"
-    return f"{leaf_size(table, leaf)}, {words}"
+    return f"{leaf_size(table, leaf)}, {_median_words(table, leaf)}"
+
+
+def _median_words(table: LeafTable, leaf: int) -> str:
+    """The median with the digits that it can bear: a predicted one is smooth."""
+    if table.predicted is None:
+        middle, words, digits = table.median[leaf], "median", 4
+    else:
+        middle, words, digits = table.predicted[leaf], "predicted median", 3
+    return f"{words} {number_text(float(f'{middle:.{digits}g}')) if np.isfinite(middle) else 'not reached'}"
 
 
 def leaf_size(table: LeafTable, leaf: int) -> str:

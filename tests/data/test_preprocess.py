@@ -171,7 +171,8 @@ def test_arrays_are_taken_by_position_and_the_index_is_kept():
     named = Preprocessor().fit(pd.DataFrame(array, columns=["a", "b"], index=[7, 8, 9]))
     assert named.feature_names_in_.tolist() == ["a", "b"]
     assert named.n_features_in_ == 2
-    assert named.transform(array).to_numpy().tolist() == fitted.transform(array).to_numpy().tolist()
+    with pytest.warns(DataWarning, match="taken by position, as 'a', 'b'"):
+        assert named.transform(array).to_numpy().tolist() == fitted.transform(array).to_numpy().tolist()
     assert named.transform(pd.DataFrame({"a": [1.0], "b": [5.0]}, index=["p"])).index.tolist() == ["p"]
 
 

@@ -50,7 +50,7 @@ def test_without_preprocessing_features_stay_as_they_are(rows):
     tree = SoftSurvivalTree(**SINGLE, preprocess=False).fit(x, rows[1])
     assert tree.preprocessor_ is None
     assert tree.encoded_names_ == ["x0"]
-    with pytest.raises(InvalidParameterError, match="X must have 1 features as in training, got 2"):
+    with pytest.raises(InvalidSurvivalDataError, match="X must have 1 features as in training, got 2"):
         tree.predict(np.hstack([x, x]))
     with pytest.raises(InvalidSurvivalDataError, match="X must be numeric"):
         SoftSurvivalTree(**SINGLE, preprocess=False).fit(rows[0][["side"]], rows[1])

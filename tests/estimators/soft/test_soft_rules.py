@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.catalogue import DATASETS
-from softsurv.errors import InvalidParameterError, SoftsurvError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.estimators.saved import load_model
 from softsurv.sparse.finish import LEAST_DIFFERENCE
 from tests.oracles.printed_tree import PrintedTree
@@ -181,3 +181,27 @@ def test_late_entry_and_intervals_make_rules_too():
     upper = np.where(event, 1.3 * time, np.inf)
     tree = SoftSurvivalTree(depth=1, **QUICK).fit(data.X, (np.zeros_like(event), 0.8 * time), upper=upper)
     assert tree.depth_ == 1
+
+
+@pytest.mark.parametrize("preprocess", [True, False])
+def test_columns_are_found_by_name_and_a_table_without_names_is_warned_of(preprocess):
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.random((80, 3)), columns=["a", "b", "c"])
+    y = (np.arange(80) % 2 == 0, rng.exponential(np.exp(x["a"].to_numpy())))
+    tree = SoftSurvivalTree(depth=0, l2=1.0, leaf="weibull", preprocess=preprocess).fit(x, y)
+    expected = tree.predict(x)
+    np.testing.assert_array_equal(tree.predict(x[["c", "a", "b"]]), expected)
+    with pytest.warns(DataWarning, match="taken by position, as 'a', 'b', 'c'"):
+        np.testing.assert_array_equal(tree.predict(x.to_numpy()), expected)
+    with pytest.raises(InvalidSurvivalDataError, match="none named 'b'"):
+        tree.predict(x[["a", "c"]])
+    unnamed = SoftSurvivalTree(depth=0, l2=1.0, leaf="weibull", preprocess=preprocess).fit(x.to_numpy(), y)
+    np.testing.assert_allclose(unnamed.predict(x.to_numpy()), expected, rtol=1e-9)  # no warning: neither has names
+
+
+def test_a_file_has_names(tmp_path):
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.random((80, 2)), columns=["a", "b"])
+    tree = SoftSurvivalTree(depth=0, l2=1.0, leaf="weibull").fit(x, (np.ones(80, bool), rng.exponential(size=80)))
+    x[["b", "a"]].to_csv(tmp_path / "swapped.csv", index=False)
+    np.testing.assert_allclose(tree.predict(tmp_path / "swapped.csv"), tree.predict(x), rtol=1e-12)

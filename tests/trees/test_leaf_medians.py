@@ -1,0 +1,61 @@
+"""Medians that leaves predict: where the mean of the rows' curves crosses one half."""
+
+import numpy as np
+import pytest
+
+from softsurv import SoftSurvivalTree, load_dataset, load_model
+
+KNOWN = {"depth": 1, "leaf": "weibull", "max_terms": 1, "l2": 0.3, "shrinkage": 40.0}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load_dataset("veterans")
+
+
+@pytest.fixture(scope="module")
+def tree(data):
+    return SoftSurvivalTree(**KNOWN).fit(data.X, data.y)
+
+
+def mean_survival(tree, data, leaf, time, weight=None):
+    rows = tree.apply(data.X) == leaf
+    own = tree.predict_survival_function(data.X[rows], times=[time])[:, 0]
+    return np.average(own, weights=None if weight is None else weight[rows])
+
+
+def test_the_mean_curve_of_a_leaf_is_one_half_at_its_median(tree, data):
+    medians = tree.leaf_table_.predicted
+    assert len(medians) == 2 and np.isfinite(medians).all()
+    for leaf, median in enumerate(medians):
+        assert mean_survival(tree, data, leaf, median) == pytest.approx(0.5, abs=1e-9)
+        assert f"leaf {leaf}:" in tree.export_text() and f"predicted median {float(f'{median:.3g}'):g}" in tree.export_text()
+
+
+def test_rows_count_by_their_weight(data):
+    weight = np.where(np.arange(data.n) % 3 == 0, 4.0, 0.5)
+    tree = SoftSurvivalTree(**KNOWN).fit(data.X, data.y, sample_weight=weight)
+    for leaf, median in enumerate(tree.leaf_table_.predicted):
+        assert mean_survival(tree, data, leaf, median, weight) == pytest.approx(0.5, abs=1e-9)
+
+
+def test_a_median_beyond_the_last_time_is_not_reached():
+    data, end = load_dataset("gbsg2"), 1500.0
+    time, event = np.minimum(data.time.numpy(), end), data.event.numpy() & (data.time.numpy() <= end)
+    tree = SoftSurvivalTree(depth=1, leaf="loglogistic", l2=1.0, shrinkage=10.0, max_terms=1).fit(data.X, (event, time))
+    stays = np.array([mean_survival(tree, data, leaf, end) > 0.5 for leaf in range(2)])
+    assert stays.any() and not stays.all()
+    np.testing.assert_array_equal(np.isinf(tree.leaf_table_.predicted), stays)
+    assert "predicted median not reached" in tree.export_text()
+
+
+def test_leaves_of_causes_predict_the_median_of_any_event(data):
+    cause = np.where(data.event.numpy(), 1 + np.arange(data.n) % 2, 0)
+    tree = SoftSurvivalTree(**KNOWN).fit(data.X, time=data.time.numpy(), cause=cause)
+    for leaf, median in enumerate(tree.leaf_table_.predicted):
+        assert mean_survival(tree, data, leaf, median) == pytest.approx(0.5, abs=1e-9)
+
+
+def test_saved_medians_are_the_same(tree, tmp_path):
+    tree.save(tmp_path / "model")
+    np.testing.assert_array_equal(load_model(tmp_path / "model").leaf_table_.predicted, tree.leaf_table_.predicted)
