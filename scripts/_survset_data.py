@@ -14,8 +14,12 @@ NEW_SETS = [
     "actg", "rdata", "LeukSurv", "grace", "follic", "ova", "retinopathy", "Pbc3", "cancer", "mgus", "dataDIVAT1",
     "dataDIVAT3", "burn", "nki70", "support2",
 ]
+DEVELOPMENT_SETS = [
+    "e1684", "prostate", "Melanoma", "d.oropha.rec", "zinc", "stagec", "pharmacoSmoking", "hepatoCellular", "wpbc",
+    "vlbw", "colon", "cost",
+]
 # fmt: on
-COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS}
+COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS, "development": DEVELOPMENT_SETS}
 
 
 @lru_cache(maxsize=2)

@@ -2,11 +2,10 @@
 
 It knows the features, what stands for a missing value of each, and nothing else of the model. Conditions it reads:
 
-    age <= 45        grade = III        grade in I, II
-    age + 2.5 grade=III - 0.1 size > 7
+    age <= 45        grade = III        grade in I, II        grade in {I, II}
+    age + 2.5 [grade = III] - 0.1 size > 7
 
-A row for which the condition holds takes ``yes``. Terms that the text counts but does not show (``+ 3 weaker``) cannot
-be evaluated, so that they are left out.
+A row for which the condition holds takes ``yes``.
 """
 
 from __future__ import annotations
@@ -47,14 +46,15 @@ class Table:
         return cls({s.name: fill(rows[s.name], s) for s in sources}, {s.name: s for s in sources}, len(rows))
 
     def terms(self) -> dict[str, NDArray[np.float64]]:
-        """What may stand in a sum: a number by its name, a level as ``column=level``, 1 or 0."""
+        """What may stand in a sum: a number by its name, a level as ``[column = level]``, 1 or 0."""
         found: dict[str, NDArray[np.float64]] = {}
         for name, source in self.sources.items():
             values = self.columns[name]
             if source.levels is None:
                 found[name] = values.astype(float)
             else:
-                found |= {f"{name}={level}": (values == level).astype(float) for level in source.levels}
+                words = {level: f"[{name} = {level_words(level)}]" for level in source.levels}
+                found |= {words[level]: (values == level).astype(float) for level in source.levels}
         return found
 
 
@@ -92,7 +92,7 @@ def condition(text: str, table: Table) -> NDArray[np.bool_]:
         if text.startswith(f"{name} = "):
             return values == next((v for v in set(values) if level_words(v) == text.removeprefix(f"{name} = ")), None)
         if text.startswith(f"{name} in "):
-            listed = text.removeprefix(f"{name} in ")
+            listed = re.sub(r"^\{(.*)\}$", r"\1", text.removeprefix(f"{name} in "))
             return np.isin(values, [level for level in table.sources[name].levels or () if _lists(listed, level)])
     match = re.match(rf"^(.*) (<=|<|>=|>) (-?{NUMBER})$", text)
     if match is None:
@@ -109,7 +109,7 @@ def total(text: str, table: Table) -> NDArray[np.float64]:
     terms = table.terms()
     names = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
     one = re.compile(rf"(?P<sign>[+-]?) ?(?:(?P<size>{NUMBER}) )?(?P<name>{names})(?= [+-]|$)")
-    rest, value = re.sub(r" \+ \d+ weaker$", "", text), np.zeros(table.n)
+    rest, value = text, np.zeros(table.n)
     while rest:
         term = one.match(rest)
         if term is None:

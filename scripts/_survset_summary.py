@@ -24,7 +24,12 @@ folds; `harrell_c` higher, `ibs` lower is better. A model's figures are means ov
 """
 
 N_FOLDS = 5
-TITLES = {"new": "SurvSet's 15", "paper": "The 15 sets of paper `sst`", "simulated": "Known truths"}
+TITLES = {
+    "new": "SurvSet's 15",
+    "paper": "The 15 sets of paper `sst`",
+    "development": "Development sets",
+    "simulated": "Known truths",
+}
 NOISE = "noise"
 
 
@@ -32,7 +37,7 @@ def summary(frame: pd.DataFrame) -> str:
     """All tables of the results, as Markdown."""
     parts = [INTRO, machine_line(), ""]
     frame = frame.assign(is_tree=is_tree(frame), is_stump=frame["n_leaves"] == 1)
-    for collection in ("new", "paper"):
+    for collection in ("new", "paper", "development"):
         lines = frame[frame["collection"] == collection]
         if len(lines):
             parts += real_sets(TITLES[collection], lines)

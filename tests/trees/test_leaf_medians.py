@@ -26,10 +26,12 @@ def mean_survival(tree, data, leaf, time, weight=None):
 
 def test_the_mean_curve_of_a_leaf_is_one_half_at_its_median(tree, data):
     medians = tree.leaf_table_.predicted
-    assert len(medians) == 2 and np.isfinite(medians).all()
+    assert len(medians) == 2
+    assert np.isfinite(medians).all()
     for leaf, median in enumerate(medians):
         assert mean_survival(tree, data, leaf, median) == pytest.approx(0.5, abs=1e-9)
-        assert f"leaf {leaf}:" in tree.export_text() and f"predicted median {float(f'{median:.3g}'):g}" in tree.export_text()
+        assert f"leaf {leaf}:" in tree.export_text()
+        assert f"predicted median {float(f'{median:.3g}'):g}" in tree.export_text()
 
 
 def test_rows_count_by_their_weight(data):
@@ -44,7 +46,8 @@ def test_a_median_beyond_the_last_time_is_not_reached():
     time, event = np.minimum(data.time.numpy(), end), data.event.numpy() & (data.time.numpy() <= end)
     tree = SoftSurvivalTree(depth=1, leaf="loglogistic", l2=1.0, shrinkage=10.0, max_terms=1).fit(data.X, (event, time))
     stays = np.array([mean_survival(tree, data, leaf, end) > 0.5 for leaf in range(2)])
-    assert stays.any() and not stays.all()
+    assert stays.any()
+    assert not stays.all()
     np.testing.assert_array_equal(np.isinf(tree.leaf_table_.predicted), stays)
     assert "predicted median not reached" in tree.export_text()
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from softsurv import SoftSurvivalTree, SurvivalData
-from softsurv.errors import DataWarning, EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import DataWarning, EvaluationWarning, InvalidSurvivalDataError
 from softsurv.metrics import harrell_c
 
 SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}

@@ -143,7 +143,7 @@ def test_text_and_dot_name_every_occupied_leaf(trees, rows):
     text, dot = trees().export_text(), trees().export_dot()
     for leaf in np.unique(trees().apply(rows[0])):
         size = trees().leaf_table_.n[leaf]
-        assert re.search(rf"leaf {leaf}: n {size}, events \d+, median", text)
+        assert re.search(rf"leaf {leaf}: n {size}, events \d+, predicted median", text)
         assert re.search(rf"leaf {leaf}\\nn {size}, events", dot)
     assert dot.startswith("digraph")
     assert dot.count("{") == dot.count("}")
