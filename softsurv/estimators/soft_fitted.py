@@ -244,6 +244,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SurvivalTreeBase):
             known=all(covariance is not None for covariance in known),
             dense=bool(self.depth_ and not self.tree_.rules),
             causes=self.cause_names_,
+            lost=self.report_.details.get("lost_likelihood", {}).get("share"),
         )
         row = typical_words(columns, sources, typical)
         return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)

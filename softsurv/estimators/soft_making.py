@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +24,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
 from softsurv.sparse.fit import fit_rules
+from softsurv.sparse.settle import told
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.soft_tree import SoftTree
@@ -87,12 +88,17 @@ def rule_tree(order: Order) -> Made:
             say=bar,
         )
     collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
+    details: dict[str, Any] = {"reason": fitted.reason, "collapsed": collapsed}
+    if fitted.lost is not None:
+        details["lost_likelihood"] = asdict(fitted.lost) | {"share": fitted.lost.share}
+    if order.data.cause is not None:
+        details["causes"] = told(fitted.candidate.family, fitted.settings)
     assert budget is not None
     report = FitReport(
         fitted.stopped or budget.status or Status.CONVERGED,
         fitted.objective,
         seconds=budget.seconds,
-        details={"reason": fitted.reason, "collapsed": collapsed},
+        details=details,
     )
     if report.status != Status.CONVERGED:
         warn(

@@ -100,7 +100,13 @@ def joined(
 
 
 def notes_of(
-    measures: Sequence[str], *, shared: bool, known: bool, dense: bool, causes: Sequence[str] = ()
+    measures: Sequence[str],
+    *,
+    shared: bool,
+    known: bool,
+    dense: bool,
+    causes: Sequence[str] = (),
+    lost: float | None = None,
 ) -> tuple[str, ...]:
     """How to read a table of effects.
 
@@ -114,6 +120,8 @@ def notes_of(
         Whether there are standard errors.
     dense : bool
         Whether splits weigh all features.
+    lost : float, optional
+        Share of the log-likelihood gained by a dense tree that the rules lose.
     """
     above = {
         "time ratio": "Below 1: earlier events.",
@@ -127,6 +135,8 @@ def notes_of(
         )
     if shared:
         found.append("The leaves share their slopes; they differ in level and shape.")
+    if lost is not None:
+        found.append(_lost_words(lost))
     if not known:
         return (*found, "There are no standard errors: see the documentation of summary() for which fits have none.")
     given = "the most probable leaf of each row" if dense else "the rules"
@@ -135,3 +145,11 @@ def notes_of(
         "know that the tree was chosen on the same rows, and penalties pull the effects towards none."
     )
     return tuple(found)
+
+
+def _lost_words(share: float) -> str:
+    """What the rules cost, in a sentence."""
+    than = "that a dense tree of this depth gains over one curve for all training rows"
+    if share < 0.005:
+        return f"The rules lose nothing of the log-likelihood {than}."
+    return f"The rules lose {share:.0%} of the log-likelihood {than}."

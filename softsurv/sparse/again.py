@@ -13,6 +13,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import Grid, try_all
 from softsurv.sparse.fit import split_data
+from softsurv.sparse.many_levels import level_scale, shrunk
 from softsurv.trees.linear_rule import Rules
 
 
@@ -40,5 +41,6 @@ def rules_again(
         shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
         n_folds=1,
     )
-    trials = try_all(data, split, [(family,) for family in families], grid, 0, Machine(torch.device("cpu"))).trials
+    rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
+    trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu"))).trials
     return max(trials, key=lambda trial: len(trial.rules)).rules

@@ -7,6 +7,7 @@ together where rules are chosen. One kind of event is one cause.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -51,16 +52,20 @@ def fit_causes(
     problems: Problems,
     leaf: Tensor,  # (M, N)
     n_leaves: int,
-    penalties: LeafPenalties,
+    penalties: LeafPenalties | Sequence[LeafPenalties],
     start: Models | None = None,
     settings: LbfgsSettings = FIT,
     budget: Budget | None = None,
 ) -> tuple[Models, Tensor]:
-    """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,)."""
+    """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,).
+
+    The penalties are those of all causes, or of each.
+    """
     starts = (None,) * len(problems) if start is None else start
+    each = (penalties,) * len(problems) if isinstance(penalties, LeafPenalties) else penalties
     ends = [
-        fit_leaves(problem, leaf, n_leaves, penalties, begin, settings, budget)
-        for problem, begin in zip(problems, starts, strict=True)
+        fit_leaves(problem, leaf, n_leaves, own, begin, settings, budget)
+        for problem, own, begin in zip(problems, each, starts, strict=True)
     ]
     return tuple(end.point[0] for end in ends), _added([end.loss for end in ends])
 

@@ -79,6 +79,13 @@ class Fold:
         """Training rows of each fold, (F,)."""
         return self.masks.sum(1)
 
+    def by_subject(self, losses: FloatArray) -> FloatArray:
+        """Losses of rows (..., N) added up for each subject, (..., S)."""
+        if self.subject is None:
+            return losses
+        flat = losses.reshape(-1, losses.shape[-1])
+        return np.array([np.bincount(self.subject, own) for own in flat]).reshape(*losses.shape[:-1], -1)
+
 
 def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> Fold:
     """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone."""
@@ -195,22 +202,33 @@ class FamilyTrials:
             for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
-                trials.append(Trial(own, losses[k], grown.rules[last], some(models, slice(last, last + 1))))
+                all_rows = some(models, slice(last, last + 1))
+                fold_rules = grown.rules[last + 1 - self.n_folds : last + 1]
+                trials.append(Trial(own, losses[k], grown.rules[last], all_rows, fold_rules))
         return trials
 
     def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
         losses = held_out_losses(stack, models, leaf, self.fold.held[which]).double().cpu().numpy()
-        subject = self.fold.subject
-        return losses if subject is None else np.array([np.bincount(subject, own) for own in losses])
+        return self.fold.by_subject(losses)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried, and the problems of all rows for the families by their name in a candidate."""
+    """What was tried, and on what.
+
+    Attributes
+    ----------
+    trials : tuple of Trial
+    problems : dict of Problems
+        Of all rows, for the families by their name in a candidate.
+    causes : FamilyTrials, optional
+        Where events have causes: what their trees were tried on.
+    """
 
     trials: tuple[Trial, ...]
     problems: dict[str, Problems]
+    causes: FamilyTrials | None = None
 
     def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
@@ -280,7 +298,8 @@ def try_all(
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
-    return Tried(tuple(trials), {one.name: take(one.problems, last) for one in [*known, of_family]})
+    problems = {one.name: take(one.problems, last) for one in [*known, of_family]}
+    return Tried(tuple(trials), problems, of_family if len(parts) > 1 else None)
 
 
 def _of_all_causes(

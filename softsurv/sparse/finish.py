@@ -13,6 +13,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.sparse.causes import Models, Problems, losses_of_causes
 from softsurv.sparse.leaf_fit import leaf_models
+from softsurv.sparse.many_levels import in_data_units
 from softsurv.sparse.splits import SplitData
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, rows_at
 from softsurv.trees.routing import leaf_probability, linear
@@ -79,7 +80,12 @@ def shallower(rules: Rules, models: Models) -> tuple[Rules, Models]:
 
 
 def soft_trees(
-    problems: Problems, rules: Rules, models: Models, data: SplitData, columns: Sequence[OutputColumn]
+    problems: Problems,
+    rules: Rules,
+    models: Models,
+    data: SplitData,
+    columns: Sequence[OutputColumn],
+    scale: FloatArray,
 ) -> tuple[SoftTree, ...]:
     """The torch module of each cause: rules as routing weights, as sharp as the mixture's likelihood wants them.
 
@@ -93,6 +99,8 @@ def soft_trees(
     data : SplitData
     columns : sequence of OutputColumn
         Encoded features.
+    scale : (P,)
+        What the problems' features were multiplied by (see `many_levels`).
     """
     depth = int(np.log2(len(rules) + 1))
     design, weight = problems[0].design, problems[0].weight[:, 0]
@@ -100,18 +108,17 @@ def soft_trees(
     losses = losses_of_causes(problems, models)
     best, chosen = np.inf, SHARPNESS[-1]
     for sharpness in SHARPNESS if any(rule is not None for rule in rules) else ():
-        go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), design))
+        go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), design))  # no rule asks for a scaled column
         log_share = leaf_probability(go_left, depth).clamp(min=1e-300).log()
         loss = -(weight * torch.logsumexp(log_share - losses, 1)).sum()
         if float(loss) < best:
             best, chosen = float(loss), sharpness
     routing, found = _sharpened(routing, chosen), []
-    for problem, model in zip(problems, models, strict=True):
+    for problem, model in zip(problems, in_data_units(models, scale), strict=True):
         leaves = leaf_models(model)
         tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype)
         tree.rules = rules
-        scale = problem.time_scale[:1].to(leaves)
-        tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": scale})
+        tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": problem.time_scale[:1].to(leaves)})
         found.append(tree)
     return tuple(found)
 

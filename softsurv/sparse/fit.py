@@ -24,9 +24,12 @@ from softsurv.sparse.choose import Grid, Say, Tried, try_all
 from softsurv.sparse.covariance import rule_covariance
 from softsurv.sparse.finish import GRID_TIMES, Collapsed, collapse, shallower, soft_trees
 from softsurv.sparse.leaf_fit import LeafPenalties
+from softsurv.sparse.lost import LostLikelihood, lost_likelihood
+from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, of_many_levels, shrunk
 from softsurv.sparse.prefer import Trial, preferred
+from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.train import leaves_of, penalties_of
+from softsurv.sparse.train import leaves_of
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.soft_tree import SoftTree
 
@@ -56,6 +59,10 @@ class SparseFit:
         For each cause: of the parameters of each leaf that a row reaches, given the rules.
     stopped : Status, optional
         Why the choice ended early, where it did.
+    lost : LostLikelihood, optional
+        What the rules cost against a dense tree; None for one leaf, for causes, and where it would take long.
+    settings : tuple of LeafSetting
+        Penalties of the leaves of each cause.
     """
 
     trees: tuple[SoftTree, ...]
@@ -67,6 +74,8 @@ class SparseFit:
     reason: str
     covariances: tuple[FloatArray | None, ...] = ()
     stopped: Status | None = None
+    lost: LostLikelihood | None = None
+    settings: tuple[LeafSetting, ...] = ()
 
     @property
     def candidate(self) -> Candidate:
@@ -96,7 +105,8 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
         else:
             single.append(k)
     single += [of_source[0] for of_source in levels.values() if len(of_source) == 1]
-    categories = tuple(tuple(of_source) for of_source in levels.values() if len(of_source) > 1)
+    many = of_many_levels(columns)
+    categories = tuple(tuple(own) for source, own in levels.items() if len(own) > 1 and source not in many)
     return SplitData(values, tuple(sorted(single)), categories)
 
 
@@ -141,28 +151,33 @@ def fit_rules(
     say : callable, optional
         Called with what is tried, how many candidates that were, and how many there are in all.
     """
-    split = split_data(data.x.double().cpu().numpy(), columns)
+    split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     choosing = machine.ending_sooner()
-    tried = try_all(data, split, [families] * data.n_causes, grid, seed, choosing, say)
+    tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
         chosen, reason = preferred(left, prefer)
         problems = tried.problems[chosen.candidate.family]
-        rules, models, gone = _collapsed(chosen, problems, split, times, data.n, machine.budget)
+        settings = settle(chosen, tried.causes, grid)
+        penalties = tuple(setting.penalties(data.n) for setting in settings)
+        rules, models, gone = _collapsed(chosen, problems, split, times, penalties, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not chosen):
             break
         left.remove(chosen)  # its leaves are one model: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
-    penalties = _penalties(chosen.candidate, data.n)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=machine.budget)
-    trees = soft_trees(problems, rules, models, split, columns)
+    trees = soft_trees(problems, rules, models, split, columns, scale)
     used = trees[0].used_leaves
     covariances = tuple(
-        _covariance(problem, leaf[0], model[0], penalties, data, used)
-        for problem, model in zip(problems, models, strict=True)
+        covariance_in_data_units(_covariance(problem, leaf[0], model[0], own, data, used), scale)
+        for problem, model, own in zip(problems, models, penalties, strict=True)
     )
-    return SparseFit(trees, rules, chosen, tried, tuple(gone), float(loss[0]), reason, covariances, stopped)
+    alone = rules and len(problems) == 1
+    lost = lost_likelihood(data, problems[0], trees[0], leaf, penalties[0], machine) if alone else None
+    return SparseFit(
+        trees, rules, chosen, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings)
+    )
 
 
 def _covariance(
@@ -175,10 +190,17 @@ def _covariance(
 
 
 def _collapsed(
-    chosen: Trial, problems: Problems, split: SplitData, times: FloatArray, n: int, budget: Budget | None
+    chosen: Trial,
+    problems: Problems,
+    split: SplitData,
+    times: FloatArray,
+    penalties: Sequence[LeafPenalties],
+    budget: Budget | None,
 ) -> tuple[Rules, Models, list[Collapsed]]:
     """The chosen tree without splits that change nothing, its leaves fitted again, and what was taken out."""
     rules, models, gone = chosen.rules, chosen.models, []
+    if len(problems) > 1 and rules:  # each cause has its own penalties
+        models, _ = fit_causes(problems, leaves_of([rules], split), len(rules) + 1, penalties, models, budget=budget)
     while rules:
         new, out = collapse(rules, split, curves_in_leaves(problems, models, times))
         if not out:
@@ -187,13 +209,9 @@ def _collapsed(
         rules = new
         if all(rule is None for rule in rules):
             break
-        leaf, penalties = leaves_of([rules], split), _penalties(chosen.candidate, n)
+        leaf = leaves_of([rules], split)
         models, _ = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=budget)
     return *shallower(rules, models), gone
-
-
-def _penalties(candidate: Candidate, n: int) -> LeafPenalties:
-    return penalties_of(np.array([float(n)]), candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
 
 
 def _times(data: SurvivalData) -> FloatArray:

@@ -28,6 +28,7 @@ class Trial:
     losses: FloatArray  # (S,) of each subject where it was held out, times its weight
     rules: Rules
     models: Models = field(repr=False)  # of each cause (1, 1 + L, Q + K)
+    fold_rules: tuple[Rules, ...] = field(default=(), repr=False)  # of each fold, all rows last
 
     @property
     def mean(self) -> float:

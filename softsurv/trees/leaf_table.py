@@ -60,7 +60,8 @@ class LeafTable:
             tuple(self.curves[k] for k in leaves),
             self.cause_names,
             self.cause_events[leaves] if self.cause_names else self.cause_events,
-            *(None if column is None else column[leaves] for column in (self.subjects, self.predicted)),
+            None if self.subjects is None else self.subjects[leaves],
+            None if self.predicted is None else self.predicted[leaves],
         )
 
     def with_history(

@@ -1,0 +1,97 @@
+"""Penalties of each cause's leaves, by inner folds: given the rules, causes are fitted apart and may be shrunk apart.
+
+A rare cause wants its leaves closer together than a frequent one. The rules are those of the chosen trial in each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+
+from softsurv.arrays import FloatArray
+from softsurv.sparse.causes import SEPARATOR, take
+from softsurv.sparse.choose import FamilyTrials, Grid
+from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties, fit_leaves
+from softsurv.sparse.prefer import USUAL_RIDGE, Trial
+from softsurv.sparse.train import held_out_losses, leaves_of, penalties_of
+from softsurv.trees.linear_rule import Rules
+
+
+@dataclass(frozen=True)
+class LeafSetting:
+    """Ridge of the common slopes; shrinkage of the leaves' own level and shape, and of their own slopes."""
+
+    ridge: float
+    shrinkage: float
+    slope_shrinkage: float | None
+
+    def penalties(self, n: int) -> LeafPenalties:
+        """Of one tree on n rows."""
+        return penalties_of(np.array([float(n)]), self.ridge, self.shrinkage, self.slope_shrinkage)
+
+
+def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[LeafSetting, ...]:
+    """The setting of each cause: that of the trial, but where there are causes each its own.
+
+    Parameters
+    ----------
+    chosen : Trial
+    trials : FamilyTrials, optional
+        Where there are causes: what the trial was tried on.
+    grid : Grid
+
+    Notes
+    -----
+    Of the settings within one standard error of the cause's best: the ridge nearest to the usual one, leaves that share
+    their slopes, the strongest shrinkage.
+    """
+    candidate = chosen.candidate
+    own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
+    if trials is None or len(trials.problems) == 1 or trials.n_folds == 1:
+        return (own,) * (1 if trials is None else len(trials.problems))
+    pairs = grid.shrinkage if chosen.rules else ((own.shrinkage, own.slope_shrinkage),)
+    settings = [LeafSetting(ridge, *pair) for ridge, pair in product(grid.single_ridges, pairs)]
+    losses = np.stack([_losses(trials, chosen.fold_rules, setting) for setting in settings])  # (C, K, S)
+    return tuple(_simplest(settings, losses[:, k]) for k in range(losses.shape[1]))
+
+
+def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) -> FloatArray:
+    """Held-out loss of each subject for each cause, (K, S)."""
+    fold, folds = trials.fold, np.arange(trials.n_folds)
+    problems = take(trials.problems, torch.as_tensor(folds))
+    leaf = torch.zeros(len(folds), fold.masks.shape[1], dtype=torch.int64)
+    if rules:
+        leaf = leaves_of(rules, fold.rows.split)
+    n_leaves = len(rules[0]) + 1 if rules else 1
+    penalties = penalties_of(fold.n_rows, setting.ridge, setting.shrinkage, setting.slope_shrinkage)
+    found = []
+    for problem in problems:
+        model = fit_leaves(problem, leaf, n_leaves, penalties, None, ROUGH, trials.budget).point[0]
+        losses = held_out_losses((problem,), (model,), leaf, fold.held).sum(0)
+        found.append(fold.by_subject(losses.double().cpu().numpy()))
+    return np.stack(found)
+
+
+def _simplest(settings: Sequence[LeafSetting], losses: FloatArray) -> LeafSetting:
+    """The simplest setting within one standard error of the best, for the losses (C, S) of one cause."""
+    means = losses.mean(1)
+    gap = losses - losses[means.argmin()]
+    error = gap.std(1, ddof=1) / gap.shape[1] ** 0.5
+    good = [k for k in range(len(settings)) if gap[k].mean() <= error[k]]
+
+    def simplicity(k: int) -> tuple[float, bool, float, float]:
+        one = settings[k]
+        distance = abs(np.log(max(one.ridge, 1e-12) / USUAL_RIDGE))
+        return float(distance), one.slope_shrinkage is not None, -one.shrinkage, float(means[k])
+
+    return settings[min(good, key=simplicity)]
+
+
+def told(families: str, settings: Sequence[LeafSetting]) -> list[dict[str, Any]]:
+    """The settings as plain rows, with the family of each cause."""
+    return [{"family": name} | asdict(one) for name, one in zip(families.split(SEPARATOR), settings, strict=True)]
