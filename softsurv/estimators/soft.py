@@ -67,7 +67,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the
         number of rows. None: chosen by inner cross-validation.
     fairness : float
-        Weight of the mean squared distance between the survival curves of the groups (``group`` in ``fit``).
+        Weight of the mean squared distance between the predicted survival curves of the groups (``group`` in ``fit``);
+        the single leaf that leaves shrink to and the choice of penalties take it into account.
     l1 : float
         Group lasso on the features, so that the tree names few of them; divided by the square root of rows.
     max_iter : int

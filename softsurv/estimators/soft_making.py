@@ -131,7 +131,7 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
         grid = parameters.grid(depth)
         choosing = order.machine.ending_sooner(TRAINING_SHARE)
         with choice_bar(parameters.progress) as bar:
-            selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar)
+            selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness)
         candidate, tried = selection.chosen, selection.table()
         cut_off = None if choosing.budget is None else choosing.budget.status
         logger.info("chose %s of %d candidates", candidate, len(selection.trials))

@@ -150,7 +150,8 @@ def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> li
     parts = [make_problem(fold.train, family, dtype=machine.dtype, device=machine.device) for fold in folds]
     problem = join_problems(parts)
     n = torch.tensor([float(fold.train.n) for fold in folds], dtype=torch.float64).to(problem.weight)
-    anchors = fit_anchors(problem, recipe, n, budget=machine.budget).point[0]
+    fairness = fairness_of(folds[0].train, problem.repeat(len(starts)), recipe.fairness)
+    anchors = fit_anchors(problem, recipe, n, budget=machine.budget, fairness=fairness).point[0]
     seeds = [recipe.seed + k for k in range(len(starts))]
     routing = torch.stack(
         [
@@ -158,7 +159,6 @@ def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> li
             for fold, own in zip(folds, columns, strict=True)
         ]
     ).to(problem.design)
-    fairness = fairness_of(folds[0].train, problem.repeat(len(starts)), recipe.fairness)
     stack = make_stack(problem, recipe, routing, anchors, n, fairness=fairness, columns=columns)
     trained = fit_stack(stack, recipe.training, machine)
     best = trained.objective.view(len(folds), -1).argmin(1)

@@ -55,9 +55,10 @@ def fit_tree(
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
         lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
     # as many copies as starts: rounding depends on the size of a stack, and fits that are cut off multiply it
-    anchor = fit_anchors(problem.repeat(len(starts)), recipe, n.expand(len(starts)), lasso=lasso, budget=budget)
+    copies, n_copies = problem.repeat(len(starts)), n.expand(len(starts))
+    fairness = fairness_of(data, copies, recipe.fairness)
+    anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=budget, fairness=fairness)
     routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))], machine.start_seconds())
-    fairness = fairness_of(data, problem.repeat(len(starts)), recipe.fairness)
     stack = make_stack(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from softsurv.budget import Budget
 from softsurv.errors import NumericalError
+from softsurv.soft.fair_leaves import fair_in_leaves, fair_single_leaves
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.group_lasso import GroupLasso, fit_named
 from softsurv.soft.nodec import Progress, Trained, nodec
@@ -31,6 +32,9 @@ from softsurv.soft.starts import initial_leaves
 
 SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
 """The single-leaf fit is convex (in the exponentials of the shapes) and cheap: solve it to the end."""
+
+FAIR = LbfgsSettings(max_iterations=100, ftol=1e-7)
+"""How far leaves are fitted with the penalty on what they predict."""
 
 FIRST_LEAVES = LbfgsSettings(max_iterations=10)
 """How far the leaves are fitted to a start's routing before training."""
@@ -135,16 +139,20 @@ def fit_anchors(
     settings: Sequence[Candidate] | None = None,
     lasso: GroupLasso | None = None,
     budget: Budget | None = None,
+    fairness: GroupFairness | None = None,
 ) -> Minimum:
     """The single-leaf fit of each fold and setting, (F, C, 1, Q + K): what the leaves of trees begin at and shrink to.
 
-    Settings of one ridge share it.
+    Settings of one ridge share it. With a fairness penalty it is fitted with that, too.
     """
     settings = [recipe.candidate] if settings is None else settings
     ridges = list(dict.fromkeys(s.ridge for s in settings))
     one = (1 / n)[:, None].expand(-1, len(ridges))
     ridge = (torch.tensor(ridges, dtype=torch.float64).to(one) * one).flatten()
-    end = fit_single_leaf(problem.repeat(len(ridges)), ridge, recipe.l2_all * one.flatten(), lasso, budget)
+    stack, l2_all = problem.repeat(len(ridges)), recipe.l2_all * one.flatten()
+    end = fit_single_leaf(stack, ridge, l2_all, lasso, budget)
+    if fairness is not None:
+        end = replace(end, point=(fair_single_leaves(stack, end.point[0], ridge, l2_all, fairness, FAIR, budget),))
     at = [ridges.index(s.ridge) for s in settings]
 
     def spread(value: Tensor) -> Tensor:
@@ -232,6 +240,8 @@ def _fit_part(
         function, metric = _over_moves(stack)
         end = minimise(function, (routing, leaves), training.joint, metric, budget, look)
         trained = Trained(end.point[0], end.point[1], end.loss, end.converged, tuple(trace))
+    if objective.fairness is not None and objective.depth > 0:
+        trained = fair_in_leaves(objective, trained, FAIR, budget)
     if stack.lasso is None:
         return trained
     end = fit_named(objective, trained.routing, trained.leaves, stack.lasso, training.joint, budget)

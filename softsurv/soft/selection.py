@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -23,6 +23,8 @@ from softsurv.data.partition import Index, stratified_folds
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.fair_leaves import held_out_distance
+from softsurv.soft.fairness import GroupFairness, fairness_of
 from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings
@@ -35,6 +37,9 @@ from softsurv.trees.routing import hbp_leaf
 
 USUAL_RIDGE = 0.3
 """Kept where the folds do not tell: in units of 1 / N, on features scaled to [0, 1]."""
+
+FAIRNESS_TIMES = 12
+"""Times at which candidates' curves are compared between groups: enough to rank them."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ def select(
     seed: int,
     machine: Machine,
     progress: Callable[[str, int, int], None] | None = None,
+    fairness: float = 0.0,
 ) -> Selection:
     """Try every candidate of the grid on inner folds and choose the shallowest that is good enough.
 
@@ -105,6 +111,9 @@ def select(
         in time, the middle one of the first candidates is taken.
     progress : callable, optional
         Called with what is tried, how many candidates that were, and how many there are in all.
+    fairness : float
+        Strength of the penalty on the distance of the groups' predicted curves: candidates are trained with it, and
+        ranked by the held-out likelihood and distance together.
 
     Raises
     ------
@@ -125,7 +134,7 @@ def select(
     pairs = list(product(grid.shrinkage, grid.routing_l2))
     total = len(families) * (len(grid.ridge) + len(depths) * len(pairs))
     for family in families:
-        inner = InnerFolds.of(data, family, folds, machine)
+        inner = InnerFolds.of(data, family, folds, machine, fairness)
         singles = inner.single_leaf_trials(grid.ridge)
         if progress is not None:
             progress(f"{family.name}, one leaf", len(singles), total)
@@ -160,6 +169,8 @@ class InnerFolds:
     masks : Tensor (folds, N)
         1 for a fold's training rows.
     machine : Machine
+    fairness : GroupFairness, optional
+        Penalty of one tree for each fold.
     """
 
     data: SurvivalData
@@ -167,29 +178,35 @@ class InnerFolds:
     problem: Problem
     masks: Tensor
     machine: Machine
+    fairness: GroupFairness | None = None
 
     @classmethod
-    def of(cls, data: SurvivalData, family: LeafFamily, folds: list[Index], machine: Machine) -> InnerFolds:
+    def of(
+        cls, data: SurvivalData, family: LeafFamily, folds: list[Index], machine: Machine, fairness: float = 0.0
+    ) -> InnerFolds:
         """The folds with these training rows."""
         masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
         for number, rows in enumerate(folds):
             masks[number, rows] = 1.0
         problem = make_problem(data, family, weight=masks, dtype=machine.dtype, device=machine.device)
-        return cls(data, folds, problem, masks.to(problem.weight), machine)
+        penalty = fairness_of(data, problem, fairness, FAIRNESS_TIMES)
+        return cls(data, folds, problem, masks.to(problem.weight), machine, penalty)
 
     def single_leaf_trials(self, ridges: Sequence[float]) -> list[Trial]:
         """Depth 0 with each ridge."""
         family = self.problem.family
         candidates = [Candidate(family.name, 0, ridge) for ridge in ridges]
         recipe = Recipe(family, candidates[0])
-        end = fit_anchors(self.problem, recipe, self.masks.sum(1), settings=candidates, budget=self.machine.budget)
-        leaves = end.point[0]
+        size, budget = self.masks.sum(1), self.machine.budget
+        leaves = fit_anchors(
+            self.problem, recipe, size, settings=candidates, budget=budget, fairness=self.fairness
+        ).point[0]
         problem = self.problem.repeat(len(ridges))
         leaves = leaves.flatten(0, 1)
         plain = Objective(problem, 0, no_penalties(problem.n_trees, leaves.shape[-1], problem.design))
         routing = leaves.new_zeros(len(leaves), 0, problem.design.shape[-1])
         fold = torch.arange(len(self.masks), device=leaves.device).repeat_interleave(len(ridges))
-        losses = held_out_loss(plain, routing, leaves, self._held_out(fold))
+        losses = self._held_out_loss(plain, routing, leaves, fold)
         return self._trials(candidates, losses.view(len(self.masks), -1).cpu())
 
     def tree_trials(self, candidates: Sequence[Candidate], recipe: Recipe) -> list[Trial]:
@@ -201,8 +218,14 @@ class InnerFolds:
                 return []
             starts.append(self._starts(number, recipe))
         routing = torch.stack(starts).to(size)
-        anchors = fit_anchors(self.problem, recipe, size, settings=candidates, budget=machine.budget).point[0]
-        stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates)
+        fairness = self.fairness
+        anchors = fit_anchors(
+            self.problem, recipe, size, settings=candidates, budget=machine.budget, fairness=fairness
+        ).point[0]
+        if fairness is not None:
+            trees = len(self.rows) * len(candidates) * len(recipe.starts)
+            fairness = replace(fairness, rho=fairness.rho[:1].expand(trees))
+        stack = make_stack(self.problem, recipe, routing, anchors, size, settings=candidates, fairness=fairness)
         trained = fit_stack(stack, recipe.training, machine)
         if self._late:
             return []
@@ -212,8 +235,8 @@ class InnerFolds:
         def losses_of(part: slice) -> Tensor:
             trees = everyone[part]
             objective = stack.objective.take(trees)
-            held_out = self._held_out(fold[trees])
-            return held_out_loss(objective, trained.routing[trees], trained.leaves[trees], held_out).double().cpu()
+            losses = self._held_out_loss(objective, trained.routing[trees], trained.leaves[trees], fold[trees])
+            return losses.double().cpu()
 
         parts = slabs(stack.n_trees, self.data.n * 2**depth, machine.device)
         losses = torch.cat(map_parts(losses_of, parts, machine.workers))
@@ -228,6 +251,15 @@ class InnerFolds:
         seconds = self.machine.start_seconds(2 * len(self.rows))
         seeds = [recipe.seed + 1000 * fold + k for k in range(len(recipe.starts))]
         return start_routing(recipe.starts, self.data.take(self.rows[fold]), recipe.candidate.depth, seeds, seconds)
+
+    def _held_out_loss(self, objective: Objective, routing: Tensor, leaves: Tensor, fold: Tensor) -> Tensor:  # (M,)
+        """Loss of the rows that each tree did not train on; with the penalty of what is predicted for them."""
+        held_out = self._held_out(fold)
+        loss = held_out_loss(objective, routing, leaves, held_out)
+        if self.fairness is None:
+            return loss
+        problem, depth = objective.problem, objective.depth
+        return loss + held_out_distance(self.fairness, problem, depth, routing, leaves, held_out)
 
     def _held_out(self, fold: Tensor) -> Tensor:  # (M,) -> (M, N) weights
         weight = torch.ones(self.data.n) if self.data.weight is None else self.data.weight
