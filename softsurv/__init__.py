@@ -15,8 +15,8 @@ light.
 >>> tree = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1).fit(train.X, train.y)
 >>> print(tree.export_text())
 Karnofsky_score > 40
-    yes: leaf 0: n 77, events 70, predicted median 75
-    no:  leaf 1: n 33, events 32, predicted median 46.8
+    yes: leaf 0: n 77, events 70, predicted median 82.2
+    no:  leaf 1: n 33, events 32, predicted median 34.7
 Within a leaf, a regression counts too, most of all on Karnofsky_score, Celltype: see summary().
 >>> tree.predict_median(test.X).shape
 (27,)
