@@ -51,7 +51,9 @@ def test_leaves_are_told_with_late_entry_and_weights(tree, late):
         middle = reference.median_survival_time_
         row = summary.loc[k]
         assert (row["n"], row["events"], row["median"]) == (part.n, part.n_events, middle)
-        line = f"leaf {k}: n {part.n}, events {part.n_events}, median {middle:.4g}"
+        predicted = tree.leaf_table_.predicted
+        words = f"median {middle:.4g}" if predicted is None else f"predicted median {float(f'{predicted[k]:.3g}'):g}"
+        line = f"leaf {k}: n {part.n}, events {part.n_events}, {words}"
         assert line in tree.export_text()
         assert line.partition(": ")[2] in tree.export_dot()
         assert f"median {middle:.4g}." in str(explain(tree, part.X.head(1)))
@@ -111,4 +113,7 @@ def test_events_without_any_known_time():
     X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50)})
     tree = SoftSurvivalTree(depth=0, l2=1.0).fit(X, (np.zeros(50, bool), np.arange(50.0)), upper=np.arange(50.0) + 1)
     assert tree.predict(X).shape == (50,)
-    assert tree.export_text().splitlines()[0] == "leaf 0: n 50, events 50, median 24.5"
+    first, _, predicted = tree.export_text().splitlines()[0].rpartition(" ")
+    assert first == "leaf 0: n 50, events 50, predicted median"
+    assert 20 < float(predicted) < 30
+    assert tree.leaf_table_.median[0] == 24.5
