@@ -73,7 +73,7 @@ def _train(train: SurvivalData, seed: int) -> dict[str, Any]:
         return {"soft tree": chosen}
     tree = SoftSurvivalTree(depth=READABLE_DEPTH, random_state=seed).fit(train)
     echo(
-        "A single leaf, whose curves still vary with the features, is within two standard errors of the best tree.",
+        "A single leaf was chosen, whose curves still vary with the features.",
         f"So that there is a tree to read, one more: {_story(tree)}",
     )
     return {"soft tree": tree, "single leaf": chosen}
