@@ -32,6 +32,7 @@ from softsurv.estimators.names import HOME
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.model_tree import OptimalModelTree as OptimalModelTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.saved import load_model as load_model
     from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree

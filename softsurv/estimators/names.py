@@ -3,6 +3,7 @@
 HOME = {
     "SoftSurvivalTree": "softsurv.estimators.soft",
     "OptimalSurvivalTree": "softsurv.estimators.optimal",
+    "OptimalModelTree": "softsurv.estimators.model_tree",
     "OptimalClassificationTree": "softsurv.estimators.separable.classification",
     "OptimalCostSensitiveTree": "softsurv.estimators.separable.cost_sensitive",
     "OptimalPolicyTree": "softsurv.estimators.separable.policy",

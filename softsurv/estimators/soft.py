@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
-from softsurv.estimators.base import default_grid
 from softsurv.estimators.bridge import start_tree
 from softsurv.estimators.soft_features import encoded_names, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
@@ -21,7 +18,6 @@ from softsurv.estimators.soft_inference import sizes_of_splits
 from softsurv.estimators.soft_making import Order, dense_tree, rule_tree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
-from softsurv.metrics.evaluate import times_known, training_censoring
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
@@ -232,7 +228,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         parameters.check_causes(raw.cause is not None)
         rows, names = self._in_order(raw)
         raw = raw.take(rows)
-        encoder, data = _encoded(raw, self.preprocess, names)
+        encoder, data = encoded_rows(raw, self.preprocess, names)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
@@ -263,18 +259,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         )
         return self
 
-    def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
-        """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
-        if raw.weight is None or bool((raw.weight > 0).all()):
-            return raw
-        kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
-        kept.require_events()
-        time, event = times_known(kept)
-        self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
-        return kept
 
-
-def _encoded(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Preprocessor | None, SurvivalData]:
+def encoded_rows(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Preprocessor | None, SurvivalData]:
     """The encoder, None without one, and the encoded rows; encoded columns are in the order of ``names``."""
     if not preprocess:
         return None, raw

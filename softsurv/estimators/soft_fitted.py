@@ -15,14 +15,14 @@ from softsurv.data.frames import align_columns, as_frame, has_names, numeric_mat
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.base import FloatArray, SurvivalTreeBase, default_grid
 from softsurv.estimators.prepared import PreparedRows
 from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_causes import SoftCauses
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft_parameters import choose_device, require_one_of
 from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
-from softsurv.metrics.evaluate import outcome
+from softsurv.metrics.evaluate import outcome, times_known, training_censoring
 from softsurv.nonparametric import StepFunction
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.problem import time_floor
@@ -73,6 +73,16 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SurvivalTreeBase):
         self._keep_curves(censoring, unique_times, horizon)
         self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
         return self
+
+    def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
+        """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
+        if raw.weight is None or bool((raw.weight > 0).all()):
+            return raw
+        kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
+        kept.require_events()
+        time, event = times_known(kept)
+        self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
+        return kept
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:

@@ -170,7 +170,7 @@ def fit_rules(
     trees = soft_trees(problems, rules, models, split, columns, scale)
     used = trees[0].used_leaves
     covariances = tuple(
-        covariance_in_data_units(_covariance(problem, leaf[0], model[0], own, data, used), scale)
+        covariance_in_data_units(leaf_covariance(problem, leaf[0], model[0], own, data, used), scale)
         for problem, model, own in zip(problems, models, penalties, strict=True)
     )
     alone = rules and len(problems) == 1
@@ -180,7 +180,7 @@ def fit_rules(
     )
 
 
-def _covariance(
+def leaf_covariance(
     problem: Problem, leaf: Tensor, model: Tensor, penalties: LeafPenalties, data: SurvivalData, used: IntArray
 ) -> FloatArray | None:
     """Covariance of the leaves that the rules lead to; a weight counts so many rows."""

@@ -71,15 +71,18 @@ class Problem:
     penalty: float
 
 
-def bins_of(problem: Problem) -> Bins:
-    """Numbers in quantile bins of the training rows, levels of a category by their corrections."""
+def bins_of(problem: Problem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES) -> Bins:
+    """Numbers in quantile bins of the training rows, levels of a category by their corrections.
+
+    Of more than ``most`` features those that gain most alone.
+    """
     data, rows = problem.data, problem.rows
     codes, rules = [], []
     for column in data.single:
         values = data.values[column]
         known = np.unique(values[rows])
-        if len(known) > N_BINS:
-            edges = np.unique(np.quantile(values[rows], np.arange(1, N_BINS) / N_BINS, method="lower"))
+        if len(known) > n_bins:
+            edges = np.unique(np.quantile(values[rows], np.arange(1, n_bins) / n_bins, method="lower"))
         else:
             edges = known[:-1]
         edges = edges[edges < known[-1]]
@@ -101,19 +104,20 @@ def bins_of(problem: Problem) -> Bins:
             above_each = [tuple(sorted(columns[level] for level in order[k + 1 :])) for k in range(len(order) - 1)]
             rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))
     table = np.array(codes, dtype=np.int16).reshape(len(codes), data.values.shape[1])
-    return _strongest(problem, Bins(table, np.array([len(r) + 1 for r in rules], dtype=np.int64), tuple(rules)))
+    bins = Bins(table, np.array([len(r) + 1 for r in rules], dtype=np.int64), tuple(rules))
+    return bins if most is None else _strongest(problem, bins, most)
 
 
-def _strongest(problem: Problem, bins: Bins) -> Bins:
+def _strongest(problem: Problem, bins: Bins, most: int) -> Bins:
     """The features that gain most alone, where there are many."""
-    if len(bins.rules) <= MAX_FEATURES:
+    if len(bins.rules) <= most:
         return bins
     how = (problem.rows, problem.sums, problem.size, problem.least, problem.penalty, causes_of(problem.sums))
     gains = [
         float(best_trees(bins.codes[f : f + 1], bins.n_codes[f : f + 1], *how)[0].sum(-1).max(initial=-np.inf))
         for f in range(len(bins.rules))
     ]
-    kept = np.sort(np.argsort(gains)[-MAX_FEATURES:])
+    kept = np.sort(np.argsort(gains)[-most:])
     return Bins(bins.codes[kept], bins.n_codes[kept], tuple(bins.rules[f] for f in kept))
 
 

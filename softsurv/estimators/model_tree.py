@@ -1,0 +1,269 @@
+"""OptimalModelTree: an exact tree over regressions as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from softsurv.budget import Budget
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.arguments import understands
+from softsurv.estimators.checks import jobs, n_threads, number, one_of, whole
+from softsurv.estimators.exact_tree import warn_unless_proven
+from softsurv.estimators.one_fit import one_fit_at_a_time
+from softsurv.estimators.soft import encoded_rows
+from softsurv.estimators.soft_features import encoded_names, whole_numbers
+from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
+from softsurv.estimators.soft_inference import sizes_of_splits
+from softsurv.exact.problem import MAX_DEPTH
+from softsurv.hazards import get_family
+from softsurv.hazards.base import LeafFamily
+from softsurv.results import FitReport, Status
+from softsurv.soft.fitted import FittedSoftTree
+from softsurv.soft.parallel import one_core_each
+from softsurv.soft.problem import time_floor
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.exact import ExactModels, ExactSettings, fit_exact
+from softsurv.stopping import StopSignal
+from softsurv.trees.leaf_table import leaf_table_of
+from softsurv.trees.soft_text import encoded_columns
+
+SEARCH = "search"
+"""Under this name the report of the search is kept in the details of the fit's."""
+
+
+@understands(depth="max_depth")
+class OptimalModelTree(FittedSoftEstimator):
+    """Survival tree with one feature a split and a regression in every leaf, by exact search.
+
+    One regression is fitted to all rows. A leaf corrects its level and shape. To second order the gain of a correction
+    in log-likelihood is a function of five sums over the rows of the leaf, so that the exact search finds the tree of
+    the largest gain and proves it. Then the common slopes and all leaves are fitted jointly to the full likelihood.
+
+    Parameters
+    ----------
+    leaf : str or LeafFamily
+        Survival model of the leaves: see ``softsurv.hazards.family_names()``.
+    max_depth : int
+        0 (one regression) to 10.
+    max_leaves : int, optional
+    min_events_leaf : float
+        Least events in a leaf, by weight.
+    complexity : float or "bic"
+        What a leaf has to gain in log-likelihood. "bic": the log of the number of events, for two parameters.
+    thresholds : int
+        Quantiles at which a number may be cut. The levels of a category are put in the order of the corrections that
+        they want, and cut in that order: several levels may go left. Sets of levels out of that order are not tried.
+    slopes : {"shared", "own"}
+        Whether the regressions of the leaves share their slopes. Own slopes are fitted when the tree is found; the
+        search knows corrections of level and shape alone.
+    l2, shrinkage, slope_shrinkage : float
+        Penalties of the common slopes, of each leaf's own level and shape (above 0), and of its own slopes.
+    time_limit : float, optional
+        Seconds after which the best tree so far is taken, with a `ConvergenceWarning`.
+    memory_limit : float
+        Bytes for the cache of subproblems.
+    n_jobs : int, optional
+        Threads of the search.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The rules, and the model of each leaf.
+    objective_, lower_bound_, gap_, status_
+        Of the quadratic objective: minus the gain of the corrections in log-likelihood to second order, plus
+        ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The likelihood
+        of the refitted leaves is another number, and no bound of it is proven.
+    search_report_ : FitReport
+        The same, with seconds and trace.
+    report_ : FitReport
+        Of the fit of the leaves: its objective is the penalised mean loss.
+
+    Notes
+    -----
+    Predictions, text, ``summary()``, pictures and saved models are those of `SoftSurvivalTree`.
+
+    References
+    ----------
+    Zeileis, Hothorn and Hornik (2008), Model-based recursive partitioning, for the kind of tree.
+
+    Examples
+    --------
+    >>> from softsurv import OptimalModelTree, load_dataset
+    >>> data = load_dataset("veterans")
+    >>> tree = OptimalModelTree(max_depth=1, complexity=0.0).fit(data)
+    >>> tree.status_, tree.gap_
+    (<Status.OPTIMAL: 'optimal'>, 0.0)
+    """
+
+    device = "cpu"
+
+    def __init__(
+        self,
+        leaf: str | LeafFamily = "weibull",
+        max_depth: int = 3,
+        max_leaves: int | None = None,
+        *,
+        min_events_leaf: float = 10.0,
+        complexity: float | str = "bic",
+        thresholds: int = 10,
+        slopes: str = "shared",
+        l2: float = 0.3,
+        shrinkage: float = 4.0,
+        slope_shrinkage: float = 10.0,
+        time_limit: float | None = 60.0,
+        memory_limit: float = 1e9,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.leaf = leaf
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_events_leaf = min_events_leaf
+        self.complexity = complexity
+        self.thresholds = thresholds
+        self.slopes = slopes
+        self.l2 = l2
+        self.shrinkage = shrinkage
+        self.slope_shrinkage = slope_shrinkage
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+
+    # -- the search ----------------------------------------------------------------------------------------------
+    @property
+    def search_report_(self) -> FitReport:
+        """How the search ended, by the quadratic objective."""
+        return FitReport.from_dict(self.report_.details[SEARCH])
+
+    @property
+    def objective_(self) -> float:
+        """Quadratic objective of the tree."""
+        return self.search_report_.objective
+
+    @property
+    def lower_bound_(self) -> float:
+        """No tree within the limits has a smaller quadratic objective."""
+        return self.search_report_.lower_bound
+
+    @property
+    def gap_(self) -> float:
+        """Objective minus lower bound; 0 where the tree is proven optimal for the quadratic objective."""
+        return self.search_report_.gap
+
+    @property
+    def status_(self) -> Status:
+        """Why the search ended."""
+        return self.search_report_.status
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    @one_fit_at_a_time
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        entry: Any = None,
+        upper: Any = None,
+        time: Any = None,
+        event: Any = None,
+        cause: Any = None,
+        cause_names: Sequence[str] = (),
+        start: Any = None,
+        stop: Any = None,
+        id: Any = None,
+    ) -> OptimalModelTree:
+        """Fit the tree; arguments as `SoftSurvivalTree.fit` has them.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path or SurvivalData
+            Features (n, p); may hold categories and missing values.
+        y : structured array, or (event, time), optional
+            Or give ``time`` and ``event`` as column names.
+        sample_weight, entry, upper : (n,), optional
+        cause, cause_names
+            Competing risks: each leaf holds one hazard for each cause.
+        start, stop, id : (n,), optional
+            Covariates that change.
+
+        Raises
+        ------
+        InvalidSurvivalDataError, InvalidParameterError
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal for the quadratic objective.
+        """
+        family = self._checked_family()
+        budget, signal = Budget(self.time_limit), StopSignal(self.time_limit)
+        columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
+        columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
+        raw = self._weighted_rows(self._read(X, y, **columns)).require_events()
+        rows, names = self._in_order(raw)
+        raw = raw.take(rows)
+        encoder, data = encoded_rows(raw, True, names)
+        encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        settings = self._settings(float(data.failed.sum()))
+        with budget, one_core_each():
+            made = fit_exact(data, encoded_columns(encoder, list(encoded)), family, settings, signal, budget)
+        tree = made.trees[0]
+        imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
+        details = {"imputed": imputed, "whole": whole_numbers(raw.X), SEARCH: made.search.to_dict()}
+        self._adopt(
+            FittedSoftTree(
+                tree,
+                Candidate(family.name, tree.depth, self.l2, self.shrinkage, 0.0, len(tree.used_leaves), 1, self._own),
+                replace(self._report(made, budget), details=details),
+                leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
+                spread=data.x.numpy().std(0),
+                time_floor=time_floor(raw.time),
+                preprocessor=encoder,
+                centre=data.x.numpy().mean(0),
+                split_sizes=sizes_of_splits(made.trees, data),
+                covariance=made.covariances[0],
+                causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
+            )
+        )
+        warn_unless_proven(self.search_report_)
+        return self
+
+    def _report(self, made: ExactModels, budget: Budget) -> FitReport:
+        return FitReport(budget.status or Status.CONVERGED, made.objective, seconds=budget.seconds)
+
+    @property
+    def _own(self) -> float | None:
+        """Penalty of own slopes, None where they are shared."""
+        return self.slope_shrinkage if self.slopes == "own" else None
+
+    def _settings(self, n_events: float) -> ExactSettings:
+        """What the tree may be, for so many events."""
+        complexity = math.log(max(n_events, 1.0)) if self.complexity == "bic" else float(self.complexity)
+        return ExactSettings(
+            self.max_depth, self.max_leaves, float(self.min_events_leaf), complexity, self.thresholds, self.l2,
+            self.shrinkage, self._own, self.memory_limit, n_threads(self.n_jobs),
+        )  # fmt: skip
+
+    def _checked_family(self) -> LeafFamily:
+        """The leaf family, once all arguments are checked."""
+        whole("max_depth", self.max_depth, 0)
+        if self.max_depth > MAX_DEPTH:
+            raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {self.max_depth!r}")
+        if self.max_leaves is not None:
+            whole("max_leaves", self.max_leaves, 1)
+        whole("thresholds", self.thresholds, 1)
+        one_of("slopes", self.slopes, ("shared", "own"))
+        for name in ("min_events_leaf", "l2", "shrinkage", "slope_shrinkage"):
+            number(name, getattr(self, name), 0.0)
+        if self.shrinkage == 0:
+            raise InvalidParameterError("shrinkage must be > 0, got 0; a small one, such as 0.1, hardly shrinks")
+        if self.complexity != "bic":
+            number("complexity", self.complexity, 0.0)
+        number("memory_limit", self.memory_limit, 1e6, "bytes")
+        if self.time_limit is not None:
+            number("time_limit", self.time_limit, 0.0, "seconds")
+        jobs(self.n_jobs)
+        return get_family(self.leaf)

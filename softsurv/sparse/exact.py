@@ -1,0 +1,177 @@
+"""The optimal tree of corrections to one regression, by the exact search, and its leaves fitted afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from softsurv.arrays import FloatArray
+from softsurv.budget import Budget
+from softsurv.data.encoding import OutputColumn
+from softsurv.data.survival_data import SurvivalData
+from softsurv.exact.objectives import corrections
+from softsurv.exact.search import Search
+from softsurv.exact.tree import CodeTree
+from softsurv.hazards.base import LeafFamily
+from softsurv.results import FitReport
+from softsurv.soft.problem import make_problem
+from softsurv.sparse.causes import data_of_causes, fit_causes, second_orders
+from softsurv.sparse.finish import soft_trees
+from softsurv.sparse.fit import leaf_covariance, split_data
+from softsurv.sparse.start import Bins, bins_of
+from softsurv.sparse.start import Problem as StartProblem
+from softsurv.sparse.train import leaves_of, penalties_of
+from softsurv.stopping import StopSignal
+from softsurv.trees.linear_rule import Rules
+from softsurv.trees.soft_tree import SoftTree
+
+
+@dataclass(frozen=True)
+class ExactSettings:
+    """What a tree of corrections may be.
+
+    Attributes
+    ----------
+    depth : int
+    leaves : int or None
+    least_events : float
+        Least weight of events in a leaf.
+    complexity : float
+        What a leaf has to gain in log-likelihood.
+    n_cuts : int
+        Quantiles of each number.
+    ridge, shrinkage : float
+        Penalties of the common slopes, and of each leaf's own level and shape (> 0).
+    slope_shrinkage : float or None
+        Of each leaf's own slopes; None where the leaves share them.
+    memory_limit : float
+    n_jobs : int
+    """
+
+    depth: int
+    leaves: int | None
+    least_events: float
+    complexity: float
+    n_cuts: int
+    ridge: float
+    shrinkage: float
+    slope_shrinkage: float | None
+    memory_limit: float
+    n_jobs: int
+
+
+@dataclass(frozen=True)
+class ExactModels:
+    """A tree of corrections.
+
+    Attributes
+    ----------
+    trees : tuple of SoftTree
+        For each cause a stack of one.
+    rules : tuple of LinearRule or None
+        In heap order.
+    search : FitReport
+        Of the search: its objective is minus what the corrections gain in log-likelihood to second order, plus the cost
+        of the leaves.
+    objective : float
+        Penalised mean loss of the leaves as they are fitted.
+    covariances : tuple of ndarray or None
+        As `SparseFit` has them.
+    """
+
+    trees: tuple[SoftTree, ...]
+    rules: Rules
+    search: FitReport
+    objective: float
+    covariances: tuple[FloatArray | None, ...]
+
+
+def fit_exact(
+    data: SurvivalData,
+    columns: Sequence[OutputColumn],
+    family: LeafFamily,
+    settings: ExactSettings,
+    stop: StopSignal,
+    budget: Budget | None = None,
+) -> ExactModels:
+    """Fit one regression, search the tree whose corrections gain most, and fit its leaves.
+
+    Parameters
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    columns : sequence of OutputColumn (P,)
+        Where each feature comes from.
+    family : LeafFamily
+    settings : ExactSettings
+    stop : StopSignal
+        Of the search.
+    budget : Budget, optional
+        Of the fits.
+    """
+    split, s, n = split_data(data.x.double().cpu().numpy(), columns), settings, np.array([float(data.n)])
+    problems = tuple(make_problem(part, family) for part in data_of_causes(data))
+    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
+    common, _ = fit_causes(problems, one_leaf, 1, penalties_of(n, s.ridge, 0.0, None), budget=budget)
+    table = second_orders(problems, common)[0] * weight[:, None]
+    size = weight * data.failed
+    start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
+    bins = bins_of(start, s.n_cuts + 1, most=None)
+    rules, report = search_rules(bins, table, size, settings, stop)
+    leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
+    trees = soft_trees(problems, rules, models, split, columns)
+    covariances = tuple(
+        leaf_covariance(problem, leaf[0], model[0], penalties, data, trees[0].used_leaves)
+        for problem, model in zip(problems, models, strict=True)
+    )
+    return ExactModels(trees, rules, report, float(loss[0]), covariances)
+
+
+def search_rules(
+    bins: Bins, table: FloatArray, size: FloatArray, settings: ExactSettings, stop: StopSignal
+) -> tuple[Rules, FitReport]:
+    """The rules of the best tree, and how far it is proven."""
+    s = settings
+    scaled = corrections.statistics(table, s.shrinkage)
+    offset = corrections.offset(scaled)
+    search = Search(
+        corrections.TASK,
+        np.ascontiguousarray(bins.codes.T, dtype=np.int32),
+        bins.n_codes,
+        np.zeros(len(bins.rules), bool),
+        scaled,
+        offset,
+        min_leaf=min(s.least_events, float(size.sum())),
+        size=size,
+        complexity=s.complexity,
+        memory_limit=s.memory_limit,
+    )
+    depth = s.depth if len(bins.rules) else 0
+    solution = search.solve(depth, s.leaves, stop=stop, n_jobs=s.n_jobs)
+    report, total = solution.report, float(offset.sum())
+    found = replace(
+        report,
+        objective=report.objective - total,
+        lower_bound=report.lower_bound - total,
+        trace=tuple(value - total for value in report.trace),
+    )
+    return rules_of(solution.tree, bins), found
+
+
+def rules_of(tree: CodeTree, bins: Bins) -> Rules:
+    """The rules of a tree over bins in heap order; rows above a cut answer yes and go left."""
+    rules: list = [None] * ((1 << tree.depth) - 1)
+
+    def place(node: int, at: int) -> None:
+        if tree.feature[node] >= 0:
+            rules[at] = bins.rules[tree.feature[node]][tree.code[node]]
+            place(int(tree.right[node]), 2 * at + 1)
+            place(int(tree.left[node]), 2 * at + 2)
+
+    place(0, 0)
+    return tuple(rules)

@@ -1,0 +1,165 @@
+"""OptimalModelTree: an exact tree of corrections to one regression, refitted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sksurv.util import Surv
+
+from softsurv import OptimalModelTree, SoftSurvivalTree, load_model
+from softsurv.errors import InvalidParameterError
+from softsurv.exact.objectives import corrections
+from softsurv.results import Status
+from softsurv.sparse import exact
+from softsurv.sparse.start import Bins
+from softsurv.stopping import StopSignal
+from softsurv.trees.linear_rule import LinearRule
+from tests.oracles.enumeration import least_objective
+from tests.oracles.printed_tree import PrintedTree
+
+
+def _rows(n=400, seed=0):
+    """A number with a slope in all rows, and a group of another level and shape by a number and a category."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "slope": rng.normal(size=n).round(2),
+            "size": rng.normal(size=n).round(2),
+            "site": rng.choice(["a", "b", "c", "d"], n),
+        }
+    )
+    late = (X["size"] > 0.3) & X["site"].isin(["a", "c"])
+    shape, scale = np.where(late, 3.0, 1.0), np.where(late, 9.0, 3.0)
+    time = scale * (rng.exponential(size=n) * np.exp(-0.7 * X["slope"])) ** (1 / shape) + 0.01
+    censoring = rng.exponential(20.0, n) + 0.01
+    return X, Surv.from_arrays(time <= censoring, np.minimum(time, censoring)), late.to_numpy()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return _rows()
+
+
+@pytest.fixture(scope="module")
+def tree(rows):
+    return OptimalModelTree(max_depth=2).fit(*rows[:2])
+
+
+def test_a_planted_tree_is_found(tree, rows):
+    X, _, late = rows
+    assert tree.status_ == Status.OPTIMAL
+    assert tree.gap_ == 0
+    leaf = tree.apply(X)
+    purity = pd.crosstab(leaf, late).max(axis=1).sum() / len(late)
+    assert purity > 0.97
+    assert "site in {a, c}" in tree.export_text() or "site in {b, d}" in tree.export_text()
+
+
+def test_the_printed_tree_is_the_tree(tree, rows):
+    X = rows[0]
+    printed = PrintedTree(tree.export_text(), X.columns)
+    assert [printed.leaf(row) for row in X.to_dict("records")] == tree.apply(X).tolist()
+
+
+def test_the_leaves_are_refitted(tree, rows):
+    X, y, _ = rows
+    one = OptimalModelTree(max_depth=0).fit(X, y)
+    assert one.apply(X).max() == 0
+    assert tree.report_.objective < one.report_.objective
+    assert tree.objective_ < one.objective_
+    new_X, new_y, _ = _rows(seed=1)
+    assert tree.log_likelihood(new_X, new_y).mean() > one.log_likelihood(new_X, new_y).mean() + 0.05
+
+
+def test_slopes_are_shared_or_own(tree, rows):
+    X, y, _ = rows
+    own = OptimalModelTree(max_depth=2, slopes="own", slope_shrinkage=0.1).fit(X, y)
+    q = tree.tree_.n_features
+    used = torch.as_tensor(tree.tree_.used_leaves)
+    shared = tree.tree_.leaves[0, used, 1 : q + 1]
+    torch.testing.assert_close(shared, shared[:1].expand_as(shared))
+    mine = own.tree_.leaves[0, torch.as_tensor(own.tree_.used_leaves), 1 : q + 1]
+    assert (mine - mine[:1]).abs().max() > 0.01
+    assert own.objective_ == pytest.approx(tree.objective_)
+
+
+def test_it_answers_as_a_soft_tree_does(tree, rows, tmp_path):
+    X, y, _ = rows
+    assert isinstance(clone(tree), OptimalModelTree)
+    curves = tree.predict_survival_function(X.head(7), times=[0.5, 2.0, 8.0])
+    assert curves.shape == (7, 3)
+    assert (np.diff(curves, axis=1) < 0).all()
+    assert tree.evaluate(X, y)["harrell_c"] > 0.65
+    assert set(tree.summary().leaves.index) == set(range(len(tree.tree_.used_leaves)))
+    tree.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.search_report_ == tree.search_report_
+    np.testing.assert_array_equal(again.predict(X), tree.predict(X))
+
+
+def test_the_search_is_exact_over_its_cuts():
+    rng = np.random.default_rng(3)
+    n = 30
+    codes = rng.integers(0, 4, (2, n)).astype(np.int16)
+    rules = tuple(tuple(LinearRule((f,), (1.0,), c + 0.5) for c in range(3)) for f in range(2))
+    bins = Bins(codes, np.array([4, 4]), rules)
+    g, h = rng.normal(size=(n, 2)), np.abs(rng.normal(size=(n, 3)))
+    table = np.column_stack([g, h[:, 0] + 0.5, h[:, 1], h[:, 2] + 0.5])
+    limits = exact.ExactSettings(3, 5, 3.0, 0.2, 10, 0.3, 2.0, None, 1e8, 1)
+    found, report = exact.search_rules(bins, table, np.ones(n), limits, StopSignal(60.0))
+    scaled = corrections.statistics(table, 2.0)
+    nominal, none = np.zeros(2, bool), np.zeros(n)
+    least = least_objective(corrections.TASK, codes.T, nominal, scaled, none, 3, 5, min_leaf=3, complexity=0.2)
+    assert report.objective == pytest.approx(least)
+    leaf = exact.leaves_of([found], exact.split_data(codes.T.astype(float), _columns(2)))[0].numpy()
+    sums = np.array([scaled[leaf == k].sum(axis=0) for k in np.unique(leaf)])
+    assert corrections.TASK.costs(sums).sum() + 0.2 * len(sums) == pytest.approx(least)
+
+
+def _columns(n):
+    from softsurv.data.encoding import OutputColumn
+
+    return [OutputColumn(f"x{k}", f"x{k}", "number") for k in range(n)]
+
+
+def test_competing_causes(rows):
+    X, y, _ = rows
+    cause = np.where(y["event"], 1 + (np.arange(len(X)) % 3 == 0), 0)
+    found = OptimalModelTree(max_depth=1, complexity=0.0).fit(X, time=y["time"], cause=cause)
+    incidence = found.predict_cumulative_incidence(X.head(4), times=[2.0, 8.0])
+    assert incidence.shape == (4, 2, 2)
+    assert found.status_ == Status.OPTIMAL
+
+
+def test_a_search_that_is_cut_off_says_so(rows):
+    X, y, _ = rows
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        found = OptimalModelTree(max_depth=6, thresholds=60, time_limit=0.0).fit(X, y)
+    assert found.lower_bound_ <= found.objective_
+    assert found.status_ == Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"),
+    [
+        ("slopes", "some", "slopes must be"),
+        ("shrinkage", 0.0, "shrinkage must be > 0"),
+        ("max_depth", 11, "max_depth must be an integer from 0 to 10"),
+        ("complexity", "aic", "complexity must be"),
+        ("thresholds", 0, "thresholds must be"),
+    ],
+)
+def test_arguments_are_checked(rows, argument, value, said):
+    with pytest.raises(InvalidParameterError, match=said):
+        OptimalModelTree(**{argument: value}).fit(*rows[:2])
+
+
+def test_a_soft_tree_of_one_leaf_is_the_same_regression(rows):
+    X, y, _ = rows
+    one = OptimalModelTree(max_depth=0).fit(X, y)
+    soft = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3).fit(X, y)
+    np.testing.assert_allclose(one.predict_median(X), soft.predict_median(X), rtol=1e-3)
