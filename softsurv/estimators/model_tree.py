@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -52,7 +51,8 @@ class OptimalModelTree(FittedSoftEstimator):
     min_events_leaf : float
         Least events in a leaf, by weight.
     complexity : float or "bic"
-        What a leaf has to gain in log-likelihood. "bic": the log of the number of events, for two parameters.
+        What a leaf has to gain in log-likelihood. "bic": the log of the number of events, for its two parameters, plus
+        the log of the number of cuts, among which its split was chosen.
     thresholds : int
         Quantiles at which a number may be cut. The levels of a category are put in the order of the corrections that
         they want, and cut in that order: several levels may go left. Sets of levels out of that order are not tried.
@@ -207,7 +207,7 @@ class OptimalModelTree(FittedSoftEstimator):
         raw = raw.take(rows)
         encoder, data = encoded_rows(raw, True, names)
         encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        settings = self._settings(float(data.failed.sum()))
+        settings = self._settings()
         with budget, one_core_each():
             made = fit_exact(data, encoded_columns(encoder, list(encoded)), family, settings, signal, budget)
         tree = made.trees[0]
@@ -239,9 +239,9 @@ class OptimalModelTree(FittedSoftEstimator):
         """Penalty of own slopes, None where they are shared."""
         return self.slope_shrinkage if self.slopes == "own" else None
 
-    def _settings(self, n_events: float) -> ExactSettings:
-        """What the tree may be, for so many events."""
-        complexity = math.log(max(n_events, 1.0)) if self.complexity == "bic" else float(self.complexity)
+    def _settings(self) -> ExactSettings:
+        """What the tree may be."""
+        complexity = None if self.complexity == "bic" else float(self.complexity)
         return ExactSettings(
             self.max_depth, self.max_leaves, float(self.min_events_leaf), complexity, self.thresholds, self.l2,
             self.shrinkage, self._own, self.memory_limit, n_threads(self.n_jobs),

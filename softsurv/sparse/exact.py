@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -39,8 +40,8 @@ class ExactSettings:
     leaves : int or None
     least_events : float
         Least weight of events in a leaf.
-    complexity : float
-        What a leaf has to gain in log-likelihood.
+    complexity : float or None
+        What a leaf has to gain in log-likelihood; by events and cuts where None (`bic`).
     n_cuts : int
         Quantiles of each number.
     ridge, shrinkage : float
@@ -54,7 +55,7 @@ class ExactSettings:
     depth: int
     leaves: int | None
     least_events: float
-    complexity: float
+    complexity: float | None
     n_cuts: int
     ridge: float
     shrinkage: float
@@ -148,7 +149,7 @@ def search_rules(
         offset,
         min_leaf=min(s.least_events, float(size.sum())),
         size=size,
-        complexity=s.complexity,
+        complexity=bic(bins, size) if s.complexity is None else s.complexity,
         memory_limit=s.memory_limit,
     )
     depth = s.depth if len(bins.rules) else 0
@@ -161,6 +162,12 @@ def search_rules(
         trace=tuple(value - total for value in report.trace),
     )
     return rules_of(solution.tree, bins), found
+
+
+def bic(bins: Bins, size: FloatArray) -> float:
+    """What a leaf has to gain: half the log of events for each of its two parameters, and the log of all cuts."""
+    n_cuts = sum(len(rules) for rules in bins.rules)
+    return math.log(max(float(size.sum()), 1.0)) + math.log(max(n_cuts, 1))
 
 
 def rules_of(tree: CodeTree, bins: Bins) -> Rules:
