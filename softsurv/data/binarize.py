@@ -156,6 +156,22 @@ class Binarizer(BaseEstimator):
         ordered = tuple(level for level in levels if level in kept)
         return CodedColumn(source.name, (), ordered, other=len(ordered) < len(levels))
 
+    def add_order(self, name: str, levels: Sequence[str]) -> None:
+        """Let splits also cut a category in an order of its levels, beside those of one level against the rest.
+
+        Parameters
+        ----------
+        name : str
+            A category of ``columns_`` without an "other" level.
+        levels : sequence of str
+            All its levels.
+        """
+        known = next(column for column in self.columns_ if column.name == name)
+        if sorted(levels) != sorted(known.levels) or known.other:
+            raise InvalidParameterError(f"levels must be those of {name!r}, {known.levels}, got {tuple(levels)}")
+        self.sources_.append(next(source for source in self.sources_ if source.name == name))
+        self.columns_.append(CodedColumn(name, (), tuple(levels), ordered=True))
+
     def _thresholds_of(self, name: str) -> Any:
         if isinstance(self.thresholds, Mapping):
             return self.thresholds.get(name, DEFAULT_THRESHOLDS)
@@ -215,7 +231,7 @@ class Binarizer(BaseEstimator):
             values = np.stack([table[self.columns_[k].name] for k in yes_no])
             codes[yes_no] = values > np.array([self.columns_[k].cuts for k in yes_no])
         for k, column in enumerate(self.columns_):
-            if column.nominal:
+            if column.levels:
                 place = {level: code for code, level in enumerate(column.levels)}
                 codes[k] = [place.get(value, len(place)) for value in table[column.name]]
             elif len(column.cuts) != 1:
@@ -262,8 +278,10 @@ class Binarizer(BaseEstimator):
         the rest; rows with that code then answer no.
         """
         column = self.columns_[feature]
-        if not column.nominal:
+        if not column.levels:
             return Rule(feature, threshold=column.cuts[code]), False
+        if column.ordered:
+            return Rule(feature, levels=tuple(sorted(column.levels[: code + 1]))), False
         if code == len(column.levels):
             return Rule(feature, levels=column.levels), True
         return Rule(feature, levels=(column.levels[code],)), False
@@ -290,7 +308,8 @@ class Binarizer(BaseEstimator):
             fitted.filler_ = Preprocessor.from_dict(state["filler"])
             fitted.n_features_in_ = fitted.filler_.n_features_in_
             fitted.columns_ = [
-                CodedColumn(c["name"], tuple(c["cuts"]), tuple(c["levels"]), c["other"]) for c in state["columns"]
+                CodedColumn(c["name"], tuple(c["cuts"]), tuple(c["levels"]), c["other"], c.get("ordered", False))
+                for c in state["columns"]
             ]
             known = {source.name: source for source in fitted.filler_.sources_}
             fitted.sources_ = [known[column.name] for column in fitted.columns_]

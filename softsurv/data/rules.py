@@ -48,21 +48,24 @@ class CodedColumn:
         Of a category: the code is the place of the level, ``len(levels)`` for every other level.
     other : bool
         Whether training has levels that are not in ``levels``.
+    ordered : bool
+        Whether ``levels`` are cut in their order: code <= k where the level is one of the first k + 1.
     """
 
     name: str
     cuts: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
     other: bool = False
+    ordered: bool = False
 
     @property
     def nominal(self) -> bool:
-        return bool(self.levels)
+        return bool(self.levels) and not self.ordered
 
     @property
     def n_codes(self) -> int:
         """Codes that occur in training."""
-        return len(self.levels) + self.other if self.nominal else len(self.cuts) + 1
+        return len(self.levels) + self.other if self.levels else len(self.cuts) + 1
 
     @property
     def splits(self) -> range:

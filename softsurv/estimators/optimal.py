@@ -16,6 +16,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
+from softsurv.estimators.level_order import add_level_orders
 from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.optimal_cv import choose_size
 from softsurv.estimators.optimal_parameters import (
@@ -62,6 +63,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     thresholds, max_levels, min_share
         Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
         their weights; "all" loses nothing.
+    level_sets : bool
+        Let several levels of a category go left: its levels may also be cut in the order of their risk among all
+        training rows. For a single split the best set is of that form in the order of the node; deeper, sets out of
+        order are not tried.
     leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
         curve of its own where its events clearly come at other times; "nelson_aalen": no such exception. Kaplan-Meier,
@@ -201,6 +206,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         data = data.take(order)
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
+        if self.level_sets:
+            add_level_orders(self.binarizer_, table, data)
         if not self.binarizer_.columns_:
             warn("no feature can be split, so all rows get one curve; check X", DataWarning)
         rows = Rows.coded(data, self.binarizer_, table)

@@ -14,6 +14,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
+from softsurv.estimators.level_order import add_level_orders
 from softsurv.estimators.optimal_parameters import score_of, size_limits
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
@@ -93,8 +94,10 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
                 with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
                     warnings.simplefilter("ignore", DataWarning)
                     fitted = Binarizer(**binarizer.get_params())
-                    fitted.fit_filled(data.X.iloc[train], order=columns)
-                    search = SEARCHES[p.objective](Rows.of(data.take(train), fitted), p, leaf)
+                    table, part = fitted.fit_filled(data.X.iloc[train], order=columns)[0], data.take(train)
+                    if p.level_sets:
+                        add_level_orders(fitted, table, part)
+                    search = SEARCHES[p.objective](Rows.of(part, fitted), p, leaf)
                     parts.append((search, Rows.of(data.take(test), fitted)))
             search, held_out = parts[number]
             sizes, status = search.path(depth, most, timer.left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+from softsurv.errors import InvalidParameterError
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.estimators.rashomon import NearSource, refuse_objective, rows_are_gone
 from softsurv.exact.tree import CodeTree
@@ -14,6 +15,8 @@ from softsurv.results import FitReport
 def near_source(tree: Any) -> NearSource:
     """The search of the last fit, as long as the training rows are there."""
     refuse_objective(tree.objective, ("relative_risk",))
+    if tree.level_sets:
+        raise InvalidParameterError("a Rashomon set needs level_sets=False, got True; fit without sets of levels")
     search = getattr(tree._parts, "_search", None)
     if not isinstance(search, RelativeRiskSearch):
         raise rows_are_gone()
