@@ -156,22 +156,6 @@ class Binarizer(BaseEstimator):
         ordered = tuple(level for level in levels if level in kept)
         return CodedColumn(source.name, (), ordered, other=len(ordered) < len(levels))
 
-    def add_order(self, name: str, levels: Sequence[str]) -> None:
-        """Let splits also cut a category in an order of its levels, beside those of one level against the rest.
-
-        Parameters
-        ----------
-        name : str
-            A category of ``columns_`` without an "other" level.
-        levels : sequence of str
-            All its levels.
-        """
-        known = next(column for column in self.columns_ if column.name == name)
-        if sorted(levels) != sorted(known.levels) or known.other:
-            raise InvalidParameterError(f"levels must be those of {name!r}, {known.levels}, got {tuple(levels)}")
-        self.sources_.append(next(source for source in self.sources_ if source.name == name))
-        self.columns_.append(CodedColumn(name, (), tuple(levels), ordered=True))
-
     def _thresholds_of(self, name: str) -> Any:
         if isinstance(self.thresholds, Mapping):
             return self.thresholds.get(name, DEFAULT_THRESHOLDS)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.binarize import Binarizer
+from softsurv.data.rules import CodedColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.nonparametric import nelson_aalen
 
@@ -44,11 +45,13 @@ def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], da
     time, entry = data.time.numpy(), None if data.entry is None else data.entry.numpy()
     baseline = nelson_aalen(time, data.failed, weight, entry)
     met = baseline(time) - (0.0 if entry is None else np.where(entry > 0, baseline(entry), 0.0))
-    for column in list(binarizer.columns_):
+    for column, source in list(zip(binarizer.columns_, binarizer.sources_, strict=True)):
         if column.nominal and not column.other and len(column.levels) >= LEAST_LEVELS:
             values = table[column.name]
             risk = {}
             for level in column.levels:
                 here = values == level
                 risk[level] = ((weight * event)[here].sum() + BORROWED) / ((weight * met)[here].sum() + BORROWED)
-            binarizer.add_order(column.name, sorted(column.levels, key=lambda level: (risk[level], level)))
+            order = sorted(column.levels, key=lambda level: (risk[level], level))
+            binarizer.sources_.append(source)
+            binarizer.columns_.append(CodedColumn(column.name, (), tuple(order), ordered=True))
