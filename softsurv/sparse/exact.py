@@ -22,6 +22,7 @@ from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import data_of_causes, fit_causes, second_orders
 from softsurv.sparse.finish import soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
+from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
 from softsurv.sparse.start import Bins, bins_of
 from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.train import leaves_of, penalties_of
@@ -114,7 +115,8 @@ def fit_exact(
         Of the fits.
     """
     split, s, n = split_data(data.x.double().cpu().numpy(), columns), settings, np.array([float(data.n)])
-    problems = tuple(make_problem(part, family) for part in data_of_causes(data))
+    scale = level_scale(columns)
+    problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, scale)))
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
     common, _ = fit_causes(problems, one_leaf, 1, penalties_of(n, s.ridge, 0.0, None), budget=budget)
@@ -125,9 +127,11 @@ def fit_exact(
     rules, report = search_rules(bins, table, size, settings, stop)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
-    trees = soft_trees(problems, rules, models, split, columns)
+    trees = soft_trees(problems, rules, models, split, columns, scale)
     covariances = tuple(
-        leaf_covariance(problem, leaf[0], model[0], penalties, data, trees[0].used_leaves)
+        covariance_in_data_units(
+            leaf_covariance(problem, leaf[0], model[0], penalties, data, trees[0].used_leaves), scale
+        )
         for problem, model in zip(problems, models, strict=True)
     )
     return ExactModels(trees, rules, report, float(loss[0]), covariances)
