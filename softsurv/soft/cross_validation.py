@@ -1,20 +1,18 @@
-"""Cross-validation of one setting with all folds trained as one stack: groups are folds, trees are starts.
+"""Cross-validation with all folds, settings and starts trained as stacks: groups are folds.
 
-Every fold has its own preprocessing, time_scale and censoring curve, fitted on its training rows. Folds that encode to
-fewer columns, or have fewer rows, are padded with columns of zeros and rows of weight zero, which change nothing.
+Every fold has its own preprocessing, time_scale and censoring curve, fitted on its training rows.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import pad
 
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import Index
@@ -24,14 +22,11 @@ from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training
 from softsurv.metrics.fairness import curve_gap
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
-from softsurv.soft.capacity import stack_size
-from softsurv.soft.fairness import fairness_of
-from softsurv.soft.fit import build_tree
-from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
+from softsurv.soft.many import fit_many
 from softsurv.soft.parallel import Machine
-from softsurv.soft.problem import join_problems, make_problem, time_floor
+from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
-from softsurv.soft.starts import start_routing
+from softsurv.soft.starts import TrainingRows
 from softsurv.trees.soft_tree import SoftTree
 
 FloatArray = NDArray[np.float64]
@@ -41,9 +36,14 @@ FloatArray = NDArray[np.float64]
 class Fold:
     """Training and test rows of one fold, encoded by the training rows, and their censoring curve."""
 
-    train: SurvivalData
+    rows: TrainingRows
     test: SurvivalData
     censoring: StepFunction
+
+    @property
+    def train(self) -> SurvivalData:
+        """The training rows."""
+        return self.rows.data
 
 
 def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
@@ -64,7 +64,7 @@ def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool
     if preprocess:
         encoder = Preprocessor().fit_checked(train_.X, named=True, order=column_order(train_.X, train_))
         train_, test = (part.with_features(encoder.transform(part.X)) for part in (train_, test))
-    return Fold(train_, test, censoring)
+    return Fold(TrainingRows(train_), test, censoring)
 
 
 def cross_validate_soft(
@@ -95,17 +95,51 @@ def cross_validate_soft(
         groups' survival curves) where the data have two groups.
     """
     folds = make_folds(data, n_folds, seed) if isinstance(data, SurvivalData) else list(data)
-    trees = fit_folds(folds, recipe, machine)
-    return [measure_fold(fold, tree) for fold, tree in zip(folds, trees, strict=True)]
+    (measured,) = cross_validate_many(folds, [recipe], machine)
+    return measured.folds
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Held-out measures of a recipe in every fold.
+
+    Attributes
+    ----------
+    folds : list of dict
+    together : int
+        Trees that trained as one stack with it, of all recipes, folds and starts.
+    seconds : float
+        Its share of the time of its stacks, and the time of its measures.
+    """
+
+    folds: list[dict[str, Any]]
+    together: int
+    seconds: float
+
+
+def cross_validate_many(
+    folds: Sequence[Fold], recipes: Sequence[Recipe], machine: Machine | None = None
+) -> list[Measured]:
+    """Held-out measures of each recipe in every fold: recipes that are alike train as one stack (`softsurv.soft.many`).
+
+    Raises
+    ------
+    NumericalError
+        If a fit of a stack leaves the finite numbers.
+    """
+    measured = []
+    for of_recipe in fit_many([fold.rows for fold in folds], recipes, machine):
+        began = time.perf_counter()
+        results = [measure_fold(fold, one.tree) for fold, one in zip(folds, of_recipe, strict=True)]
+        seconds = time.perf_counter() - began + sum(one.report.seconds for one in of_recipe)
+        measured.append(Measured(results, max(one.together for one in of_recipe), seconds))
+    return measured
 
 
 def fit_folds(folds: Sequence[Fold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:
     """The tree of each fold: of its starts the one with the lowest training objective."""
-    machine = Machine(torch.device("cpu")) if machine is None else machine
-    trees: list[SoftTree] = []
-    for part in _fold_slabs(folds, recipe, machine):
-        trees += _fit_together(folds[part], recipe, machine)
-    return trees
+    (found,) = fit_many([fold.rows for fold in folds], [recipe], machine)
+    return [one.tree for one in found]
 
 
 def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
@@ -128,44 +162,3 @@ def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
         survival = survival_from_log_cumulative_hazard(log_hazard(times))
         result["fairness"] = curve_gap(survival, times, (group == group.max()).numpy()).mean
     return result
-
-
-def _fold_slabs(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> Iterator[slice]:
-    """Consecutive folds that train together, as many as the device takes at once.
-
-    The grid of the fairness penalty is the fold's own, so with that penalty each fold is a stack of its own.
-    """
-    rows, columns = max(f.train.n for f in folds), max(f.train.X.shape[1] for f in folds) + 1
-    leaves = 2**recipe.candidate.depth
-    n_trees = stack_size(rows, leaves, columns, machine.device, machine.dtype, shared_design=False)
-    together = 1 if recipe.fairness else max(1, min(len(folds), n_trees // len(recipe.starts)))
-    size = math.ceil(len(folds) / math.ceil(len(folds) / together))  # parts of equal size
-    return (slice(first, first + size) for first in range(0, len(folds), size))
-
-
-def _fit_together(folds: Sequence[Fold], recipe: Recipe, machine: Machine) -> list[SoftTree]:
-    """Train the starts of several folds as one stack; of each fold the best tree, without the padding."""
-    family, depth, starts = recipe.family, recipe.candidate.depth, recipe.used_starts
-    columns = [fold.train.X.shape[1] + 1 for fold in folds]
-    parts = [make_problem(fold.train, family, dtype=machine.dtype, device=machine.device) for fold in folds]
-    problem = join_problems(parts)
-    n = torch.tensor([float(fold.train.n) for fold in folds], dtype=torch.float64).to(problem.weight)
-    fairness = fairness_of(folds[0].train, problem.repeat(len(starts)), recipe.fairness)
-    anchors = fit_anchors(problem, recipe, n, budget=machine.budget, fairness=fairness).point[0]
-    seeds = [recipe.seed + k for k in range(len(starts))]
-    routing = torch.stack(
-        [
-            pad(start_routing(starts, fold.train, depth, seeds), (0, max(columns) - own))
-            for fold, own in zip(folds, columns, strict=True)
-        ]
-    ).to(problem.design)
-    stack = make_stack(problem, recipe, routing, anchors, n, fairness=fairness, columns=columns)
-    trained = fit_stack(stack, recipe.training, machine)
-    best = trained.objective.view(len(folds), -1).argmin(1)
-    trees = []
-    for k, (fold, own) in enumerate(zip(folds, columns, strict=True)):
-        row = k * len(starts) + best[k]
-        routing_, leaves = trained.routing[row, :, :own], trained.leaves[row]
-        leaves = torch.cat([leaves[:, :own], leaves[:, max(columns) :]], 1)
-        trees.append(build_tree(family, depth, routing_, leaves, problem.time_scale[k], fold.train.x))
-    return trees

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -88,7 +89,6 @@ def make_stack(
     settings: Sequence[Candidate] | None = None,
     fairness: GroupFairness | None = None,
     lasso: GroupLasso | None = None,
-    columns: Sequence[int] | None = None,  # (F,) each fold's own of the Q columns
 ) -> Stack:
     """The trees of F folds, C settings and S starts: M = F C S, folds slowest, starts fastest.
 
@@ -99,35 +99,60 @@ def make_stack(
     recipe : Recipe
         Its ``candidate`` is the only setting where ``settings`` are not given; all have one depth.
     """
-    settings = [recipe.candidate] if settings is None else settings
-    (folds, starts), depth = routing.shape[:2], settings[0].depth
-    penalties = stack_penalties(settings, recipe.l2_all, n, anchors[:, :, None].expand(-1, -1, starts, -1, -1))
-    per_fold = len(settings) * starts
-    seeds = [recipe.seed + k for k in range(starts)] * (folds * len(settings))
-    own = None if columns is None else [c for c in columns for _ in range(per_fold)]
+    settings, starts = [recipe.candidate] if settings is None else settings, routing.shape[1]
+    trees = [StackedTree(k, recipe.seed + start) for k in range(len(settings)) for start in range(starts)]
+    every = routing[:, None].expand(-1, len(settings), -1, -1, -1).flatten(1, 2)
+    return stack_of(problem, recipe, settings, trees, every, anchors, n, fairness=fairness, lasso=lasso)
+
+
+class StackedTree(NamedTuple):
+    """One of the trees that a fold has in a stack: which setting it is of, and the seed of its start."""
+
+    setting: int
+    seed: int
+
+
+def stack_of(
+    problem: Problem,
+    recipe: Recipe,
+    settings: Sequence[Candidate],  # C, of one depth
+    trees: Sequence[StackedTree],  # T
+    routing: Tensor,  # (F, T, B, Q)
+    anchors: Tensor,  # (F, C, 1, Q + K)
+    n: Tensor,  # (F,)
+    *,
+    fairness: GroupFairness | None = None,
+    lasso: GroupLasso | None = None,
+    columns: Sequence[int] | None = None,  # (F,) each fold's own of the Q columns
+) -> Stack:
+    """The trees of F folds, of any settings and starts: M = F T, folds slowest; ``problem`` is of one tree a fold."""
+    folds, depth, of = len(n), settings[0].depth, [tree.setting for tree in trees]
+    penalties = stack_penalties([settings[k] for k in of], recipe.l2_all, n, anchors[:, of])
+    seeds = [tree.seed for tree in trees] * folds
+    own = None if columns is None else [c for c in columns for _ in trees]
     leaves = penalties.anchor if depth == 0 else initial_leaves(penalties.anchor, depth, seeds, columns=own)
-    objective = Objective(problem.repeat(per_fold), depth, penalties, fairness)
-    return Stack(objective, routing[:, None].expand(-1, len(settings), -1, -1, -1).flatten(0, 2), leaves, lasso=lasso)
+    objective = Objective(problem.repeat(len(trees)), depth, penalties, fairness)
+    return Stack(objective, routing.flatten(0, 1), leaves, lasso=lasso)
 
 
 def stack_penalties(
-    settings: Sequence[Candidate],  # C
+    settings: Sequence[Candidate],  # (T,) of the trees of a fold
     l2_all: float,
     n: Tensor,  # (F,) training rows
-    anchors: Tensor,  # (F, C, S, 1, Q + K)
+    anchors: Tensor,  # (F, T, 1, Q + K)
 ) -> Penalties:
-    """The penalties of the trees of all folds, settings and starts, (M,)."""
-    one = (1 / n)[:, None, None].expand(anchors.shape[:3])
+    """The penalties of the trees of all folds, (F T,)."""
+    one = (1 / n)[:, None].expand(anchors.shape[:2])
 
-    def strengths(values: Sequence[float]) -> Tensor:  # of each setting -> (M,)
-        return (torch.tensor(values, dtype=torch.float64).to(one)[:, None] * one).flatten()
+    def strengths(values: Sequence[float]) -> Tensor:  # of each tree of a fold -> (F T,)
+        return (torch.tensor(values, dtype=torch.float64).to(one) * one).flatten()
 
     return tree_penalties(
         strengths([s.ridge for s in settings]),
         strengths([s.shrinkage for s in settings]),
         strengths([s.routing_l2 for s in settings]),
         strengths([l2_all] * len(settings)),
-        anchors.flatten(0, 2),
+        anchors.flatten(0, 1),
     )
 
 
@@ -212,8 +237,6 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
     if problem.n_groups > 1:  # folds with rows of their own: their caller chooses how many train at once
         return _fit_part(stack, training, machine.budget, progress)
     parts = slabs(stack.n_trees, problem.design.shape[1] * stack.leaves.shape[1], stack.leaves.device)
-    if problem.n_groups > 1:  # folds with rows of their own: the caller chooses how many of them train at once
-        parts = [slice(0, stack.n_trees)]
     fit_part = partial(_fit_part, stack, training, machine.budget, progress)
     return _joined(map_parts(fit_part, parts, machine.workers))
 

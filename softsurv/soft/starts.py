@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -47,21 +48,55 @@ def start_routing(
 
     ``seconds`` is what a log-rank tree may take: where they are few, a random part of the rows proposes its splits.
     """
-    x, (time, event) = data.x.numpy(), presumed_outcomes(data)
-    tables = [torch.zeros(0, n_branches(depth), x.shape[1] + 1, dtype=torch.float64)]
+    tables = [torch.zeros(0, n_branches(depth), data.x.shape[1] + 1, dtype=torch.float64)]
     for start, seed in zip(starts, seeds, strict=True):
-        if not isinstance(start, str):
-            tables.append(torch.as_tensor(start)[None])
-        elif start == "random":
-            tables.append(random_routing(x, depth, [seed]))
-        elif start == "kmeans":
-            tables.append(kmeans_routing(x, depth, [seed]))
-        elif start == "logrank":
-            some = rows_in_time(len(x), x.shape[1], seconds)
-            tables.append(torch.as_tensor(logrank_routing(x, time, event, depth, some))[None])
-        else:
-            raise InvalidParameterError(f"init must be one of {', '.join(STARTS)}, got {start!r}")
+        tables.append(_one_start(start, data, depth, seed, seconds))
     return torch.cat(tables)
+
+
+def _one_start(
+    start: str | NDArray[np.float64], data: SurvivalData, depth: int, seed: int, seconds: float | None
+) -> Tensor:  # (1, B, P + 1)
+    """Routing weights of one start."""
+    if not isinstance(start, str):
+        return torch.as_tensor(start)[None]
+    x = data.x.numpy()
+    if start == "random":
+        return random_routing(x, depth, [seed])
+    if start == "kmeans":
+        return kmeans_routing(x, depth, [seed])
+    if start == "logrank":
+        time, event = presumed_outcomes(data)
+        some = rows_in_time(len(x), x.shape[1], seconds)
+        return torch.as_tensor(logrank_routing(x, time, event, depth, some))[None]
+    raise InvalidParameterError(f"init must be one of {', '.join(STARTS)}, got {start!r}")
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows that many settings are trained on, with the starts that they proposed so far.
+
+    A start depends on its kind, the depth and its seed, and on no penalty and no leaf family: a study asks for the
+    same few again and again, and a k-means start costs as much as several fits.
+
+    Attributes
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    """
+
+    data: SurvivalData
+    _known: dict[tuple[str, int, int], Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    def start_routing(self, starts: Sequence[str], depth: int, seeds: Sequence[int]) -> Tensor:  # (S, B, P + 1)
+        """As the function of that name, each start worked out once."""
+        tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
+        for start, seed in zip(starts, seeds, strict=True):
+            key = (start, depth, 0 if start == "logrank" else seed)  # a log-rank tree draws nothing
+            if key not in self._known:
+                self._known[key] = _one_start(start, self.data, depth, seed, None)
+            tables.append(self._known[key])
+        return torch.cat(tables)
 
 
 def rows_in_time(n: int, columns: int, seconds: float | None) -> NDArray[np.float64] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +14,12 @@ from optuna.pruners import NopPruner
 from sklearn.base import clone
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, NumericalError
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.metrics.fairness import curve_gap
-from softsurv.soft.cross_validation import Fold, cross_validate_soft, folds_of_content, make_folds
+from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
+from softsurv.soft.many import can_stack
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
 from softsurv.tune.spaces import Space, default_space, suggest
@@ -32,6 +34,32 @@ DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
 """Measures and their better side; "fairness" is the mean gap between two groups' mean survival curves."""
 
 ESTIMATORS = ("soft", "optimal")
+
+Outcome = tuple[float, ...] | Exception
+"""Means of a trial's measures, or why there are none."""
+
+MeasuredTrial = Measured | NumericalError
+"""Measures in every fold, or the error of the fit."""
+
+
+@dataclass
+class _Running:
+    """A trial while it is measured."""
+
+    trial: optuna.Trial
+    model: Any
+    done: list[dict[str, Any]] = field(default_factory=list)
+    together: int = 1
+    seconds: float = 0.0
+    ended: Exception | None = None
+
+    def take(self, found: MeasuredTrial) -> None:
+        """Measures of further folds."""
+        if isinstance(found, NumericalError):
+            self.ended = found
+            return
+        self.done += found.folds
+        self.together, self.seconds = max(self.together, found.together), self.seconds + found.seconds
 
 
 class Objective:
@@ -107,20 +135,43 @@ class Objective:
 
     def __call__(self, trial: optuna.Trial) -> float | tuple[float, ...]:
         """Means over the folds; the folds' own measures go to the trial's user attribute "folds"."""
-        model = self.model(suggest(trial, self.space))
-        started = time.perf_counter()
-        prunes = len(self.measures) == 1 and not isinstance(trial.study.pruner, NopPruner)
-        done: list[dict[str, Any]] = []
+        self.propose(trial)
+        (outcome,) = self.measure([trial])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome if len(outcome) > 1 else outcome[0]
+
+    def propose(self, trial: optuna.Trial) -> None:
+        """Have a trial's parameters suggested: those of a batch each know of the ones before them."""
+        suggest(trial, self.space)
+
+    def measure(self, trials: Sequence[optuna.Trial]) -> list[Outcome]:
+        """What becomes of some trials, whose dense trees train as one stack where they can.
+
+        Returns
+        -------
+        list of (tuple of float or Exception)
+            Of each trial its measures' means over the folds, `optuna.TrialPruned`, or the `NumericalError` of its fit.
+        """
+        running = [_Running(trial, self.model(suggest(trial, self.space))) for trial in trials]
+        prunes = len(self.measures) == 1 and not isinstance(trials[0].study.pruner, NopPruner)
         for part in _rungs(self.n_folds) if prunes else [slice(0, self.n_folds)]:
-            done += self.cross_validate(model, part)
-            if prunes:
-                trial.report(self._means(done)[0], len(done))
-                if len(done) < self.n_folds and trial.should_prune():
-                    self._note(trial, done, started)
-                    raise optuna.TrialPruned(f"after {len(done)} of {self.n_folds} folds")
-        self._note(trial, done, started)
-        means = self._means(done)
-        return means if len(means) > 1 else means[0]
+            alive = [one for one in running if one.ended is None]
+            for one, found in zip(alive, self.cross_validate_many([r.model for r in alive], part), strict=True):
+                one.take(found)
+            for one in alive:
+                if prunes and one.ended is None:
+                    self._prune(one)
+        for one in running:
+            if one.done:
+                self._note(one)
+        return [one.ended if one.ended is not None else self._means(one.done) for one in running]
+
+    def _prune(self, one: _Running) -> None:
+        """Report the mean over the folds so far, and stop where the pruner says so."""
+        one.trial.report(self._means(one.done)[0], len(one.done))
+        if len(one.done) < self.n_folds and one.trial.should_prune():
+            one.ended = optuna.TrialPruned(f"after {len(one.done)} of {self.n_folds} folds")
 
     def model(self, parameters: dict[str, Any]) -> Any:
         """The unfitted estimator with these arguments."""
@@ -134,17 +185,64 @@ class Objective:
     def cross_validate(self, model: Any, part: slice = slice(None)) -> list[dict[str, Any]]:
         """Measures of an estimator in some folds, by number.
 
-        Folds of an estimator that is no plain soft tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
+        Folds of an estimator that is no plain dense tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
+
+        Raises
+        ------
+        NumericalError
+            If a fit leaves the finite numbers.
         """
-        if self.estimator == "soft" and self.data.cause is None and self.data.subject is None:
-            recipe = soft_setting(model)
-            if recipe is not None:
-                machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
-                return cross_validate_soft(self._prepared(model.preprocess)[part], recipe, machine=machine)
+        (found,) = self.cross_validate_many([model], part)
+        if isinstance(found, NumericalError):
+            raise found
+        return found.folds
+
+    def cross_validate_many(self, models: Sequence[Any], part: slice = slice(None)) -> list[MeasuredTrial]:
+        """Measures of some estimators in some folds; plain dense trees that are alike train as one stack."""
+        found: dict[int, MeasuredTrial] = {}
+        for members in self._stacks(models):
+            found |= self._measured_together(models, members, part)
+        return [found[k] for k in range(len(models))]
+
+    def _stacks(self, models: Sequence[Any]) -> list[list[int]]:
+        """Numbers of the models that go to training together, in order of the first of them."""
+        groups: dict[Any, list[int]] = {}
+        for number, model in enumerate(models):
+            plain = self._recipe(model) is not None
+            key = (model.device, model.dtype, model.preprocess) if plain else number
+            groups.setdefault(key, []).append(number)
+        return list(groups.values())
+
+    def _recipe(self, model: Any) -> Recipe | None:
+        """How the model's trees are made in a stack; None where they cannot be."""
+        if self.estimator != "soft" or self.data.cause is not None or self.data.subject is not None:
+            return None
+        return soft_setting(model)
+
+    def _measured_together(
+        self, models: Sequence[Any], members: Sequence[int], part: slice
+    ) -> dict[int, MeasuredTrial]:
+        """Measures of the members. Where a fit of theirs fails, each runs alone, to find whose fit that was."""
+        try:
+            recipes = [recipe for k in members if (recipe := self._recipe(models[k])) is not None]
+            if not recipes:
+                return {k: self._fold_by_fold(models[k], part) for k in members}
+            model = models[members[0]]
+            machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
+            together = cross_validate_many(self._prepared(model.preprocess)[part], recipes, machine)
+            return dict(zip(members, together, strict=True))
+        except NumericalError as error:
+            if len(members) == 1:
+                return {members[0]: error}
+        return {k: one for member in members for k, one in self._measured_together(models, [member], part).items()}
+
+    def _fold_by_fold(self, model: Any, part: slice) -> Measured:
+        """Measures of an estimator that is fitted on each fold by itself."""
         from joblib import Parallel, delayed
 
+        began = time.perf_counter()
         jobs = (delayed(_fit_and_measure)(model, self.data.take(a), self.data.take(b)) for a, b in self._rows[part])
-        return list(Parallel()(jobs))
+        return Measured(list(Parallel()(jobs)), 1, time.perf_counter() - began)
 
     def _prepared(self, preprocess: bool) -> list[Fold]:
         """Encoded folds, made once for all trials."""
@@ -157,10 +255,10 @@ class Objective:
     def _means(self, folds: list[dict[str, Any]]) -> tuple[float, ...]:
         return tuple(float(np.mean([fold[name] for fold in folds])) for name in self.measures)
 
-    def _note(self, trial: optuna.Trial, folds: list[dict[str, Any]], started: float) -> None:
-        names = [name for name in DIRECTIONS if all(fold.get(name) is not None for fold in folds)]
-        values: dict[str, Any] = {name: [fold[name] for fold in folds] for name in names}
-        trial.set_user_attr("folds", values | {"seconds": time.perf_counter() - started})
+    def _note(self, one: _Running) -> None:
+        names = [name for name in DIRECTIONS if all(fold.get(name) is not None for fold in one.done)]
+        values: dict[str, Any] = {name: [fold[name] for fold in one.done] for name in names}
+        one.trial.set_user_attr("folds", values | {"seconds": one.seconds, "together": one.together})
 
     def _check_space(self) -> None:
         """Refuse names that are no argument of the estimator before the first trial, not in it."""
@@ -176,11 +274,13 @@ class Objective:
 def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
     """How the folds' dense trees are made as one stack; None for rules, and where folds cannot share one."""
     parameters = SoftParameters(**model.get_params(deep=False))
-    if parameters.has_rules:
+    one_regression = parameters.depth == 0 and parameters.l2 is not None  # of rules as of dense trees: nothing to split
+    if parameters.has_rules and not one_regression:
         return None
-    plain = isinstance(parameters.init, str) and not parameters.l1 and parameters.time_limit is None
+    plain = isinstance(parameters.init, str) and parameters.time_limit is None
     candidate = parameters.given(None) if plain else None
-    return None if candidate is None else parameters.recipe(candidate)
+    recipe = None if candidate is None else parameters.recipe(candidate)
+    return recipe if recipe is not None and can_stack(recipe) else None
 
 
 def _rungs(n_folds: int) -> Iterator[slice]:

@@ -114,6 +114,7 @@ def study(
     sampler: str | BaseSampler = "tpe",
     pruner: str | BasePruner = "none",
     n_jobs: int | None = None,
+    batch: int = 1,
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
     device: str = "auto",
@@ -155,10 +156,14 @@ def study(
         Needs a single measure; looks at the mean of 1, 2, 4, ... folds.
     n_jobs : int, optional
         Worker processes on this machine; by default as `joblib.parallel_config` says, otherwise one.
+    batch : int
+        Trials that a worker asks for at once. Those that are dense soft trees (``max_terms=None``) of one leaf family,
+        depth and solver train as one stack; the others run one by one, as the column ``together`` of the table of
+        trials says. A sampler knows less of a trial's batch than of finished trials (TPE takes them for bad ones).
     callbacks : sequence of callable
         Called with study and trial after each trial, in the worker that ran it.
     time_limit : float, optional
-        Seconds after which no further trial is begun.
+        Seconds after which no further trial or batch is begun.
     device : str
     progress : bool, optional
         Show a progress line with the time left; by default on a terminal.
@@ -187,7 +192,7 @@ def study(
     folder = None if output is None else Path(output)
     make_pruner(pruner, n_folds, len(goal.measures))
     make_sampler(sampler, seed)
-    plan = Plan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit)
+    plan = Plan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit, batch)
     study_ = _open(plan)
     _run(plan, study_, n_jobs, sys.stderr.isatty() if progress is None else progress)
     return _finish(plan, study_, refit, compare_default, record or {})

@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.errors import NumericalError, SoftsurvError
 from softsurv.soft.parallel import one_core_each
+from softsurv.tune.batch import Batches
 from softsurv.tune.liveness import Beats, process_mark
 from softsurv.tune.objective import Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
@@ -45,6 +46,7 @@ class Plan:
     pruner: str | BasePruner
     callbacks: tuple[Callable[[optuna.Study, FrozenTrial], None], ...]
     time_limit: float | None
+    batch: int = 1
 
     def open(self, storage: BaseStorage) -> optuna.Study:
         """The study in its storage, with this plan's sampler and pruner."""
@@ -85,6 +87,7 @@ class Plan:
             "sampler": str(self.sampler),
             "pruner": self.pruner if isinstance(self.pruner, str) else type(self.pruner).__name__,
             "time_limit": self.time_limit,
+            "batch": self.batch,
         }
 
 
@@ -124,13 +127,18 @@ def _outlast(study: optuna.Study, plan: Plan, mark: dict[str, Any], callbacks: l
         If the database stays away.
     """
     began, waits = time.monotonic(), iter(RETRY_SECONDS)
+
+    def wants_more(study: optuna.Study) -> bool:
+        return count_taken(study) < plan.n_trials
+
     while True:
         limit = None if plan.time_limit is None else max(plan.time_limit - (time.monotonic() - began), 0.0)
         try:
             fail_own_trials(study, mark)
             if count_taken(study) >= plan.n_trials:
                 return
-            study.optimize(_Marked(plan.objective, mark), timeout=limit, callbacks=callbacks, catch=(NumericalError,))
+            goal = Batches(plan.objective, mark, plan.batch, wants_more, callbacks)
+            study.optimize(goal, timeout=limit, callbacks=callbacks, catch=(NumericalError,))
             return
         except Exception as error:
             if not is_lost(error):
@@ -170,24 +178,6 @@ def _is_done(trial: FrozenTrial) -> bool:
     if trial.state == TrialState.FAIL:
         return "error" in trial.user_attrs
     return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
-
-
-class _Marked:
-    """The objective, with the mark of the process on every trial, and of its error."""
-
-    def __init__(self, objective: Objective, mark: dict[str, Any]) -> None:
-        self.objective, self.mark = objective, mark
-
-    def __call__(self, trial: optuna.Trial) -> Any:
-        trial.set_user_attr("worker", self.mark)
-        try:
-            return self.objective(trial)
-        except optuna.TrialPruned:
-            raise
-        except Exception as error:
-            if not is_lost(error):  # such a trial is run again
-                trial.set_user_attr("error", f"{type(error).__name__}: {error}")
-            raise
 
 
 def _bar(plan: Plan, study: optuna.Study) -> Any:

@@ -90,7 +90,7 @@ SETTING = Recipe(get_family("weibull"), Candidate("weibull", 1, 1.0, 10.0, 1.0),
 def test_folds_in_parts_equal_folds_in_one_stack(monkeypatch):
     folds = make_folds(some_data(120), 4)
     whole = fit_folds(folds, SETTING)
-    monkeypatch.setattr("softsurv.soft.cross_validation.stack_size", lambda *a, **k: 1)
+    monkeypatch.setattr("softsurv.soft.many.stack_size", lambda *a, **k: 1)
     parts = fit_folds(folds, SETTING)
     for a, b in zip(whole, parts, strict=True):
         torch.testing.assert_close(a.leaves, b.leaves, rtol=1e-2, atol=1e-2)

@@ -107,7 +107,7 @@ def train_streamed(
         logger.info("going on from %s after %d sweeps", job.checkpoint, len(state.values["trace"]))
     state = State({name: value.to(like) for name, value in state.tensors.items()}, state.values)
     anchor = state.tensors["anchor"]
-    penalties = stack_penalties([recipe.candidate], recipe.l2_all, _rows(axis, anchor), anchor[:, None, None])
+    penalties = stack_penalties([recipe.candidate], recipe.l2_all, _rows(axis, anchor), anchor[:, None])
     objective = StreamedObjective(store, axis, depth, penalties, job.ranks, job.workers)
     metric = GramMetric(problem, 2**depth - 1, 2**depth)
     return *_finish(objective, metric, state, sweeps, job), objective

@@ -1,0 +1,197 @@
+"""Many recipes on many sets of rows, in as few stacks as can be.
+
+Recipes of one leaf family, depth and training share a stack: their penalties are per tree, and so are their starts.
+Sets of rows (the folds of a cross-validation) are the groups of a stack. Rows that encode to fewer columns, or are
+fewer, are padded with columns of zeros and rows of weight zero, which change nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from softsurv.errors import InvalidParameterError
+from softsurv.results import FitReport, Status
+from softsurv.soft.capacity import stack_size
+from softsurv.soft.fairness import fairness_of
+from softsurv.soft.fit import build_tree
+from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
+from softsurv.soft.nodec import Trained
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import Problem, join_problems, make_problem
+from softsurv.soft.recipe import Recipe
+from softsurv.soft.starts import TrainingRows
+from softsurv.trees.soft_tree import SoftTree
+
+
+@dataclass(frozen=True)
+class OfMany:
+    """What became of one recipe on one set of rows.
+
+    Attributes
+    ----------
+    tree : SoftTree
+        Of the recipe's starts the one with the lowest training objective; a stack of one.
+    report : FitReport
+        ``seconds`` is the stack's time divided by its fits.
+    together : int
+        Trees that trained as one stack with it: of all recipes, rows and starts.
+    """
+
+    tree: SoftTree
+    report: FitReport
+    together: int
+
+
+def can_stack(recipe: Recipe) -> bool:
+    """Whether a recipe can share a stack: its starts are proposed by the rows, and no group lasso thins it out."""
+    return not recipe.l1 and all(isinstance(start, str) for start in recipe.starts)
+
+
+def alike(recipes: Sequence[Recipe]) -> list[list[int]]:
+    """Numbers of the recipes that can train as one stack: of one family, depth, training, fairness and ridge on everything."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, recipe in enumerate(recipes):
+        family = recipe.family
+        key = (
+            type(family),
+            family.name,
+            tuple(sorted(family.settings().items())),
+            recipe.candidate.depth,
+            recipe.training,
+            recipe.l2_all,
+            recipe.fairness,
+        )
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
+
+
+def fit_many(
+    rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Machine | None = None
+) -> list[list[OfMany]]:
+    """Every recipe on every set of rows.
+
+    Parameters
+    ----------
+    rows : sequence of TrainingRows
+    recipes : sequence of Recipe
+        Each of which :func:`can_stack`.
+    machine : Machine, optional
+        The CPU by default.
+
+    Returns
+    -------
+    list (recipes) of list (rows) of OfMany
+
+    Raises
+    ------
+    InvalidParameterError
+        If a recipe cannot share a stack.
+    NumericalError
+        If a fit of a stack leaves the finite numbers.
+    """
+    for recipe in recipes:
+        if not can_stack(recipe):
+            raise InvalidParameterError(
+                "recipes must have starts by name and no group lasso to share a stack; fit others by fit_tree"
+            )
+    machine = Machine(torch.device("cpu")) if machine is None else machine
+    found: dict[tuple[int, int], OfMany] = {}
+    for members in alike(recipes):
+        chosen = [recipes[k] for k in members]
+        for part in _parts(rows, chosen, machine):
+            for (k, row), one in _fit_together(rows[part], chosen, machine).items():
+                found[members[k], part.start + row] = one
+    return [[found[k, row] for row in range(len(rows))] for k in range(len(recipes))]
+
+
+def _parts(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Machine) -> Iterator[slice]:
+    """Consecutive sets of rows that train together, as many as the device takes at once.
+
+    The grid of the fairness penalty depends on the rows, so with that penalty each set of rows is a stack of its own.
+    """
+    longest, columns = max(r.data.n for r in rows), max(r.data.x.shape[1] for r in rows) + 1
+    leaves, trees = 2 ** recipes[0].candidate.depth, sum(len(recipe.used_starts) for recipe in recipes)
+    room = stack_size(longest, leaves, columns, machine.device, machine.dtype, shared_design=False)
+    together = 1 if recipes[0].fairness else max(1, min(len(rows), room // trees))
+    size = math.ceil(len(rows) / math.ceil(len(rows) / together))  # parts of equal size
+    return (slice(first, first + size) for first in range(0, len(rows), size))
+
+
+def _fit_together(
+    rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Machine
+) -> dict[tuple[int, int], OfMany]:
+    """Train alike recipes on some sets of rows as one stack; of each (recipe, rows) the best start."""
+    began = time.perf_counter()
+    first = recipes[0]
+    problem = _joint_problem(rows, first, machine)
+    trees = [StackedTree(k, r.seed + start) for k, r in enumerate(recipes) for start in range(len(r.used_starts))]
+    n = torch.tensor([float(r.data.n) for r in rows], dtype=torch.float64).to(problem.weight)
+    settings = [recipe.candidate for recipe in recipes]
+    fairness = fairness_of(rows[0].data, problem.repeat(len(trees)), first.fairness)
+    anchors = fit_anchors(problem, first, n, settings=settings, budget=machine.budget, fairness=fairness)
+    columns = [r.data.x.shape[1] + 1 for r in rows]
+    routing = _routing(rows, recipes, max(columns)).to(problem.design)
+    stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
+    trained = fit_stack(stack, first.training, machine)
+    seconds = (time.perf_counter() - began) / (len(rows) * len(recipes))
+    found: dict[tuple[int, int], OfMany] = {}
+    for row, own in enumerate(columns):
+        for k, recipe in enumerate(recipes):
+            of = [row * len(trees) + at for at, tree in enumerate(trees) if tree.setting == k]
+            report, best = _report(trained, of, bool(anchors.converged[row, k]), seconds, machine)
+            routing_, leaves = trained.routing[best, :, :own], trained.leaves[best]
+            leaves = torch.cat([leaves[:, :own], leaves[:, max(columns) :]], 1)
+            tree = _tree(recipe, problem, row, routing_, leaves, rows[row])
+            found[k, row] = OfMany(tree, report, stack.n_trees)
+    return found
+
+
+def _joint_problem(rows: Sequence[TrainingRows], recipe: Recipe, machine: Machine) -> Problem:
+    """Of one tree for each set of rows."""
+    parts = [make_problem(r.data, recipe.family, dtype=machine.dtype, device=machine.device) for r in rows]
+    return join_problems(parts) if len(parts) > 1 else parts[0]
+
+
+def _routing(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], columns: int) -> Tensor:  # (F, T, B, Q)
+    """The starts of every recipe, proposed by each set of rows."""
+    tables = []
+    for r in rows:
+        proposed = []
+        for recipe in recipes:
+            kinds = [start for start in recipe.used_starts if isinstance(start, str)]
+            seeds = [recipe.seed + k for k in range(len(kinds))]
+            proposed.append(r.start_routing(kinds, recipe.candidate.depth, seeds))
+        tables.append(pad(torch.cat(proposed), (0, columns - r.data.x.shape[1] - 1)))
+    return torch.stack(tables)
+
+
+def _report(
+    trained: Trained, of: Sequence[int], anchored: bool, seconds: float, machine: Machine
+) -> tuple[FitReport, int]:
+    """How the starts ``of`` one fit ended, and which of the stack's trees is the best of them."""
+    objectives = [float(trained.objective[at]) for at in of]
+    best = of[min(range(len(of)), key=objectives.__getitem__)]
+    ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
+    report = FitReport(
+        (None if machine.budget is None else machine.budget.status) or ended,
+        float(trained.objective[best]),
+        seconds=seconds,
+        trace=tuple(float(losses[best]) for losses in trained.trace),
+        details={
+            "objectives": [value for value in objectives if math.isfinite(value)],
+            "single_leaf_converged": anchored,
+        },
+    )
+    return report, best
+
+
+def _tree(recipe: Recipe, problem: Problem, row: int, routing: Tensor, leaves: Tensor, rows: TrainingRows) -> SoftTree:
+    """The tree of these parameters, without the padding."""
+    return build_tree(recipe.family, recipe.candidate.depth, routing, leaves, problem.time_scale[row], rows.data.x)

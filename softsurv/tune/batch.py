@@ -1,0 +1,117 @@
+"""Trials in batches: a worker asks for several at once, and what can train as one stack does.
+
+`optuna.Study.optimize` asks for the first trial of a batch; this asks for the others, and tells what became of them. So
+a study's callbacks, its stopping and its heartbeats are optuna's, as without batches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import optuna
+from optuna.storages._heartbeat import get_heartbeat_thread
+from optuna.trial import FrozenTrial, TrialState
+
+from softsurv.tune.objective import Objective, Outcome
+from softsurv.tune.storage import is_lost
+
+Ask = Callable[[optuna.Study], bool]
+"""Whether the study wants another trial."""
+
+
+class Batches:
+    """The objective of a study for `optuna.Study.optimize`, which measures a batch whenever it is called.
+
+    Parameters
+    ----------
+    objective : Objective
+    mark : dict
+        Of the process, for every trial.
+    size : int
+        Trials of a batch at most.
+    wants_more : callable
+        Whether the study wants another trial beside those that it has.
+    callbacks : sequence of callable
+        Called for the trials that this asked for; optuna calls them for the first of a batch.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        mark: dict[str, Any],
+        size: int,
+        wants_more: Ask,
+        callbacks: Sequence[Callable[[optuna.Study, FrozenTrial], None]],
+    ) -> None:
+        self.objective, self.mark, self.size = objective, mark, size
+        self.wants_more, self.callbacks = wants_more, callbacks
+
+    def __call__(self, trial: optuna.Trial) -> Any:
+        """The values of the first trial; the others of its batch are told before it returns."""
+        trial.set_user_attr("worker", self.mark)
+        study, others = trial.study, list[optuna.Trial]()
+        try:
+            if self.size == 1:
+                return self.objective(trial)
+            self.objective.propose(trial)
+            while len(others) + 1 < self.size and self.wants_more(study):
+                others.append(study.ask())
+                others[-1].set_user_attr("worker", self.mark)
+                self.objective.propose(others[-1])
+            with _beating(study, others):
+                outcomes = self.objective.measure([trial, *others])
+        except BaseException as error:
+            if not is_lost(error):
+                _fail(study, others)  # they are made up for
+            _note(trial, error)
+            raise
+        for other, outcome in zip(others, outcomes[1:], strict=True):
+            _tell(study, other, outcome)
+            for callback in self.callbacks:
+                callback(study, study.get_trials(deepcopy=False)[other.number])
+        return _returned(trial, outcomes[0])
+
+
+def _tell(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> None:
+    """What became of a trial that optuna did not ask for itself."""
+    if not isinstance(outcome, Exception):
+        study.tell(trial, outcome)
+    elif isinstance(outcome, optuna.TrialPruned):
+        study.tell(trial, state=TrialState.PRUNED)
+    else:
+        _note(trial, outcome)
+        study.tell(trial, state=TrialState.FAIL)
+
+
+def _returned(trial: optuna.Trial, outcome: Outcome) -> Any:
+    """What became of the first trial, as optuna expects it of an objective."""
+    if not isinstance(outcome, Exception):
+        return outcome if len(outcome) > 1 else outcome[0]
+    _note(trial, outcome)
+    raise outcome
+
+
+def _note(trial: optuna.Trial, error: BaseException) -> None:
+    """Write an error of its own on a trial, which is then not run again."""
+    own = isinstance(error, Exception) and not isinstance(error, optuna.TrialPruned)
+    if own and not is_lost(error):
+        trial.set_user_attr("error", f"{type(error).__name__}: {error}")
+
+
+def _fail(study: optuna.Study, trials: Sequence[optuna.Trial]) -> None:
+    """Mark trials that will not be measured as failed, as far as the storage can be reached."""
+    for trial in trials:
+        with contextlib.suppress(Exception):  # the error that led here is the one to raise
+            study.tell(trial, state=TrialState.FAIL)
+
+
+@contextmanager
+def _beating(study: optuna.Study, trials: Sequence[optuna.Trial]) -> Iterator[None]:
+    """While open, a database is told that the worker of these trials lives; optuna does so for the first one alone."""
+    with contextlib.ExitStack() as open_threads:
+        for trial in trials:
+            open_threads.enter_context(get_heartbeat_thread(trial._trial_id, study._storage))
+        yield
