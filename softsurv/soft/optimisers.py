@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.soft.quasi_newton import Memory
 
 Point = tuple[Tensor, ...]
 """Parameters of a stack of trees in one or more tensors, each (M, ...)."""
@@ -25,11 +26,11 @@ Point = tuple[Tensor, ...]
 SUFFICIENT_DECREASE = 1e-4
 """Armijo's constant, the usual value for quasi-Newton steps."""
 
-MAX_BACKTRACKS = 25
-"""A step 1e-7 of the first trial: rounding, not the model, is what it meets there."""
+LEAST_STEP = 2.0**-26
+"""Share of the first trial at which a step is given up: rounding, not the model, is what it meets there."""
 
 LOOK_EVERY = 4
-"""Rounds between looks at which trees have stopped."""
+"""Rounds between calls of ``on_round``, and rounds that the host may be ahead of a device at most."""
 
 
 _ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
@@ -119,52 +120,59 @@ class Minimum:
 
 @dataclass
 class _State:
-    x: Tensor  # (m, D)
+    memory: Memory  # point, gradient and pairs
     f: Tensor  # (m,)
-    g: Tensor  # (m, D)
     direction: Tensor  # (m, D)
+    slope: Tensor  # (m,) of the direction
     step: Tensor  # (m,)
-    tries: Tensor  # (m,) failed trials of this direction
+    least: Tensor  # (m,) the step at which a tree gives up
     taken: Tensor  # (m,) accepted steps
     moving: Tensor  # (m,) bool
-    s: Tensor  # (memory, m, D)
-    y: Tensor  # (memory, m, D)
-    rho: Tensor  # (memory, m), 0 where a pair is empty
 
     def take(self, rows: Tensor) -> _State:
         """The trees (r,) of the stack."""
-        taken = {k: v[rows] for k, v in vars(self).items() if k not in ("s", "y", "rho")}
-        return _State(**taken, s=self.s[:, rows], y=self.y[:, rows], rho=self.rho[:, rows])
+        return _State(**{name: v.take(rows) if name == "memory" else v[rows] for name, v in vars(self).items()})
 
 
 class _Watch:
-    """Tells the host which trees are moving.
+    """Tells the host which trees are moving, without waiting for a device.
 
-    A device is not waited for: each look starts a copy and reads the one before it, which is long complete. So the
-    answer is a look old; trees that stopped since then stay for another one, which changes nothing but time.
+    On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
+    stay a round or more, which changes nothing but time.
     """
 
     def __init__(self, late: bool) -> None:
         self.late = late
-        self.copy: Tensor | None = None
-        self.copied: torch.cuda.Event | None = None
+        self.copies: list[tuple[Tensor, torch.cuda.Event | None]] = []
 
     def __call__(self, mask: Tensor) -> Tensor | None:
         """The mask (m,) on the host, or None before there is an answer."""
         if not self.late:
-            return mask.cpu()
-        before, copied = self.copy, self.copied
-        self.copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
-        if mask.is_cuda:
-            self.copied = torch.cuda.Event()
-            self.copied.record()
-        if copied is not None:
-            copied.synchronize()
-        return before
+            return mask
+        arrived = self._arrived()
+        copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
+        event = torch.cuda.Event() if mask.is_cuda else None
+        if event is not None:
+            event.record()
+        self.copies.append((copy, event))
+        return arrived
+
+    def _arrived(self) -> Tensor | None:
+        """The newest copy that is complete; the host is never more than :data:`LOOK_EVERY` rounds ahead."""
+        newest = None
+        while self.copies:
+            copy, event = self.copies[0]
+            if event is not None and not event.query():
+                if len(self.copies) < LOOK_EVERY:
+                    break
+                event.synchronize()
+            newest = copy
+            self.copies.pop(0)
+        return newest
 
     def narrow(self) -> None:
-        """Forget the copy under way: the stack has changed."""
-        self.copy = self.copied = None
+        """Forget the copies under way: the stack has changed."""
+        self.copies.clear()
 
 
 def minimise(
@@ -187,41 +195,43 @@ def minimise(
     budget : Budget, optional
         Once it is exhausted, the best points so far are returned.
     on_round : callable, optional
-        Called with the losses (M,) of the whole stack whenever trees are dropped or progress is looked at.
+        Called with the losses (M,) of the whole stack after every fourth round and after the last.
     """
     metric = Identity() if metric is None else metric
     shapes = [part.shape[1:] for part in start]
     value, *gradient = function.value_and_gradient(*start)
     state = _begin(side_by_side(start), value, side_by_side(gradient), settings, metric)
-    best, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
+    best, loss, cut_off = state.memory.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     rows: Tensor | slice = slice(None)
     watch, last = _Watch(late=runs_ahead(best)), 4 * settings.max_iterations
     round_began, pace = time.monotonic(), 0.0
+
+    def keep_best() -> None:
+        best[rows], loss[rows] = state.memory.x, state.f
+        cut_off[rows] = state.taken >= settings.max_iterations
+
     for number in range(1, last + 1):
-        trial = state.x + state.step[:, None] * state.direction
+        trial = torch.addcmul(state.memory.x, state.step[:, None], state.direction)
         value, *gradient = function.value_and_gradient(*_parts(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings, metric)
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
-        if number % LOOK_EVERY and number < last and not over:
-            continue
-        best[rows], loss[rows] = state.x, state.f
-        cut_off[rows] = state.taken >= settings.max_iterations
-        if on_round is not None:
+        moving = watch(state.moving)
+        keep = None if moving is None else function.whole_groups(moving)
+        left = None if keep is None else torch.nonzero(keep)[:, 0]
+        ended = over or number == last or (left is not None and len(left) == 0)
+        if on_round is not None and (ended or number % LOOK_EVERY == 0):
+            keep_best()
             on_round(loss)
-        if over:
+        if ended:
             break
-        keep = watch(function.whole_groups(state.moving))
-        if keep is None:
-            continue
-        left = torch.nonzero(keep)[:, 0]
-        if len(left) == 0:
-            break
-        if 4 * len(left) <= 3 * len(keep):  # narrowing copies the data: only when it pays
+        if left is not None and 4 * len(left) <= 3 * len(state.f):  # narrowing copies the data: only when it pays
+            keep_best()
             left = left.to(best.device, non_blocking=True)
             rows = left if isinstance(rows, slice) else rows[left]
             function, metric, state = function.take(left), metric.take(left), state.take(left)
             watch.narrow()
+    keep_best()
     return Minimum(_parts(best, shapes), loss, ~cut_off)
 
 
@@ -243,80 +253,38 @@ def _parts(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> _State:
-    steepest = metric(g)
-    m, d = x.shape
-    memory = x.new_zeros(settings.memory, m, d)
-    first = 1 / (g * steepest).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
-    zeros = torch.zeros(m, dtype=torch.int64, device=x.device)
+    scaled = metric(g)
+    first = 1 / (g * scaled).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
+    memory = Memory(x, g, scaled, settings.memory)
+    direction, slope = memory.direction()
+    taken = torch.zeros(len(x), dtype=torch.int64, device=x.device)
     return _State(
-        x=x,
-        f=f,
-        g=g,
-        direction=-steepest,
-        step=first,
-        tries=zeros,
-        taken=zeros.clone(),
-        moving=torch.isfinite(f) & (g.abs().amax(1) > settings.gtol),
-        s=memory,
-        y=memory.clone(),
-        rho=x.new_zeros(settings.memory, m),
+        memory,
+        f,
+        direction,
+        slope,
+        first,
+        LEAST_STEP * first,
+        taken,
+        torch.isfinite(f) & (g.abs().amax(1) > settings.gtol),
     )
 
 
 def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
-    descent = (state.g * state.direction).sum(1)
-    enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * descent)
-    accepted = enough & state.moving
-    _remember(state, trial, g, accepted)
-    gained = state.f - f
+    gained, expected = state.f - f, state.step * state.slope
+    finite = gained.abs() < torch.inf
+    enough = torch.add(gained, expected, alpha=SUFFICIENT_DECREASE) >= 0
+    accepted = enough & finite & state.moving
     # the first step's length is a guess: that it gains little says nothing about the minimum
     flat = (gained <= settings.ftol * state.f.abs().clamp(min=1.0)) & (state.taken > 0)
-    # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
-    curved = torch.nan_to_num(f - state.f - state.step * descent, nan=0.0, posinf=0.0)
-    shrink = (-0.5 * state.step * descent / curved.clamp(min=1e-300)).clamp(0.1, 0.5)
-    pick = accepted[:, None]
-    state.x = torch.where(pick, trial, state.x)
-    state.g = torch.where(pick, g, state.g)
-    state.f = torch.where(accepted, f, state.f)
+    small = torch.linalg.vector_norm(g, torch.inf, 1) <= settings.gtol
     state.taken = state.taken + accepted
-    state.tries = torch.where(accepted, 0, state.tries + 1)
-    direction = _two_loop(state, metric)
-    downhill = (direction * state.g).sum(1) < 0
-    direction = torch.where(downhill[:, None], direction, -metric(state.g))
-    state.direction = torch.where(pick, direction, state.direction)
-    state.step = torch.where(accepted, torch.ones_like(state.step), state.step * shrink)
-    stuck = state.tries > MAX_BACKTRACKS
-    small = state.g.abs().amax(1) <= settings.gtol
-    done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | stuck
+    # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
+    shrink = 0.5 * torch.where(finite, expected / (gained + expected), 1.0).clamp(0.2, 1.0)
+    state.step = (state.step * shrink).masked_fill(accepted, 1.0)
+    done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | (state.step < state.least)
     state.moving = state.moving & ~done
-
-
-def _remember(state: _State, trial: Tensor, g: Tensor, accepted: Tensor) -> None:
-    """Push the accepted trees' (s, y) pairs; a pair without positive curvature is not kept."""
-    s, y = trial - state.x, g - state.g
-    curvature = (s * y).sum(1)
-    fit = accepted & (curvature > 1e-10 * y.square().sum(1)) & torch.isfinite(curvature)
-    push = fit[:, None]
-    inverse = torch.where(fit, 1 / torch.where(fit, curvature, 1.0), 0.0)
-    state.s = torch.where(push, torch.cat([state.s[1:], s[None]]), state.s)
-    state.y = torch.where(push, torch.cat([state.y[1:], y[None]]), state.y)
-    state.rho = torch.where(fit, torch.cat([state.rho[1:], inverse[None]]), state.rho)
-
-
-def _two_loop(state: _State, metric: Metric) -> Tensor:
-    """Quasi-Newton direction -H g of every tree; empty pairs have rho = 0 and change nothing."""
-    q = state.g
-    pairs = list(zip(state.s.unbind(), state.y.unbind(), state.rho.unbind(), strict=True))
-    alphas = []
-    for s, y, rho in reversed(pairs):
-        alpha = (rho * (s * q).sum(1))[:, None]
-        q = torch.addcmul(q, alpha, y, value=-1)
-        alphas.append(alpha)
-    _, last_y, last_rho = pairs[-1]
-    width = last_rho * (last_y * metric(last_y)).sum(1)
-    scale = torch.where(last_rho > 0, 1 / width.clamp(min=1e-300), 1.0)
-    r = scale[:, None] * metric(q)
-    for (s, y, rho), alpha in zip(pairs, reversed(alphas), strict=True):
-        r = torch.addcmul(r, alpha - (rho * (y * r).sum(1))[:, None], s)
-    return -r
+    state.f = torch.where(accepted, f, state.f)
+    state.memory.move(trial, g, metric(g), accepted)
+    state.direction, state.slope = state.memory.direction()

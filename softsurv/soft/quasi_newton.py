@@ -1,0 +1,132 @@
+"""What L-BFGS remembers of every tree of a stack, and the direction that follows from it.
+
+The inverse Hessian is written in one matrix form (Byrd, Nocedal & Schnabel 1994, eq. 3.1), where textbooks loop over
+the pairs. With the last k pairs as the rows of S (steps) and Y (changes of the gradient), a metric P,
+``D + L = lower triangle of Y S'`` and ``gamma = s'y / y'Py`` of the newest pair,
+
+    u = L'^-1 S g,    v = L^-1 (D u + gamma (Y P Y' u - Y P g)),    H g = gamma (P g - (Y P)' u) + S' v.
+
+So a round is a few products of small matrices for all trees, instead of several operators for each pair.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+CURVATURE = 1e-10
+"""A pair is kept where s'y exceeds this share of y'y: the Hessian stays positive definite."""
+
+
+class Memory:
+    """Point, gradient and pairs of m trees in one table, written in place.
+
+    Parameters
+    ----------
+    x, gradient, scaled : Tensor (m, D)
+        The point, the gradient g there and the metric's P g.
+    size : int
+        k, pairs to remember.
+
+    Notes
+    -----
+    Rows of the table (m, 3 k + 3, D): S, P Y, P g, x, g, Y. The pairs lie in a ring; ``slot`` (m,) is where a tree's
+    next pair goes, which is where its oldest one lies.
+    """
+
+    def __init__(self, x: Tensor, gradient: Tensor, scaled: Tensor, size: int) -> None:
+        self.size = size
+        self.table = x.new_zeros(len(x), 3 * size + 3, x.shape[1])
+        self._here.copy_(torch.stack([scaled, x, gradient], 1))
+        self.slot = torch.zeros(len(x), 1, dtype=torch.int64, device=x.device)
+        self.everyone = torch.arange(len(x), device=x.device)[:, None]
+
+    @property
+    def x(self) -> Tensor:
+        """The point (m, D), a view."""
+        return self.table[:, 2 * self.size + 1]
+
+    @property
+    def _here(self) -> Tensor:
+        """P g, x and g, (m, 3, D)."""
+        return self.table[:, 2 * self.size : 2 * self.size + 3]
+
+    def take(self, rows: Tensor) -> Memory:
+        """That of some trees."""
+        part = object.__new__(Memory)
+        part.size, part.table, part.slot = self.size, self.table[rows], self.slot[rows]
+        part.everyone = self.everyone[: len(rows)]
+        return part
+
+    def move(self, x: Tensor, gradient: Tensor, scaled: Tensor, accepted: Tensor) -> None:
+        """Go to the new point where it is accepted (m,), and remember the pair if its curvature is positive."""
+        new = torch.stack([scaled, x, gradient], 1)
+        pair = new - self._here  # (m, 3, D): P y, s, y
+        products = pair @ pair.mT  # (m, 3, 3)
+        curved = products[:, 1, 2] > CURVATURE * products[:, 2, 2]
+        kept = (accepted & curved)[:, None]
+        at = self.slot + _places(self.size, x.device)
+        old = self.table[self.everyone, at]
+        self.table.index_put_((self.everyone, at), torch.where(kept[..., None], pair, old))
+        self.slot = (self.slot + kept).remainder(self.size)
+        self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
+
+    def direction(self) -> tuple[Tensor, Tensor]:
+        """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
+        k, bases = self.size, self.table[:, : 2 * self.size + 1]  # S, P Y, P g
+        products = self.table[:, 2 * k + 2 :] @ bases.mT  # (m, k + 1, 2 k + 1): of g and Y with S, P Y and P g
+        by_age, by_slot = _orders(k, self.table.device)
+        slot = self.slot[:, 0]
+        products = products.flatten(1).gather(1, by_age[slot]).view_as(products)
+        weight = _weights(products, k)
+        downhill = torch.bmm(products[:, :1], weight) < 0
+        weight = torch.where(downhill, weight, _steepest(k, weight.device, weight.dtype))  # not where it is NaN either
+        slope = torch.bmm(products[:, :1], weight)[:, 0, 0]
+        ordered = weight[..., 0].gather(1, by_slot[slot])
+        return torch.bmm(ordered[:, None], bases)[:, 0], slope
+
+
+def _weights(
+    products: Tensor,  # (m, k + 1, 2 k + 1): rows g and Y, columns S, P Y and P g, the oldest pair first
+    k: int,
+) -> Tensor:  # (m, 2 k + 1, 1)
+    """Of S, P Y and P g in the direction -H g. The products of a pair's own (their diagonals) are changed in place."""
+    steps, scaled = products[:, 0, :k, None], products[:, 0, k : 2 * k, None]  # S g and Y P g, (m, k, 1)
+    own = products[:, 1:, : 2 * k].unflatten(2, (2, k)).diagonal(dim1=1, dim2=3)  # (m, 2, k): s'y and y'Py
+    own += own[:, :1] <= 0  # a place without a pair has zeros for products: with ones here it changes nothing
+    lower = products[:, 1:, :k].tril()
+    gamma = (own[:, 0, -1:] / own[:, 1, -1:])[..., None]  # (m, 1, 1)
+    u = torch.linalg.solve_triangular(lower.mT, steps, upper=True)
+    inner = gamma * torch.baddbmm(scaled, products[:, 1:, k : 2 * k], u, alpha=-1)
+    v = torch.linalg.solve_triangular(lower, torch.addcmul(inner, own[:, 0, :, None], u, value=-1), upper=False)
+    return torch.cat([v, gamma * u, -gamma], 1)
+
+
+@cache
+def _places(k: int, device: torch.device) -> Tensor:
+    """Rows of P y, s and y of the pair in slot 0, (1, 3)."""
+    return torch.tensor([[k, 0, 2 * k + 3]], device=device)
+
+
+@cache
+def _orders(k: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """For each slot that is next: where the products lie, the oldest pair first, and the weights, slot by slot.
+
+    (k, (k + 1) (2 k + 1)) and (k, 2 k + 1).
+    """
+    width, products, weights = 2 * k + 1, [], []
+    for slot in range(k):
+        age = [(slot + a) % k for a in range(k)]
+        columns = [*age, *(k + s for s in age), 2 * k]
+        products.append([row * width + column for row in (0, *(1 + s for s in age)) for column in columns])
+        back = [(s - slot) % k for s in range(k)]
+        weights.append([*back, *(k + a for a in back), 2 * k])
+    return torch.tensor(products, device=device), torch.tensor(weights, device=device)
+
+
+@cache
+def _steepest(k: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """Weights of the metric's own direction -P g, (2 k + 1, 1)."""
+    return torch.tensor([[0.0]] * (2 * k) + [[-1.0]], device=device, dtype=dtype)
