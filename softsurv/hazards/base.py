@@ -63,6 +63,27 @@ class LeafFamily(ABC):
     ) -> tuple[Tensor, Tensor]:
         """Baseline and the logarithm of its slope in standardised log time, both (..., L, N)."""
 
+    def predictor(
+        self,
+        offset: Tensor,  # (..., L, N)
+        shape: Tensor,  # (..., L, K)
+        features: Tensor,  # (..., F, N)
+    ) -> tuple[Tensor, Tensor]:
+        """``offset + baseline``, and the logarithm of the baseline's slope, both (..., L, N)."""
+        value, log_slope = self.baseline(shape, features)
+        return offset + value, log_slope
+
+    def shape_gradient(
+        self,
+        shape: Tensor,  # (..., L, K)
+        features: Tensor,  # (..., F, N)
+        by_value: Tensor,  # (..., L, N)
+        weight: Tensor,  # (..., L, N)
+        log_slope: Tensor,  # (..., 1, N): the slope over the log slope is weight times this
+    ) -> Tensor:  # (..., L, K)
+        """Gradient of a weighted loss with respect to ``shape``."""
+        return self.baseline_pullback(shape, features, by_value, weight * log_slope)
+
     def baseline_pullback(
         self,
         shape: Tensor,  # (..., L, K)
@@ -102,18 +123,34 @@ class LinearBaseline(LeafFamily):
 
     def baseline_pullback(self, shape: Tensor, features: Tensor, grad_value: Tensor, grad_log_slope: Tensor) -> Tensor:
         """In closed form: the baseline is linear in the exponentials of the shape."""
+        if self.n_shape == 1:  # log slope = shape + log I': no division needed
+            return self._pulled(shape, features, grad_value, grad_log_slope.sum(-1, keepdim=True))
         weight = _shape_weight(shape)
         rise, slopes = features[..., : self.n_shape, :], features[..., self.n_shape :, :]
-        pulled = grad_value @ rise.mT
-        if self.n_shape == 1:  # log slope = shape + log I': no division needed
-            pulled = pulled * weight + grad_log_slope.sum(-1, keepdim=True)
-        else:
-            pulled = (pulled + (grad_log_slope / (weight @ slopes)) @ slopes.mT) * weight
-        return torch.where(shape.abs() < LOG_SHAPE_LIMIT, pulled, torch.zeros_like(pulled))
+        pulled = (grad_value @ rise.mT + (grad_log_slope / (weight @ slopes)) @ slopes.mT) * weight
+        return _within_limits(pulled, shape)
+
+    def shape_gradient(
+        self, shape: Tensor, features: Tensor, by_value: Tensor, weight: Tensor, log_slope: Tensor
+    ) -> Tensor:
+        """With one shape the slopes over the log slope count by their sum alone."""
+        if self.n_shape > 1:
+            return super().shape_gradient(shape, features, by_value, weight, log_slope)
+        return self._pulled(shape, features, by_value, weight @ log_slope.mT)
+
+    def _pulled(self, shape: Tensor, features: Tensor, by_value: Tensor, by_log_slope: Tensor) -> Tensor:
+        """Gradient over the one shape, from slopes over the baseline (..., L, N) and over the log slope (..., L, 1)."""
+        pulled = by_value @ features[..., :1, :].mT
+        return _within_limits(torch.addcmul(by_log_slope, pulled, _shape_weight(shape)), shape)
 
 
 def _shape_weight(shape: Tensor) -> Tensor:
     return shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT).exp()
+
+
+def _within_limits(gradient: Tensor, shape: Tensor) -> Tensor:
+    """The gradient where the shape is within its limits, else 0."""
+    return torch.ops.aten.hardtanh_backward(gradient, shape, -LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT)
 
 
 def standardise(

@@ -48,6 +48,10 @@ class _LogLinear(LinearBaseline):
         value = log_slope.exp() * features[..., :1, :]
         return value, log_slope.expand_as(value)
 
+    def predictor(self, offset: Tensor, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
+        log_slope = shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT)
+        return torch.addcmul(offset, log_slope.exp(), features[..., :1, :]), log_slope
+
 
 class Weibull(_LogLinear):
     """Proportional hazards, log H linear in log time."""

@@ -61,4 +61,4 @@ def held_out_distance(
     """The penalty of the predicted curves of held-out rows."""
     rows = replace(problem, weight=held_out[:, None])
     every = replace(fairness, rho=fairness.rho[:1].expand(len(leaves)))
-    return every.value_and_gradient(rows, depth, routing, leaves, depth)[0]
+    return every.value_and_gradient(rows, routing, leaves, depth)[0]

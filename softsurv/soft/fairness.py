@@ -15,18 +15,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.soft.problem import Problem, groups_of
 from softsurv.trees.routing import (
-    harden,
+    hard_reach,
     linear,
     linear_pullback,
     reach_probability,
     routing_slopes,
+    side_probability,
     subtree_costs,
 )
+from softsurv.trees.topology import level_slice
 
 
 def trapezoid_weights(times: Tensor) -> Tensor:
@@ -87,12 +90,13 @@ class GroupFairness:
         )
 
     def value_and_gradient(
-        self, problem: Problem, depth: int, routing: Tensor, leaves: Tensor, hard_levels: int
+        self, problem: Problem, routing: Tensor, leaves: Tensor, hard_levels: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Penalty (M,) and its gradients over routing (M, B, Q) and leaves (M, L, Q + K)."""
         link, columns = problem.family.link, problem.design.shape[-1]
-        go_left = harden(torch.sigmoid(linear(routing, problem.design)), hard_levels)
-        probability = reach_probability(go_left, depth, torch.ones_like(problem.weight))
+        split, top = linear(routing, problem.design), level_slice(hard_levels).start
+        sides = side_probability(split[:, top:])
+        probability = reach_probability(sides, hard_reach(split, hard_levels, torch.ones_like(problem.weight)))
         shape = leaves[..., columns:]
         grid = problem.per_tree(self.grid_features)
         baseline, _ = problem.family.baseline(shape, grid)  # (M, L, T)
@@ -108,12 +112,12 @@ class GroupFairness:
         scale = self.rho / (n_in * n_out).clamp(min=1e-300)
         by_survival = by_survival * scale[:, None, None]
         leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
-        costs = subtree_costs(go_left, leaf_cost, depth)
-        slopes = routing_slopes(go_left, probability, costs, depth, hard_levels)
+        _, gaps = subtree_costs(sides, leaf_cost, hard_levels)
+        slopes = linear_pullback(routing_slopes(sides, probability, gaps), problem.design)
         by_z = -probability[-1][..., None] * survival * slope * by_survival[:, None]  # (M, L, N, T)
         d_shape = problem.family.baseline_pullback(shape, grid, by_z.sum(2), torch.zeros_like(baseline))
         d_leaves = torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
-        return value * scale, linear_pullback(slopes, problem.design), d_leaves
+        return value * scale, pad(slopes, (0, 0, top, 0)), d_leaves
 
 
 def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int = 50) -> GroupFairness | None:

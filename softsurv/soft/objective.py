@@ -9,22 +9,27 @@ by recursion from the leaves up; no automatic differentiation is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.fairness import GroupFairness
-from softsurv.soft.penalties import Penalties
+from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
-    harden,
+    hard_reach,
     linear,
     linear_pullback,
     reach_probability,
     routing_slopes,
+    side_probability,
     subtree_costs,
 )
+from softsurv.trees.topology import level_slice
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,14 @@ class LeafTerms:
 
     loss: Tensor
     slopes: Slopes
+
+
+class Routed(NamedTuple):
+    """What the routing makes of the leaves' losses."""
+
+    value: Tensor  # (M,) expected loss
+    slopes: Tensor  # (M, B, N) over the splits
+    reach: Tensor  # (M, L, N) weight of each row in each leaf
 
 
 class Objective:
@@ -69,8 +82,8 @@ class Objective:
         def predictor(features: Tensor | None) -> Tensor | None:
             return None if features is None else offset + p.family.baseline(shape, p.per_tree(features))[0]
 
-        value, log_slope = p.family.baseline(shape, p.per_tree(p.features))
-        z, event = offset + value, p.per_tree(p.event)
+        z, log_slope = p.family.predictor(offset, shape, p.per_tree(p.features))
+        event = p.per_tree(p.event)
         if p.entry_features is None and p.upper_features is None:
             return LeafTerms(*right_censored_loss(p.family.link, z, log_slope, event))
         started = torch.ones_like(p.event, dtype=torch.bool) if p.started is None else p.started
@@ -98,7 +111,7 @@ class Objective:
         p = self.problem
         shape = leaves[..., self.columns :]
         total = at_time = reach * slopes.at_time
-        shape_grad = p.family.baseline_pullback(shape, p.per_tree(p.features), at_time, reach * slopes.log_slope)
+        shape_grad = p.family.shape_gradient(shape, p.per_tree(p.features), at_time, reach, slopes.log_slope)
         others = ((slopes.at_entry, p.entry_features), (slopes.at_upper, p.upper_features))
         for slope, features in others:
             if slope is not None and features is not None:
@@ -120,76 +133,109 @@ class Objective:
         With hard levels this is the restricted objective of all working sets of one level at once: their rows
         and their parameters are disjoint.
         """
-        terms = self.leaf_terms(leaves)
-        value, d_routing, reach = self._routing_value(routing, terms.loss, hard_levels)
-        d_leaves = self.leaf_gradient(leaves, terms.slopes, reach)
+        terms, top = self.leaf_terms(leaves), level_slice(hard_levels).start
+        split = self.splits(routing)
+        found = route(split[:, top:], terms.loss, hard_reach(split, hard_levels, self.problem.weight))
+        slopes = linear_pullback(found.slopes, self.problem.design)
+        d_routing = slopes if top == 0 else pad(slopes, (0, 0, top, 0))
+        d_leaves = self.leaf_gradient(leaves, terms.slopes, found.reach)
+        value, d_routing, d_leaves = self._with_penalty(found.value, routing, leaves, d_routing, d_leaves)
         if self.fairness is not None:
-            extra = self.fairness.value_and_gradient(self.problem, self.depth, routing, leaves, hard_levels)
+            extra = self.fairness.value_and_gradient(self.problem, routing, leaves, hard_levels)
             value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
-        penalty, r_penalty, l_penalty = self.penalty(routing, leaves)
-        return value + penalty, d_routing + r_penalty, d_leaves + l_penalty
+        return value, d_routing, d_leaves
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Objective of each tree, (M,)."""
-        value, _, _ = self._routing_value(routing, self.leaf_terms(leaves).loss, 0)
+        value = route(self.splits(routing), self.leaf_terms(leaves).loss, self.problem.weight).value
         if self.fairness is not None:
-            value = value + self.fairness.value_and_gradient(self.problem, self.depth, routing, leaves, 0)[0]
+            value = value + self.fairness.value_and_gradient(self.problem, routing, leaves, 0)[0]
         return value + self.penalty(routing, leaves)[0]
 
     def routing_value_and_gradient(
         self,
-        routing: Tensor,
+        routing: Tensor,  # (M, B, Q) of the branch nodes from some level on
         leaf_loss: Tensor,  # (M, L, N)
-        hard_levels: int = 0,
+        mass: Tensor,  # (M, S, N) weight of each row at each node of that level
     ) -> tuple[Tensor, Tensor]:
-        """Objective over the branch nodes alone, the leaves' losses being fixed."""
-        value, gradient, _ = self._routing_value(routing, leaf_loss, hard_levels)
-        mu = self.penalties.routing_l2
-        weights = routing[..., 1:]
-        gradient[..., 1:] += mu[:, None, None] * weights
-        return value + 0.5 * mu * weights.square().sum((1, 2)), gradient
+        """Objective over branch nodes alone, the leaves' losses and the routing above being fixed."""
+        found = route(self.splits(routing), leaf_loss, mass)
+        return self._with_routing_penalty(found.value, routing, linear_pullback(found.slopes, self.problem.design))
 
     def reach(self, routing: Tensor, hard_levels: int = 0) -> Tensor:
         """Weight of each row in each leaf, (M, L, N)."""
-        go_left = harden(torch.sigmoid(self.splits(routing)), hard_levels)
-        return reach_probability(go_left, self.depth, self.problem.weight)[-1]
+        split = self.splits(routing)
+        start = hard_reach(split, hard_levels, self.problem.weight)
+        return reach_probability(side_probability(split[:, level_slice(hard_levels).start :]), start)[-1]
 
     def leaf_value_and_gradient(self, leaves: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
         """Objective over the leaves alone, each row's weight in each leaf being fixed."""
         terms = self.leaf_terms(leaves)
-        value = (reach * terms.loss).sum((1, 2))
-        gradient = self.leaf_gradient(leaves, terms.slopes, reach)
-        penalty, l_penalty = self.leaf_penalty(leaves)
-        return value + penalty, gradient + l_penalty
+        return self._with_leaf_penalty(
+            _inner(reach, terms.loss), leaves, self.leaf_gradient(leaves, terms.slopes, reach)
+        )
 
     def penalty(self, routing: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Value (M,) of the quadratic penalties and their gradients."""
-        weights = routing[..., 1:]
-        mu = self.penalties.routing_l2
-        d_routing = torch.cat([torch.zeros_like(routing[..., :1]), mu[:, None, None] * weights], -1)
-        value, d_leaves = self.leaf_penalty(leaves)
-        return value + 0.5 * mu * weights.square().sum((1, 2)), d_routing, d_leaves
+        return self._with_penalty(
+            routing.new_zeros(len(leaves)), routing, leaves, torch.zeros_like(routing), torch.zeros_like(leaves)
+        )
 
     def leaf_penalty(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
         """Value (M,) of the leaves' quadratic penalties and its gradient."""
-        q = self.penalties
-        away = leaves - q.anchor
-        gradient = q.shrinkage[:, None, None] * away + q.l2_all[:, None, None] * leaves
-        coefficients = leaves[..., 1 : self.columns]
-        gradient[..., 1 : self.columns] += q.l2[:, None, None] * coefficients
-        value = (
-            q.shrinkage * away.square().sum((1, 2))
-            + q.l2_all * leaves.square().sum((1, 2))
-            + q.l2 * coefficients.square().sum((1, 2))
-        )
-        return 0.5 * value, gradient
+        return self._with_leaf_penalty(leaves.new_zeros(len(leaves)), leaves, torch.zeros_like(leaves))
 
-    def _routing_value(self, routing: Tensor, leaf_loss: Tensor, hard_levels: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Expected loss (M,), its gradient over the routing (M, B, Q) and the leaves' reach (M, L, N)."""
-        weight = self.problem.weight
-        go_left = harden(torch.sigmoid(self.splits(routing)), hard_levels)
-        reach = reach_probability(go_left, self.depth, weight)
-        costs = subtree_costs(go_left, leaf_loss, self.depth)
-        value = (weight * costs[0]).sum((1, 2))
-        slopes = routing_slopes(go_left, reach, costs, self.depth, hard_levels)
-        return value, linear_pullback(slopes, self.problem.design), reach[-1]
+    def _with_penalty(
+        self, value: Tensor, routing: Tensor, leaves: Tensor, d_routing: Tensor, d_leaves: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The same with all penalties added."""
+        value, d_routing = self._with_routing_penalty(value, routing, d_routing)
+        value, d_leaves = self._with_leaf_penalty(value, leaves, d_leaves)
+        return value, d_routing, d_leaves
+
+    def _with_routing_penalty(self, value: Tensor, routing: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Value (M,) and gradient with the penalty of the routing weights (M, B, Q) added."""
+        if routing.shape[1] == 0:
+            return value, gradient
+        pull = self._routing_curvature * routing
+        return _plus_half(value, pull, routing), gradient + pull
+
+    def _with_leaf_penalty(self, value: Tensor, leaves: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """Value (M,) and gradient with the penalties of the leaves (M, L, Q + K) added."""
+        curvature, centre, floor = self._leaf_well
+        away = leaves - centre
+        pull = curvature * away
+        return _plus_half(torch.add(value, floor, alpha=leaves.shape[1]), pull, away), gradient + pull
+
+    @cached_property
+    def _routing_curvature(self) -> Tensor:
+        """Of the routing penalty, (M, 1, Q): intercepts are free."""
+        return pad(self.penalties.routing_l2[:, None, None].expand(-1, 1, self.columns - 1), (1, 0))
+
+    @cached_property
+    def _leaf_well(self) -> Well:
+        """The penalties of the leaves, summed once."""
+        return Well.of(self.penalties, self.columns)
+
+
+def route(
+    split: Tensor,  # (M, B, N) of the branch nodes from some level on
+    leaf_loss: Tensor,  # (M, L, N)
+    mass: Tensor,  # (M, S, N) weight of each row at each node of that level
+) -> Routed:
+    """Expected loss of rows that enter the nodes of a level with these weights."""
+    sides = side_probability(split)
+    reach = reach_probability(sides, mass)
+    costs, gaps = subtree_costs(sides, leaf_loss, mass.shape[1].bit_length() - 1)
+    return Routed(_inner(mass, costs[0]), routing_slopes(sides, reach, gaps), reach[-1])
+
+
+def _inner(a: Tensor, b: Tensor) -> Tensor:
+    """Inner products (M,) of tables (M, ...)."""
+    return torch.bmm(a.flatten(1)[:, None], b.flatten(1)[..., None])[:, 0, 0]
+
+
+def _plus_half(value: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """``value`` (M,) plus half the inner products of tables (M, ...)."""
+    product = torch.baddbmm(value[:, None, None], a.flatten(1)[:, None], b.flatten(1)[..., None], alpha=0.5)
+    return product[:, 0, 0]

@@ -272,19 +272,18 @@ def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Met
 
 def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
+    f = f.nan_to_num(torch.inf, torch.inf, torch.inf)  # no value: a step too far
     gained, expected = state.f - f, state.step * state.slope
-    finite = gained.abs() < torch.inf
-    enough = torch.add(gained, expected, alpha=SUFFICIENT_DECREASE) >= 0
-    accepted = enough & finite & state.moving
+    accepted = (torch.add(gained, expected, alpha=SUFFICIENT_DECREASE) >= 0) & state.moving
     # the first step's length is a guess: that it gains little says nothing about the minimum
     flat = (gained <= settings.ftol * state.f.abs().clamp(min=1.0)) & (state.taken > 0)
     small = torch.linalg.vector_norm(g, torch.inf, 1) <= settings.gtol
     state.taken = state.taken + accepted
     # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
-    shrink = 0.5 * torch.where(finite, expected / (gained + expected), 1.0).clamp(0.2, 1.0)
+    shrink = (0.5 * expected / (gained + expected)).clamp(0.1, 0.5)
     state.step = (state.step * shrink).masked_fill(accepted, 1.0)
     done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | (state.step < state.least)
-    state.moving = state.moving & ~done
+    state.moving = state.moving > done
     state.f = torch.where(accepted, f, state.f)
     state.memory.move(trial, g, metric(g), accepted)
     state.direction, state.slope = state.memory.direction()

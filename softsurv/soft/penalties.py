@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+
+class Well(NamedTuple):
+    """Quadratic penalties of all leaf parameters as one: ``floor + sum_leaf curvature/2 (b - centre)^2``."""
+
+    curvature: Tensor  # (M, 1, Q + K)
+    centre: Tensor  # (M, 1, Q + K)
+    floor: Tensor  # (M,) for each leaf
+
+    @classmethod
+    def of(cls, penalties: Penalties, columns: int) -> Well:
+        """The sum of the penalties over leaves; ``columns`` is Q."""
+        p = penalties
+        coefficient = torch.zeros_like(p.anchor[:1])
+        coefficient[..., 1:columns] = 1
+        curvature = (p.shrinkage + p.l2_all)[:, None, None] + p.l2[:, None, None] * coefficient
+        pull = p.shrinkage[:, None, None] * p.anchor
+        centre = torch.where(curvature > 0, pull / torch.where(curvature > 0, curvature, 1.0), 0.0)
+        return cls(curvature, centre, 0.5 * (pull * p.anchor - curvature * centre.square()).sum((1, 2)))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def inverse_gram(design: Tensor) -> Tensor:
         return (1 / torch.where(empty, 1.0, diagonal)).to(design)
     gram = (design.mT @ design).double() / count[..., None]
     gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
-    return torch.cholesky_inverse(torch.linalg.cholesky(gram)).to(design)
+    return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # which does not wait for a device
 
 
 class GramMetric:
@@ -61,12 +61,18 @@ class GramMetric:
     """
 
     def __init__(self, problem: Problem, branches: int = 0, leaves: int = 0, moves: Tensor | None = None) -> None:
-        self.columns = problem.design.shape[-1]
-        self.size = branches * self.columns
-        self.leaves = leaves
+        columns, shapes = problem.design.shape[-1], problem.family.n_shape
+        self.columns = columns
         self.per_group = problem.n_trees // problem.n_groups
         self.moves = moves
         self.inverse = inverse_gram(problem.design)  # (G, Q, Q), or (G, Q) of a diagonal
+        leaf = [LEAF_SCALE] * columns + [SHAPE_SCALE] * shapes
+        one_leaf = list(range(columns))
+        first = [branches * columns + k * (columns + shapes) for k in range(leaves)]
+        at = [*range(branches * columns), *(begin + k for begin in first for k in one_leaf)]
+        self.scale = problem.design.new_tensor([1.0] * (branches * columns) + leaf * leaves)  # (D,)
+        self.at = torch.tensor(at, device=problem.design.device)  # of the coefficients among the parameters
+        self.whole = len(at) == len(self.scale)
 
     def take(self, trees: Tensor) -> GramMetric:
         """The metric of some trees, which are whole groups if there are several."""
@@ -78,13 +84,10 @@ class GramMetric:
 
     def __call__(self, gradient: Tensor) -> Tensor:
         """Steps (m, D) from gradients (m, D)."""
-        m, q = len(gradient), self.columns
-        parts = [self._scaled(gradient[:, : self.size].reshape(m, -1, q)).flatten(1)]
-        if self.leaves:
-            leaves = gradient[:, self.size :].reshape(m, self.leaves, -1)
-            coefficients = LEAF_SCALE * self._scaled(leaves[..., :q])
-            parts.append(torch.cat([coefficients, SHAPE_SCALE * leaves[..., q:]], -1).flatten(1))
-        step = torch.cat(parts, 1)
+        own = gradient if self.whole else gradient[:, self.at]
+        scaled = self._scaled(own.reshape(len(own), -1, self.columns)).reshape(own.shape)
+        step = scaled if self.whole else gradient.index_copy(1, self.at, scaled)
+        step = step * self.scale
         return step if self.moves is None else torch.where(self.moves, step, 0.0)
 
     def _scaled(self, gradient: Tensor) -> Tensor:  # (m, nodes, Q)

@@ -11,7 +11,8 @@ from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise, side_by_side
 from softsurv.soft.precondition import GramMetric
-from softsurv.trees.routing import subtree_costs
+from softsurv.trees.routing import hard_reach, side_probability, subtree_costs
+from softsurv.trees.topology import level_slice
 
 
 @dataclass(frozen=True)
@@ -60,21 +61,20 @@ class OverLeaves(Restricted):
 
 @dataclass(frozen=True)
 class OverBranches(Restricted):
-    """The objective over the branch nodes that are ``free`` (M, B, 1); every row's loss in every leaf is fixed."""
+    """The objective over the branch nodes from some level on that are ``free``; every row's losses are fixed."""
 
     objective: Objective
     leaf_loss: Tensor  # (M, L, N)
-    free: Tensor
-    hard_levels: int
+    mass: Tensor  # (M, S, N) weight of each row at each node of that level
+    free: Tensor  # (M, B, 1) bool
 
     def take(self, trees: Tensor) -> OverBranches:
         """The objective of some trees."""
-        taken = self.objective.take(trees)
-        return replace(self, objective=taken, leaf_loss=self.leaf_loss[trees], free=self.free[trees])
+        return OverBranches(self.objective.take(trees), self.leaf_loss[trees], self.mass[trees], self.free[trees])
 
     def value_and_gradient(self, routing: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the routing (M, B, Q)."""
-        value, gradient = self.objective.routing_value_and_gradient(routing, self.leaf_loss, self.hard_levels)
+        value, gradient = self.objective.routing_value_and_gradient(routing, self.leaf_loss, self.mass)
         return value, torch.where(self.free, gradient, 0.0)
 
 
@@ -128,13 +128,16 @@ def fit_branches(
         moves = Moves(free.expand_as(routing), torch.zeros_like(leaves).bool())
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[0]
     if level == 0 and objective.depth > 1:  # the root alone: what lies below it is a constant on either side
-        sides = subtree_costs(torch.sigmoid(objective.splits(routing)), leaf_loss, objective.depth)[1]
+        sides = subtree_costs(side_probability(objective.splits(routing)[:, 1:]), leaf_loss, 1)[0][0]
         stump = Objective(objective.problem, 1, objective.penalties)
         root = fit_branches(stump, routing[:, :1], leaves, sides, free[:, :1], settings, 0, budget)
         return torch.cat([root, routing[:, 1:]], 1)
-    metric = GramMetric(objective.problem, routing.shape[1])
-    restricted = OverBranches(objective, leaf_loss, free, level)
-    return minimise(restricted, (routing,), settings, metric, budget).point[0]
+    top = level_slice(level).start
+    mass = hard_reach(objective.splits(routing[:, :top]), level, objective.problem.weight)
+    restricted = OverBranches(objective, leaf_loss, mass, free[:, top:])
+    metric = GramMetric(objective.problem, routing.shape[1] - top)
+    below = minimise(restricted, (routing[:, top:],), settings, metric, budget).point[0]
+    return torch.cat([routing[:, :top], below], 1) if top else below
 
 
 def fit_moves(

@@ -109,7 +109,7 @@ def soft_trees(
     best, chosen = np.inf, SHARPNESS[-1]
     for sharpness in SHARPNESS if any(rule is not None for rule in rules) else ():
         go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), design))  # no rule asks for a scaled column
-        log_share = leaf_probability(go_left, depth).clamp(min=1e-300).log()
+        log_share = leaf_probability(go_left).clamp(min=1e-300).log()
         loss = -(weight * torch.logsumexp(log_share - losses, 1)).sum()
         if float(loss) < best:
             best, chosen = float(loss), sharpness

@@ -33,69 +33,84 @@ def linear_pullback(
     return out.view(m, rows, design.shape[2])
 
 
-def harden(
-    go_left: Tensor,  # (M, B, N) routing probability
+def hard_reach(
+    split: Tensor,  # (M, B, N) linear combinations
     levels: int,
-) -> Tensor:
-    """Routing with the branch nodes above ``levels`` decided: 1 where p >= 0.5, else 0."""
-    top = level_slice(levels).start
-    if top == 0:
-        return go_left
-    return torch.cat([(go_left[:, :top] >= 0.5).to(go_left.dtype), go_left[:, top:]], 1)
+    start: Tensor,  # (M, 1, N) mass that enters the root, such as 1 or the sample weight
+) -> Tensor:  # (M, 2^levels, N)
+    """Mass at the nodes of a level where the branch nodes above it decide: left where their split is >= 0."""
+    if levels == 0:
+        return start
+    left = (split[:, : level_slice(levels).start] >= 0).to(split.dtype)
+    return reach_probability(torch.stack([left, 1 - left], 2), start)[-1]
+
+
+def side_probability(split: Tensor) -> Tensor:  # (M, B, N) -> (M, B, 2, N)
+    """Probability of going left and of going right at each branch node."""
+    return torch.sigmoid(torch.stack([split, -split], 2))
+
+
+def levels_from(first: int, nodes: int) -> list[slice]:
+    """Places of the branch nodes of each level among ``nodes`` of them, the first of which have level ``first``."""
+    found, begin, width = [], 0, 2**first
+    while begin < nodes:
+        found.append(slice(begin, begin + width))
+        begin, width = begin + width, 2 * width
+    return found
 
 
 def reach_probability(
-    go_left: Tensor,  # (M, B, N)
-    depth: int,
-    start: Tensor,  # (M, 1, N) mass that enters the root, 1 or the sample weight
+    sides: Tensor,  # (M, B, 2, N) of the branch nodes from some level on
+    start: Tensor,  # (M, S, N) mass that enters the S nodes of that level
 ) -> list[Tensor]:
-    """Mass at the nodes of every level, root first: tensors (M, 2^level, N); the last one is the leaves'."""
+    """Mass at the nodes of every level from there on: tensors (M, 2^level, N); the last one is the leaves'."""
     reach = [start]
-    for level in range(depth):
-        p = go_left[:, level_slice(level)]
-        left = reach[-1] * p
-        both = torch.stack([left, reach[-1] - left], 2)
-        reach.append(both.flatten(1, 2))
+    for nodes in levels_from(_level(start), sides.shape[1]):
+        reach.append((reach[-1][:, :, None] * sides[:, nodes]).flatten(1, 2))
     return reach
 
 
 def leaf_probability(
     go_left: Tensor,  # (M, B, N)
-    depth: int,
 ) -> Tensor:  # (M, L, N), columns sum to 1
     """Product of p or 1 - p along each leaf's path."""
     start = go_left.new_ones(go_left.shape[0], 1, go_left.shape[-1])
-    return reach_probability(go_left, depth, start)[-1]
+    return reach_probability(torch.stack([go_left, 1 - go_left], 2), start)[-1]
 
 
 def subtree_costs(
-    go_left: Tensor,  # (M, B, N)
+    sides: Tensor,  # (M, B, 2, N) of the branch nodes from some level on
     leaf_cost: Tensor,  # (M, L, N)
-    depth: int,
-) -> list[Tensor]:
-    """Expected cost below the nodes of every level, root first; the last entry is the leaves' own cost."""
-    costs = [leaf_cost]
-    for level in reversed(range(depth)):
-        p = go_left[:, level_slice(level)]
-        left, right = costs[0][:, 0::2], costs[0][:, 1::2]
-        costs.insert(0, right + p * (left - right))
-    return costs
+    first_level: int = 0,
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Expected cost below the nodes of every level from there on, and what left costs more than right there.
+
+    Tensors (M, 2^level, N). The last cost is the leaves' own.
+    """
+    costs, gaps = [leaf_cost], list[Tensor]()
+    for nodes in reversed(levels_from(first_level, sides.shape[1])):
+        below = costs[0].unflatten(1, (-1, 2))
+        gaps.insert(0, below[:, :, 0] - below[:, :, 1])
+        costs.insert(0, torch.addcmul(below[:, :, 1], sides[:, nodes, 0], gaps[0]))
+    return costs, gaps
 
 
 def routing_slopes(
-    go_left: Tensor,  # (M, B, N)
+    sides: Tensor,  # (M, B, 2, N) of the branch nodes from some level on
     reach: list[Tensor],
-    costs: list[Tensor],
-    depth: int,
-    first_level: int = 0,
+    gaps: list[Tensor],
 ) -> Tensor:  # (M, B, N)
     """Derivative of the expected cost by each split: reach p(1 - p)(cost left - cost right)."""
-    slopes = [torch.zeros_like(go_left[:, : level_slice(first_level).start])]
-    for level in range(first_level, depth):
-        p = go_left[:, level_slice(level)]
-        below = costs[level + 1]
-        slopes.append(reach[level] * p * (1 - p) * (below[:, 0::2] - below[:, 1::2]))
-    return torch.cat(slopes, 1)
+    here = sides[:, :, 0]
+    if not gaps:
+        return torch.zeros_like(here)
+    by_node = [mass * gap for mass, gap in zip(reach, gaps, strict=False)]  # the leaves' reach has no gap
+    return torch.ops.aten.sigmoid_backward(torch.cat(by_node, 1) if len(by_node) > 1 else by_node[0], here)
+
+
+def _level(start: Tensor) -> int:
+    """The level whose nodes (M, S, N) are."""
+    return start.shape[1].bit_length() - 1
 
 
 def hbp_leaf(

@@ -96,7 +96,7 @@ class SoftTree(nn.Module):
 
     def leaf_probability(self, x: Tensor) -> Tensor:
         """Probability of each leaf; x (N, P) or (M, N, P), result (M, N, L), rows sum to one."""
-        return leaf_probability(torch.sigmoid(self._split(x)), self.depth).expand(-1, -1, x.shape[-2]).mT
+        return leaf_probability(torch.sigmoid(self._split(x))).expand(-1, -1, x.shape[-2]).mT
 
     def apply_leaf(self, x: Tensor) -> Tensor:
         """Leaf at the end of the highest-branch-probability path, (M, N)."""

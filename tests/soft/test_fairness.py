@@ -58,7 +58,7 @@ def test_penalty_is_the_mean_distance_of_the_trees_mixture_curves(tools, family)
     objective = tools.make_objective(data, family, 2, n_trees=2)
     routing, leaves = tools.random_parameters(objective)
     fairness = fairness_of(data, objective.problem, rho=3.0, n_times=7)
-    value, _, _ = fairness.value_and_gradient(objective.problem, 2, routing, leaves, 0)
+    value, _, _ = fairness.value_and_gradient(objective.problem, routing, leaves, 0)
     events = data.time[data.event].numpy()
     times = torch.tensor(np.unique(np.quantile(events, np.linspace(0, 1, 7), method="inverted_cdf")))
     tree = SoftTree(2, 2, objective.problem.family, 2)
@@ -92,9 +92,9 @@ def test_held_out_rows_do_not_count(tools):
     mask[:, 16:] = 0
     objective = tools.make_objective(data, weight=mask)
     parameters = tools.random_parameters(objective)
-    before = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, 2, *parameters, 0)
+    before = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, *parameters, 0)
     objective.problem.design[:, 16:, 1:] += 5.0
-    after = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, 2, *parameters, 0)
+    after = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, *parameters, 0)
     for a, b in zip(before, after, strict=True):
         torch.testing.assert_close(a, b)
 
@@ -104,7 +104,7 @@ def test_groups_that_are_treated_alike_cost_nothing(tools):
     objective = tools.make_objective(data)
     routing, leaves = tools.random_parameters(objective)
     routing[..., 1:], leaves[..., 1:3] = 0, 0  # nothing depends on the features
-    value, _, _ = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, 2, routing, leaves, 0)
+    value, _, _ = fairness_of(data, objective.problem, 1.0).value_and_gradient(objective.problem, routing, leaves, 0)
     assert float(value.abs().max()) < 1e-14
 
 

@@ -9,7 +9,8 @@ from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.objective import Objective
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import join_problems, make_problem
-from softsurv.trees.topology import n_branches, n_leaves, paths
+from softsurv.trees.routing import hard_reach
+from softsurv.trees.topology import level_slice, n_branches, n_leaves, paths
 
 families = pytest.mark.parametrize("family", family_names())
 
@@ -120,9 +121,12 @@ def test_blocks_agree_with_the_whole(tools, depth):
     loss = objective.leaf_terms(leaves).loss
     for hard in range(depth + 1):
         whole, d_routing, d_leaves = objective.value_and_gradient(routing, leaves, hard)
-        value, gradient = objective.routing_value_and_gradient(routing, loss, hard)
-        torch.testing.assert_close(value + objective.leaf_penalty(leaves)[0], whole)
-        torch.testing.assert_close(gradient, d_routing)
+        top = level_slice(hard).start
+        mass = hard_reach(objective.splits(routing), hard, objective.problem.weight)
+        value, gradient = objective.routing_value_and_gradient(routing[:, top:], loss, mass)
+        above = objective.penalty(routing[:, :top], 0 * leaves)[0] - objective.leaf_penalty(0 * leaves)[0]
+        torch.testing.assert_close(value + above + objective.leaf_penalty(leaves)[0], whole)
+        torch.testing.assert_close(gradient, d_routing[:, top:])
         value, gradient = objective.leaf_value_and_gradient(leaves, objective.reach(routing, hard))
         rest = objective.penalty(routing, leaves)[0] - objective.leaf_penalty(leaves)[0]
         torch.testing.assert_close(value + rest, whole)

@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv.trees.routing import (
-    harden,
+    hard_reach,
     hbp_leaf,
     leaf_probability,
     linear,
     linear_pullback,
     reach_probability,
     routing_slopes,
+    side_probability,
     subtree_costs,
 )
 from softsurv.trees.topology import level_slice, n_branches, n_leaves, paths
@@ -39,7 +40,7 @@ def product_over_paths(go_left, depth):
 @depths
 def test_leaf_probability_is_the_product_over_the_path(depth):
     _, go_left, _ = random_stack(depth)
-    found = leaf_probability(go_left, depth)
+    found = leaf_probability(go_left)
     torch.testing.assert_close(found, product_over_paths(go_left, depth))
 
 
@@ -47,16 +48,16 @@ def test_leaf_probability_is_the_product_over_the_path(depth):
 @settings(max_examples=30, deadline=None)
 def test_leaf_probabilities_are_a_distribution(depth, seed, size):
     split, _, _ = random_stack(depth, seed)
-    found = leaf_probability(torch.sigmoid(size * split), depth)
+    found = leaf_probability(torch.sigmoid(size * split))
     assert (found >= 0).all()
     torch.testing.assert_close(found.sum(1), torch.ones_like(found.sum(1)))
 
 
 @depths
 def test_reach_starts_with_the_weight_and_ends_at_the_leaves(depth):
-    _, go_left, _ = random_stack(depth)
+    split, go_left, _ = random_stack(depth)
     weight = torch.rand(3, 1, 11, dtype=torch.float64)
-    reach = reach_probability(go_left, depth, weight)
+    reach = reach_probability(side_probability(split), weight)
     assert [r.shape[1] for r in reach] == [2**level for level in range(depth + 1)]
     torch.testing.assert_close(reach[-1], weight * product_over_paths(go_left, depth))
     for level in range(depth + 1):
@@ -65,7 +66,7 @@ def test_reach_starts_with_the_weight_and_ends_at_the_leaves(depth):
 
 @depths
 def test_highest_probability_path_goes_left_where_the_split_is_not_negative(depth):
-    split, go_left, _ = random_stack(depth)
+    split, _, _ = random_stack(depth)
     split[:, :, 0] = 0  # ties go left
     leaf = hbp_leaf(split, depth)
     for tree in range(3):
@@ -75,25 +76,26 @@ def test_highest_probability_path_goes_left_where_the_split_is_not_negative(dept
                 node = 2 * node + (1 if split[tree, node, row] >= 0 else 2)
             assert leaf[tree, row] == node - n_branches(depth)
     assert (leaf[:, 0] == 0).all()
-    hard = leaf_probability(harden(go_left, depth), depth)
-    ties = split.abs().amin(1) > 0 if depth else torch.ones(3, 11, dtype=torch.bool)
-    assert (hard.argmax(1) == leaf)[ties].all()
+    hard = hard_reach(split, depth, torch.ones(3, 1, 11, dtype=torch.float64))
+    assert (hard.argmax(1) == leaf).all()
 
 
 @depths
-def test_harden_decides_the_levels_above_and_leaves_the_rest(depth):
-    _, go_left, _ = random_stack(depth)
+def test_hard_levels_give_each_row_whole_to_one_node(depth):
+    split, _, _ = random_stack(depth)
+    weight = torch.rand(3, 1, 11, dtype=torch.float64)
     for levels in range(depth + 1):
-        found, top = harden(go_left, levels), level_slice(levels).start
-        assert set(found[:, :top].unique().tolist()) <= {0.0, 1.0}
-        torch.testing.assert_close(found[:, :top] == 1, go_left[:, :top] >= 0.5)
-        torch.testing.assert_close(found[:, top:], go_left[:, top:])
+        found = hard_reach(split, levels, weight)
+        assert found.shape == (3, 2**levels, 11)
+        torch.testing.assert_close(found.sum(1, keepdim=True), weight)
+        assert torch.equal(found.argmax(1), hbp_leaf(split, levels))
+        assert ((found > 0).sum(1) == 1).all()
 
 
 @depths
 def test_subtree_costs_are_expectations_below_each_node(depth):
-    _, go_left, cost = random_stack(depth)
-    costs = subtree_costs(go_left, cost, depth)
+    split, go_left, cost = random_stack(depth)
+    costs, gaps = subtree_costs(side_probability(split), cost)
     probability = product_over_paths(go_left, depth)
     for level in range(depth):
         for position, node in enumerate(range(level_slice(level).start, level_slice(level).stop)):
@@ -101,6 +103,7 @@ def test_subtree_costs_are_expectations_below_each_node(depth):
             reach = probability[:, below].sum(1)
             expected = (probability[:, below] * cost[:, below]).sum(1) / reach
             torch.testing.assert_close(costs[level][:, position], expected, rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(gaps[level], costs[level + 1][:, 0::2] - costs[level + 1][:, 1::2])
     torch.testing.assert_close(costs[-1], cost)
 
 
@@ -109,12 +112,15 @@ def test_routing_slopes_are_the_gradient_of_the_expected_cost(depth):
     split, _, cost = random_stack(depth)
     weight = torch.rand(3, 1, 11, dtype=torch.float64)
     for first in range(depth + 1):
-        at = split.clone().requires_grad_(True)
-        go_left = harden(torch.sigmoid(at), first)
-        reach = reach_probability(go_left, depth, weight)
+        start = hard_reach(split, first, weight)
+        at = split[:, level_slice(first).start :].clone().requires_grad_(True)
+        reach = reach_probability(side_probability(at), start)
         value = (reach[-1] * cost).sum()
-        expected = torch.autograd.grad(value, at)[0] if at.numel() and first < depth else torch.zeros_like(at)
-        found = routing_slopes(go_left, reach, subtree_costs(go_left, cost, depth), depth, first)
+        expected = torch.autograd.grad(value, at)[0] if first < depth else torch.zeros_like(at)
+        sides = side_probability(at.detach())
+        costs, gaps = subtree_costs(sides, cost, first)
+        torch.testing.assert_close((start * costs[0]).sum(), value)
+        found = routing_slopes(sides, [r.detach() for r in reach], gaps)
         torch.testing.assert_close(found, expected)
 
 
