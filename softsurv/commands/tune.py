@@ -69,6 +69,13 @@ def _add_search(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--storage", metavar="PLACE", help="journal file or database URL (default: OUT/study.journal)")
     group.add_argument("--name", default="softsurv", help="of the study in its storage (default: softsurv)")
     group.add_argument("--jobs", metavar="N", type=int, default=1, help="processes on this machine (default: 1)")
+    group.add_argument(
+        "--batch",
+        metavar="N",
+        type=int,
+        default=1,
+        help="trials asked for at once; dense trees alike train as one stack",
+    )
     group.add_argument("--sampler", default="tpe", help="tpe (default) or random")
     group.add_argument("--pruner", default="none", help="none (default), median or hyperband; needs one measure")
     group.add_argument("--time-limit", metavar="SECONDS", type=float, help="begin no further trial then")
@@ -101,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
         sampler=args.sampler,
         pruner=args.pruner,
         n_jobs=args.jobs,
+        batch=args.batch,
         time_limit=args.time_limit,
         device=args.device,
         progress=False if args.no_progress else None,

@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.soft.problem import Problem, groups_of
+from softsurv.soft.problem import Problem, groups_of, taken
 from softsurv.trees.routing import (
     hard_reach,
     linear,
@@ -78,15 +78,15 @@ class GroupFairness:
     step: Tensor
 
     def take(self, trees: Tensor) -> GroupFairness:
-        """The penalty of some trees; trees of several groups must come as whole groups."""
+        """The penalty of some trees; equally many of each group that stays."""
         if self.in_group.shape[0] == 1:
-            return replace(self, rho=self.rho[trees])
+            return replace(self, rho=taken(self.rho, trees))
         groups = groups_of(trees, self.rho.shape[0] // self.in_group.shape[0])
         return replace(
             self,
-            rho=self.rho[trees],
-            in_group=self.in_group[groups],
-            grid_features=self.grid_features[groups],
+            rho=taken(self.rho, trees),
+            in_group=taken(self.in_group, groups),
+            grid_features=taken(self.grid_features, groups),
         )
 
     def value_and_gradient(

@@ -26,7 +26,7 @@ from softsurv.soft.optimisers import Function, LbfgsSettings, Metric, Minimum, m
 from softsurv.soft.parallel import Machine, keep_memory, map_parts, slabs
 from softsurv.soft.penalties import Penalties, single_leaf_penalties, tree_penalties
 from softsurv.soft.precondition import GramMetric
-from softsurv.soft.problem import Problem
+from softsurv.soft.problem import Problem, taken
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.restricted import Moves, OverMoves, fit_leaves, fit_moves, moves_metric
 from softsurv.soft.starts import initial_leaves
@@ -69,11 +69,11 @@ class Stack:
         return len(self.leaves)
 
     def take(self, trees: Tensor) -> Stack:
-        """Some of the trees; whole groups where the problem has several."""
+        """Some of the trees; equally many of each group where the problem has several."""
         return Stack(
             self.objective.take(trees),
-            self.routing[trees],
-            self.leaves[trees],
+            taken(self.routing, trees),
+            taken(self.leaves, trees),
             None if self.moves is None else self.moves.take(trees),
             None if self.lasso is None else self.lasso.take(trees),
         )
@@ -245,7 +245,7 @@ def _fit_part(
     whole: Stack, training: Training, budget: Budget | None, progress: Progress | None, part: slice | None = None
 ) -> Trained:
     """Fit the leaves to the start's routing, then train; with a group lasso, thin the trees out and refit them."""
-    everyone = torch.arange(whole.n_trees, device=whole.leaves.device)
+    everyone = torch.arange(whole.n_trees)
     if part is not None and part.start > 0 and budget is not None and budget.exhausted:
         return _untrained(whole, everyone[part])
     stack = whole if part in (None, slice(0, whole.n_trees)) else whole.take(everyone[part])
@@ -274,7 +274,7 @@ def _fit_part(
 def _untrained(whole: Stack, trees: Tensor) -> Trained:
     """Trees for which there was no time, as they would begin, with an infinite objective: no one takes them."""
     endless = torch.full((len(trees),), torch.inf, dtype=whole.leaves.dtype, device=whole.leaves.device)
-    return Trained(whole.routing[trees], whole.leaves[trees], endless, torch.isfinite(endless), ())
+    return Trained(taken(whole.routing, trees), taken(whole.leaves, trees), endless, torch.isfinite(endless), ())
 
 
 def _first_leaves(stack: Stack, budget: Budget | None) -> Tensor:

@@ -17,6 +17,7 @@ from torch import Tensor
 from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, Minimum
+from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Moves, fit_moves
 
 Pair = tuple[Tensor, Tensor]
@@ -61,7 +62,7 @@ class GroupLasso:
 
     def take(self, trees: Tensor) -> GroupLasso:
         """The penalty of some trees."""
-        return GroupLasso(self.groups, self.strength[trees])
+        return GroupLasso(self.groups, taken(self.strength, trees))
 
     @cached_property
     def thresholds(self) -> Tensor:

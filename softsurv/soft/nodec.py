@@ -16,6 +16,7 @@ from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise, runs_ahead
 from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Restricted, fit_branches, fit_leaves
 from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
 from softsurv.trees.topology import level_slice, n_branches
@@ -119,13 +120,13 @@ def nodec(
         improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
         waited = torch.where(improved, 0, waited + 1)
         converged[trees] = waited >= settings.patience
-        keep = part.whole_groups(waited < settings.patience)
-        if not bool(keep.any()):
+        keep = part.even_groups((waited < settings.patience).cpu())  # the one wait of a sweep
+        moving = torch.nonzero(keep)[:, 0]
+        if len(moving) == 0:
             break
-        if not bool(keep.all()):
-            moving = torch.nonzero(keep)[:, 0]
-            trees, routing, leaves, waited = trees[moving], routing[moving], leaves[moving], waited[moving]
+        if len(moving) < len(keep):
             part = part.take(moving)
+            trees, routing, leaves, waited = (taken(value, moving) for value in (trees, routing, leaves, waited))
         balance = balance.decayed(settings.decay)
     return Trained(best.routing, best.leaves, best.objective, converged, tuple(trace))
 
@@ -194,7 +195,7 @@ class Classification(Restricted):
 
     def take(self, trees: Tensor) -> Classification:
         """The loss of some trees."""
-        return Classification(self.objective.take(trees), self.mass[trees], self.target[trees])
+        return Classification(self.objective.take(trees), taken(self.mass, trees), taken(self.target, trees))
 
     def value_and_gradient(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """Loss (M,) and its gradient over the routing weights (M, S, Q)."""

@@ -65,9 +65,9 @@ class Objective:
         fairness = None if self.fairness is None else self.fairness.take(trees)
         return Objective(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
+    def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (M,) of trees widened so that :meth:`take` accepts it."""
-        return self.problem.whole_groups(trees)
+        return self.problem.even_groups(trees)
 
     def splits(self, routing: Tensor) -> Tensor:
         """Linear combinations at the branch nodes, (M, B, N)."""

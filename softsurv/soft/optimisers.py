@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.soft.problem import taken
 from softsurv.soft.quasi_newton import Memory
 
 Point = tuple[Tensor, ...]
@@ -72,9 +73,9 @@ class Function(Protocol):
         """Maps a point, one argument for each of its tensors, to the values (m,) and a gradient for each tensor."""
 
     def take(self, trees: Tensor) -> Function:
-        """The functions of some trees."""
+        """The functions of some trees, whose numbers are on the host."""
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
+    def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
 
 
@@ -131,7 +132,7 @@ class _State:
 
     def take(self, rows: Tensor) -> _State:
         """The trees (r,) of the stack."""
-        return _State(**{name: v.take(rows) if name == "memory" else v[rows] for name, v in vars(self).items()})
+        return _State(**{name: v.take(rows) if name == "memory" else taken(v, rows) for name, v in vars(self).items()})
 
 
 class _Watch:
@@ -217,7 +218,7 @@ def minimise(
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
         moving = watch(state.moving)
-        keep = None if moving is None else function.whole_groups(moving)
+        keep = None if moving is None else function.even_groups(moving)
         left = None if keep is None else torch.nonzero(keep)[:, 0]
         ended = over or number == last or (left is not None and len(left) == 0)
         if on_round is not None and (ended or number % LOOK_EVERY == 0):
@@ -227,9 +228,9 @@ def minimise(
             break
         if left is not None and 4 * len(left) <= 3 * len(state.f):  # narrowing copies the data: only when it pays
             keep_best()
-            left = left.to(best.device, non_blocking=True)
-            rows = left if isinstance(rows, slice) else rows[left]
             function, metric, state = function.take(left), metric.take(left), state.take(left)
+            here = left.to(best.device, non_blocking=True)
+            rows = here if isinstance(rows, slice) else rows[here]
             watch.narrow()
     keep_best()
     return Minimum(_parts(best, shapes), loss, ~cut_off)

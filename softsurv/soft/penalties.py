@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from softsurv.soft.problem import taken
+
 
 class Well(NamedTuple):
     """Quadratic penalties of all leaf parameters as one: ``floor + sum_leaf curvature/2 (b - centre)^2``."""
@@ -54,7 +56,7 @@ class Penalties:
 
     def take(self, trees: Tensor) -> Penalties:
         """The penalties of some trees."""
-        return Penalties(**{f.name: getattr(self, f.name)[trees] for f in fields(self)})
+        return Penalties(**{f.name: taken(getattr(self, f.name), trees) for f in fields(self)})
 
 
 def no_penalties(n_trees: int, leaf_size: int, like: Tensor) -> Penalties:

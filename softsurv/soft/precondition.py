@@ -12,7 +12,7 @@ from copy import copy
 import torch
 from torch import Tensor
 
-from softsurv.soft.problem import Problem, groups_of
+from softsurv.soft.problem import Problem, groups_of, taken
 from softsurv.trees.routing import linear
 
 RIDGE = 1e-3
@@ -75,11 +75,12 @@ class GramMetric:
         self.whole = len(at) == len(self.scale)
 
     def take(self, trees: Tensor) -> GramMetric:
-        """The metric of some trees, which are whole groups if there are several."""
+        """The metric of some trees, equally many of each group that stays."""
         part = copy(self)
         if len(self.inverse) > 1:
-            part.inverse = self.inverse[groups_of(trees, self.per_group)]
-        part.moves = None if self.moves is None else self.moves[trees]
+            groups = groups_of(trees, self.per_group)
+            part.inverse, part.per_group = taken(self.inverse, groups), len(trees) // len(groups)
+        part.moves = None if self.moves is None else taken(self.moves, trees)
         return part
 
     def __call__(self, gradient: Tensor) -> Tensor:

@@ -64,23 +64,25 @@ class Problem:
         return value.repeat_interleave(self.n_trees // self.n_groups, 0)
 
     def take(self, trees: Tensor) -> Problem:
-        """The problem of some trees: any of them in one group; whole groups, in order, otherwise."""
+        """The problem of some trees: any of them in one group; equally many of each group that stays, otherwise."""
         if self.n_groups == 1:
-            return replace(self, weight=self.weight[trees])
+            return replace(self, weight=taken(self.weight, trees))
         groups = groups_of(trees, self.n_trees // self.n_groups)
-        chosen = {name: getattr(self, name)[groups] for name in _GROUPED if getattr(self, name) is not None}
-        return replace(self, weight=self.weight[trees], **chosen)
+        chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
+        return replace(self, weight=taken(self.weight, trees), **chosen)
 
     def repeat(self, times: int) -> Problem:
         """The problem with every tree that many times, next to each other."""
         return self if times == 1 else replace(self, weight=self.weight.repeat_interleave(times, 0))
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
-        """The mask (M,) of trees widened so that :meth:`take` accepts it."""
+    def even_groups(self, trees: Tensor) -> Tensor:
+        """The mask (M,) of trees widened so that :meth:`take` accepts it: by as few trees of each group as can be."""
         if self.n_groups == 1:
             return trees
         groups = trees.view(self.n_groups, -1)
-        return groups.any(1, keepdim=True).expand_as(groups).reshape(-1)
+        count = groups.sum(1, keepdim=True)
+        missing = torch.where(count > 0, count.amax() - count, 0)
+        return (groups | ((~groups).cumsum(1) <= missing) & ~groups).reshape(-1)
 
 
 _GROUPED = (
@@ -88,9 +90,20 @@ _GROUPED = (
 )  # fmt: skip
 
 
+def taken(value: Tensor, rows: Tensor) -> Tensor:
+    """``value[rows]``, on whatever device the indices are."""
+    return value[rows.to(value.device)]
+
+
 def groups_of(trees: Tensor, size: int) -> Tensor:
-    """Groups of ``size`` trees (g,) that the trees (g * size,), whole groups in order, make up."""
-    return trees.view(-1, size)[:, 0] // size
+    """Groups (g,), of ``size`` trees each, that the trees (m,) belong to: equally many trees of each, in order.
+
+    The indices are read on the host: those of a device are waited for.
+    """
+    groups, count = (trees.cpu() // size).unique_consecutive(return_counts=True)
+    if bool((count != count[0]).any()):
+        raise RuntimeError(f"trees must be equally many of each group, got {count.tolist()}")
+    return groups
 
 
 def floor_times(time: Tensor) -> Tensor:

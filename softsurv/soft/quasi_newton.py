@@ -16,6 +16,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from softsurv.soft.problem import taken
+
 CURVATURE = 1e-10
 """A pair is kept where s'y exceeds this share of y'y: the Hessian stays positive definite."""
 
@@ -56,7 +58,7 @@ class Memory:
     def take(self, rows: Tensor) -> Memory:
         """That of some trees."""
         part = object.__new__(Memory)
-        part.size, part.table, part.slot = self.size, self.table[rows], self.slot[rows]
+        part.size, part.table, part.slot = self.size, taken(self.table, rows), taken(self.slot, rows)
         part.everyone = self.everyone[: len(rows)]
         return part
 

@@ -11,6 +11,7 @@ from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise, side_by_side
 from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import taken
 from softsurv.trees.routing import hard_reach, side_probability, subtree_costs
 from softsurv.trees.topology import level_slice
 
@@ -30,7 +31,7 @@ class Moves:
 
     def take(self, trees: Tensor) -> Moves:
         """Those of some trees."""
-        return Moves(self.routing[trees], self.leaves[trees])
+        return Moves(taken(self.routing, trees), taken(self.leaves, trees))
 
 
 class Restricted:
@@ -38,9 +39,9 @@ class Restricted:
 
     objective: Objective
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
+    def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (M,) of trees widened so that `take` accepts it."""
-        return self.objective.whole_groups(trees)
+        return self.objective.even_groups(trees)
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class OverLeaves(Restricted):
 
     def take(self, trees: Tensor) -> OverLeaves:
         """The objective of some trees."""
-        return OverLeaves(self.objective.take(trees), self.reach[trees])
+        return OverLeaves(self.objective.take(trees), taken(self.reach, trees))
 
     def value_and_gradient(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the leaves (M, L, Q + K)."""
@@ -70,7 +71,8 @@ class OverBranches(Restricted):
 
     def take(self, trees: Tensor) -> OverBranches:
         """The objective of some trees."""
-        return OverBranches(self.objective.take(trees), self.leaf_loss[trees], self.mass[trees], self.free[trees])
+        fixed = (taken(value, trees) for value in (self.leaf_loss, self.mass, self.free))
+        return OverBranches(self.objective.take(trees), *fixed)
 
     def value_and_gradient(self, routing: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the routing (M, B, Q)."""

@@ -16,7 +16,7 @@ from softsurv.budget import Budget
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
 from softsurv.soft.precondition import inverse_gram
-from softsurv.soft.problem import Problem
+from softsurv.soft.problem import Problem, groups_of, taken
 from softsurv.trees.routing import linear, linear_pullback
 
 FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
@@ -52,7 +52,7 @@ class LeafPenalties:
 
     def take(self, trees: Tensor) -> LeafPenalties:
         """The penalties of some trees."""
-        return LeafPenalties(**{f.name: getattr(self, f.name)[trees] for f in fields(self)})
+        return LeafPenalties(**{f.name: taken(getattr(self, f.name), trees) for f in fields(self)})
 
 
 class LeafObjective:
@@ -86,13 +86,13 @@ class LeafObjective:
         """The objective of some trees of the stack."""
         part = copy(self)
         part.problem, part.penalties = self.problem.take(trees), self.penalties.take(trees)
-        part.leaf, part.member = self.leaf[trees], self.member[trees]
-        part.strength, part.free = self.strength[trees], self.free[trees]
+        part.leaf, part.member = taken(self.leaf, trees), taken(self.member, trees)
+        part.strength, part.free = taken(self.strength, trees), taken(self.free, trees)
         return part
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
+    def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
-        return self.problem.whole_groups(trees)
+        return self.problem.even_groups(trees)
 
     def value_and_gradient(
         self,
@@ -155,9 +155,10 @@ class LeafMetric:
     def take(self, trees: Tensor) -> LeafMetric:
         """The metric of some trees."""
         part = copy(self)
-        part.scale = self.scale[trees]
+        part.scale = taken(self.scale, trees)
         if len(self.inverse) > 1:
-            part.inverse = self.inverse[trees.view(-1, self.per_group)[:, 0] // self.per_group]
+            groups = groups_of(trees, self.per_group)
+            part.inverse, part.per_group = taken(self.inverse, groups), len(trees) // len(groups)
         return part
 
     def __call__(self, gradient: Tensor) -> Tensor:

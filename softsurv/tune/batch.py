@@ -111,7 +111,9 @@ def _fail(study: optuna.Study, trials: Sequence[optuna.Trial]) -> None:
 @contextmanager
 def _beating(study: optuna.Study, trials: Sequence[optuna.Trial]) -> Iterator[None]:
     """While open, a database is told that the worker of these trials lives; optuna does so for the first one alone."""
-    with contextlib.ExitStack() as open_threads:
+    with contextlib.ExitStack() as threads:
         for trial in trials:
-            open_threads.enter_context(get_heartbeat_thread(trial._trial_id, study._storage))
+            thread = get_heartbeat_thread(trial._trial_id, study._storage)
+            thread.start()
+            threads.callback(thread.join)
         yield

@@ -187,8 +187,9 @@ def study(
     """
     rows = survival_data(*data) if isinstance(data, tuple) else survival_data(data, y, **columns)
     goal = Objective(rows, estimator, measures=measures, space=space, n_folds=n_folds, seed=seed, device=device)
-    if isinstance(n_trials, bool) or not isinstance(n_trials, int) or n_trials < 1:
-        raise InvalidParameterError(f"n_trials must be an integer >= 1, got {n_trials!r}")
+    for what, value in (("n_trials", n_trials), ("batch", batch)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidParameterError(f"{what} must be an integer >= 1, got {value!r}")
     folder = None if output is None else Path(output)
     make_pruner(pruner, n_folds, len(goal.measures))
     make_sampler(sampler, seed)
@@ -225,7 +226,11 @@ def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
             if name in folds:
                 values = pd.Series(folds[name])
                 row |= {name: values.mean(), f"{name}_se": values.std() / len(values) ** 0.5}
-        row |= {"seconds": folds.get("seconds"), "folds": len(folds.get("harrell_c", [])) or None}
+        row |= {
+            "seconds": folds.get("seconds"),
+            "together": folds.get("together"),
+            "folds": len(folds.get("harrell_c", [])) or None,
+        }
         rows.append(row | trial.params | {"error": trial.user_attrs.get("error")})
     table = pd.DataFrame(rows)
     if measures[0] not in table:

@@ -16,13 +16,13 @@ class Rowwise:
     """A function of the parameters of some rows and of which rows they are, as the optimiser takes it."""
 
     def __init__(self, function, rows=None, widen=lambda mask: mask):
-        self.function, self.rows, self.whole_groups = function, rows, widen
+        self.function, self.rows, self.even_groups = function, rows, widen
 
     def value_and_gradient(self, x):
         return self.function(x, self.rows)
 
     def take(self, left):
-        return Rowwise(self.function, left if self.rows is None else self.rows[left], self.whole_groups)
+        return Rowwise(self.function, left if self.rows is None else self.rows[left], self.even_groups)
 
 
 def solve(function, start, settings, widen=lambda mask: mask, **how):
@@ -171,7 +171,7 @@ def test_rows_that_stop_leave_the_stack():
     assert seen[-1] == 1
 
 
-def test_widened_masks_keep_whole_groups():
+def test_widened_masks_keep_even_groups():
     seen = []
     d = 6
     scales = torch.ones(6, d, dtype=torch.float64)

@@ -25,10 +25,10 @@ PACKAGE = Path(softsurv.__file__).parent
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
 """Operators whose result or its size the host needs at once."""
 
-ON_THE_HOST = {("nonzero", "minimise")}
+ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of")}
 """What reads a copy that is on the host already."""
 
-BETWEEN_SWEEPS = {("_local_scalar_dense", "nodec")}
+BETWEEN_SWEEPS = {("nonzero", "nodec")}
 
 
 class Waits(TorchDispatchMode):
@@ -85,5 +85,6 @@ def test_a_late_look_changes_only_the_time(tools):
 
 def test_groups_of_trees():
     assert groups_of(torch.tensor([0, 1, 4, 5, 6, 7]), 2).tolist() == [0, 2, 3]
-    with pytest.raises(RuntimeError):
+    assert groups_of(torch.tensor([1, 5]), 3).tolist() == [0, 1]
+    with pytest.raises(RuntimeError, match=r"equally many of each group, got \[2, 1\]"):
         groups_of(torch.tensor([0, 1, 4]), 2)

@@ -88,7 +88,7 @@ class StreamedObjective:
         """The objective itself: it is of one tree."""
         return self
 
-    def whole_groups(self, trees: Tensor) -> Tensor:
+    def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (1,) itself."""
         return trees
 

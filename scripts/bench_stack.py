@@ -1,0 +1,153 @@
+"""A study of dense trees beside another checkout, and the paper's grid: CPU seconds, alternated in one run.
+
+    python scripts/bench_stack.py --old /path/to/other/checkout --markdown scripts/tables/stack.md
+    python scripts/bench_stack.py --only single
+
+- study: 40 trials x 5 folds on gbsg2, dense trees (``max_terms=None``), parameters drawn at random, so that all run the
+  same trials: the other checkout, this one, and this one with batches of 8 and of 40.
+- penalties: the same with leaf family, depth and solver fixed, so that all trials of a batch are one stack.
+- single: one fit of a dense tree with given penalties, 5 starts, depth 2.
+- grid: NODEC-DR as in the paper, 20 starts on one fold, one family at depths 1 and 2, each on three data sets; the
+  15,000 fits of the grid take as many times that.
+
+Each figure is the least of the repeats. Each run is a process of its own with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+from _machine import as_markdown, machine_line
+
+HERE = Path(__file__).resolve().parents[1]
+
+PRELUDE = """
+import json, sys, time, warnings
+warnings.simplefilter("ignore")
+import torch
+torch.set_num_threads(1)
+from softsurv import SoftSurvivalTree, load_dataset
+"""
+
+STUDY = """
+from softsurv.tune import study
+options = json.loads(sys.argv[1])
+data = load_dataset("gbsg2")
+study(data, n_trials=1, space=options["space"], refit=False, progress=False, sampler="random", seed=1)
+began = time.process_time()
+study(data, n_trials=40, refit=False, progress=False, sampler="random", **options)
+print(time.process_time() - began)
+"""
+
+SINGLE = """
+data = load_dataset("gbsg2")
+def fit():
+    began = time.process_time()
+    SoftSurvivalTree(depth=2, leaf=json.loads(sys.argv[1])["leaf"], l2=1.0, shrinkage=3.0, routing_l2=1.0).fit(data)
+    return time.process_time() - began
+fit()
+print(min(fit() for _ in range(5)))
+"""
+
+GRID = """
+sys.path.insert(0, sys.path[0] + "/scripts")
+from softsurv.data.preprocess import Preprocessor
+import reproduce_sst
+options, total = json.loads(sys.argv[1]), 0.0
+for name in ("veterans", "gbsg2", "whas500"):
+    data = load_dataset(name)
+    train = data.with_features(Preprocessor().fit(data.X).transform(data.X))
+    for depth in (1, 2):
+        began = time.process_time()
+        reproduce_sst.paper_trees(options["leaf"], depth, "random", train, 0)
+        total += time.process_time() - began
+print(total / 6)
+"""
+
+DENSE = {"max_terms": None}
+ALIKE = DENSE | {"leaf": "loglogistic", "depth": 2, "solver": "lbfgs", "init": "random", "n_restarts": 4}
+FAMILIES = ("exponential", "weibull", "loglogistic", "spline_po", "spline_ph")
+STACKS = 15 * 5 * 5 * 2
+"""Data sets, folds, families and depths of the paper's grid: each is a stack of 20 starts."""
+
+
+def seconds(checkout: Path, body: str, options: dict) -> float:
+    """CPU seconds that a program prints, run on the code of a checkout."""
+    environment = os.environ | {"PYTHONPATH": f"{checkout}{os.pathsep}{checkout / 'scripts'}", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PRELUDE + body, json.dumps(options)]
+    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return float(done.stdout.split()[-1])
+
+
+def measured(name: str, repeats: int, runs: dict[str, tuple[Path, str, dict]]) -> list[dict]:
+    """The least seconds of each run, the runs taking turns; the first one is what the others are compared with."""
+    found: dict[str, list[float]] = {label: [] for label in runs}
+    for _ in range(repeats):
+        for label, run in runs.items():
+            found[label].append(seconds(*run))
+            print(name, label, f"{found[label][-1]:.2f}", flush=True)
+    first = min(next(iter(found.values())))
+    return [
+        {"what": name, "code": label, "CPU s": round(min(values), 2), "times faster": round(first / min(values), 2)}
+        for label, values in found.items()
+    ]
+
+
+def studies(name: str, space: dict, old: Path | None, repeats: int) -> list[dict]:
+    """A study by the other checkout and by this one, one by one and in batches."""
+    runs = {} if old is None else {"other checkout": (old, STUDY, {"space": space})}
+    runs |= {
+        "this, one by one": (HERE, STUDY, {"space": space}),
+        "this, batches of 8": (HERE, STUDY, {"space": space, "batch": 8}),
+        "this, one batch of 40": (HERE, STUDY, {"space": space, "batch": 40}),
+    }
+    return measured(name, repeats, runs)
+
+
+def both(name: str, body: str, options: dict, old: Path | None, repeats: int) -> list[dict]:
+    """One program by the other checkout and by this one."""
+    runs = {} if old is None else {"other checkout": (old, body, options)}
+    return measured(name, repeats, runs | {"this": (HERE, body, options)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--old", type=Path, help="another checkout, run in turn with this one")
+    parser.add_argument("--only", choices=("study", "penalties", "single", "grid"))
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--markdown", type=Path, help="write the table to this file")
+    options = parser.parse_args()
+    rows, grid = [], 0.0
+    if options.only in (None, "single"):
+        for leaf in ("loglogistic", "lognormal"):
+            rows += both(f"single fit, {leaf}", SINGLE, {"leaf": leaf}, options.old, options.repeats)
+    if options.only in (None, "study"):
+        rows += studies("study, 40 trials x 5 folds", DENSE, options.old, options.repeats)
+    if options.only in (None, "penalties"):
+        rows += studies("study of penalties, 40 trials x 5 folds", ALIKE, options.old, options.repeats)
+    if options.only in (None, "grid"):
+        for leaf in FAMILIES:
+            rows += both(f"NODEC-DR, 20 starts, {leaf}", GRID, {"leaf": leaf}, options.old, options.repeats)
+            grid += rows[-1]["CPU s"] * STACKS / len(FAMILIES)
+    lines = [machine_line(), "", as_markdown(pd.DataFrame(rows))]
+    if grid:
+        lines += [
+            "",
+            f"{STACKS} stacks of 20 starts at this pace: {grid / 60:.0f} minutes of CPU, half of it on two cores.",
+        ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if options.markdown is not None:
+        options.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

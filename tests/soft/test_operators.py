@@ -1,0 +1,85 @@
+"""How many operators training asks of a device, where each would be the launch of a kernel, and what they move."""
+
+import pytest
+import torch
+from oracles.operators import Operators
+
+import softsurv.soft.nodec
+import softsurv.soft.restricted
+from softsurv.hazards import get_family
+from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.nodec import NodecSettings, nodec
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import make_problem
+from softsurv.soft.starts import initial_leaves, random_routing
+
+TREES, ROWS = 4, 200
+TABLE = TREES * 4 * ROWS
+"""Elements of a table (trees, leaves, rows) at depth 2."""
+
+
+class Counted:
+    """A function that counts its evaluations."""
+
+    def __init__(self, function, calls):
+        self.function, self.calls, self.even_groups = function, calls, function.even_groups
+
+    def value_and_gradient(self, *point):
+        self.calls.append(1)
+        return self.function.value_and_gradient(*point)
+
+    def take(self, trees):
+        return Counted(self.function.take(trees), self.calls)
+
+
+def stack(tools, family):
+    """Objective and start of a few trees of depth 2."""
+    data = tools.simulate(ROWS)
+    problem = make_problem(data, get_family(family), n_trees=TREES)
+    routing = random_routing(data.x.numpy(), 2, range(TREES))
+    leaves = initial_leaves(fit_single_leaf(problem).point[0], 2, range(TREES))
+    return Objective(problem, 2, tools.penalties_for(problem)), routing, leaves
+
+
+def of_a_round(objective, routing, leaves):
+    """Operators, and tables moved, of one round of L-BFGS, from two runs of different length."""
+    metric, found = GramMetric(objective.problem, 3, 4), []
+    for steps in (4, 8):
+        calls, settings = [], LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0)
+        with Operators(TABLE) as operators:
+            minimise(Counted(objective, calls), (routing, leaves), settings, metric)
+        found.append((operators.total, operators.tables, len(calls)))
+    (few, less, short), (many, more, long) = found
+    return (many - few) / (long - short), (more - less) / (long - short)
+
+
+@pytest.mark.parametrize(
+    ("family", "most", "tables"),
+    [("loglogistic", 120, 34), ("weibull", 125, 38), ("lognormal", 160, 70), ("spline_po", 140, 47)],
+)
+def test_a_round_of_quasi_newton_steps(tools, family, most, tables):
+    operators, moved = of_a_round(*stack(tools, family))
+    assert operators <= most
+    assert moved <= tables
+
+
+def test_a_run_of_nodec(tools, monkeypatch):
+    """With the routing from its first free level on, and no more rounds than trees move: once 207 an evaluation."""
+    calls = []
+    for module in (softsurv.soft.nodec, softsurv.soft.restricted):
+        monkeypatch.setattr(module, "minimise", lambda f, *rest: minimise(Counted(f, calls), *rest))
+    objective, routing, leaves = stack(tools, "loglogistic")
+    with never_waiting(), Operators() as operators:
+        nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+    assert operators.total <= 105 * len(calls)
+
+
+def test_the_counter_counts_what_makes_values_and_no_views():
+    x = torch.ones(3, 4)
+    with Operators(12) as operators:
+        y = (x.view(4, 3).mT + 1).exp_()
+        y[0].sum()
+    assert dict(operators.seen) == {"add": 1, "exp_": 1, "sum": 1}
+    assert operators.tables == 2 + 2  # add reads and writes a table, exp_ too; the sum reads a row
