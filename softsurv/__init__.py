@@ -4,6 +4,7 @@
 - `OptimalSurvivalTree`: one feature a split, proven optimal for its size, or the gap is stated.
 - ``Optimal...Tree`` for classes, costs, treatments, numbers and fairness, on the same exact search.
 - `compare` puts any of these, and other libraries' models, on the same folds.
+- `fit_many` fits soft trees of many settings and folds as one stack.
 - `load_dataset` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
 
 Pictures, words and reports are in `softsurv.explore`, measures in `softsurv.metrics`, parameter studies in
@@ -32,6 +33,7 @@ from softsurv.estimators.names import HOME
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.many import fit_many as fit_many
     from softsurv.estimators.model_tree import OptimalModelTree as OptimalModelTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.saved import load_model as load_model
@@ -51,6 +53,7 @@ __version__ = "0.1.0"
 _HOME = {
     **HOME,
     "compare": "softsurv.explore.comparison",
+    "fit_many": "softsurv.estimators.many",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
     "load_model": "softsurv.estimators.saved",

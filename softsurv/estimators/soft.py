@@ -15,7 +15,7 @@ from softsurv.estimators.bridge import start_tree
 from softsurv.estimators.soft_features import encoded_names, whole_numbers
 from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
 from softsurv.estimators.soft_inference import sizes_of_splits
-from softsurv.estimators.soft_making import Order, dense_tree, rule_tree
+from softsurv.estimators.soft_making import Made, Order, dense_tree, rule_tree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.fitted import FittedSoftTree
@@ -224,11 +224,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         budget = Budget(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
-        raw = self._weighted_rows(self._read(X, y, event=event, **columns))
+        raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
         parameters.check_causes(raw.cause is not None)
-        rows, names = self._in_order(raw)
-        raw = raw.take(rows)
-        encoder, data = encoded_rows(raw, self.preprocess, names)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
@@ -237,6 +234,19 @@ class SoftSurvivalTree(FittedSoftEstimator):
             encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
             make = rule_tree if rules else dense_tree
             made = make(Order(parameters, data, encoder, tuple(encoded), start, machine))
+        return self._take_over(raw, encoder, data, made)
+
+    def _encoded_rows(self, X: Any, y: Any, **columns: Any) -> tuple[SurvivalData, Preprocessor | None, SurvivalData]:
+        """The training rows in their order, what encodes them, and the encoded rows."""
+        raw = self._weighted_rows(self._read(X, y, **columns))
+        rows, names = self._in_order(raw)
+        raw = raw.take(rows)
+        return raw, *encoded_rows(raw, self.preprocess, names)
+
+    def _take_over(
+        self, raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made
+    ) -> SoftSurvivalTree:
+        """Take over what was made of the rows, with what training rows say of it."""
         tree, report = made.trees[0], made.report
         leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
         predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, self.horizon_, raw.outcomes()["weight"])

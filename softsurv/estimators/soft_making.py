@@ -117,7 +117,7 @@ def dense_tree(order: Order) -> Made:
         groups = source_numbers(order.encoder, data.x.shape[1])
         tree, report = fit_tree(data, recipe, order.machine.ending_sooner(), groups, bar)
     report = report if cut_off is None else replace(report, status=cut_off)
-    _warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
+    warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
     return Made((tree,), recipe.candidate, report, tried, (covariance,))
 
@@ -141,7 +141,7 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
     return parameters.recipe(candidate, grid, routing), tried, cut_off
 
 
-def _warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
+def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
     """Say that the fit was cut off, where more rounds would make a better tree."""
     rounds = recipe.training.rounds(recipe.candidate.depth)
     if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:

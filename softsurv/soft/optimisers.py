@@ -132,7 +132,8 @@ class _State:
 
     def take(self, rows: Tensor) -> _State:
         """The trees (r,) of the stack."""
-        return _State(**{name: v.take(rows) if name == "memory" else taken(v, rows) for name, v in vars(self).items()})
+        tensors = {name: taken(value, rows) for name, value in vars(self).items() if name != "memory"}
+        return _State(memory=self.memory.take(rows), **tensors)
 
 
 class _Watch:

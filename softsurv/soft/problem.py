@@ -69,7 +69,7 @@ class Problem:
             return replace(self, weight=taken(self.weight, trees))
         groups = groups_of(trees, self.n_trees // self.n_groups)
         chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
-        return replace(self, weight=taken(self.weight, trees), **chosen)
+        return replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
 
     def repeat(self, times: int) -> Problem:
         """The problem with every tree that many times, next to each other."""

@@ -15,11 +15,11 @@ from sklearn.base import clone
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, NumericalError
+from softsurv.estimators.many import soft_setting
 from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_parameters import SoftParameters, choose_device, torch_dtype
+from softsurv.estimators.soft_parameters import choose_device, torch_dtype
 from softsurv.metrics.fairness import curve_gap
 from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
-from softsurv.soft.many import can_stack
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
 from softsurv.tune.spaces import Space, default_space, suggest
@@ -269,18 +269,6 @@ class Objective:
                     f"space must name arguments of the {self.estimator} estimator, got {name!r}; "
                     f"it has {', '.join(sorted(known))}"
                 )
-
-
-def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
-    """How the folds' dense trees are made as one stack; None for rules, and where folds cannot share one."""
-    parameters = SoftParameters(**model.get_params(deep=False))
-    one_regression = parameters.depth == 0 and parameters.l2 is not None  # of rules as of dense trees: nothing to split
-    if parameters.has_rules and not one_regression:
-        return None
-    plain = isinstance(parameters.init, str) and parameters.time_limit is None
-    candidate = parameters.given(None) if plain else None
-    recipe = None if candidate is None else parameters.recipe(candidate)
-    return recipe if recipe is not None and can_stack(recipe) else None
 
 
 def _rungs(n_folds: int) -> Iterator[slice]:
