@@ -55,7 +55,7 @@ def can_stack(recipe: Recipe) -> bool:
 
 
 def alike(recipes: Sequence[Recipe]) -> list[list[int]]:
-    """Numbers of the recipes that can train as one stack: all but start, ridge, shrinkage and routing penalty is equal."""
+    """Numbers of the recipes that can train as one stack: all but starts and penalties is equal."""
     groups: dict[Hashable, list[int]] = {}
     for number, recipe in enumerate(recipes):
         family = recipe.family
