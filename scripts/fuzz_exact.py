@@ -56,11 +56,15 @@ def costs_of_labels(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(0, 5, (n, n_labels)).astype(float) if kind == 3 else rng.random((n, n_labels))
 
 
-def engine(task: Task, data: tuple, limits: tuple[int, int], **settings: Any) -> Solve:
-    """The general search over ``data``: codes, number of codes, kinds, statistics and perhaps an offset."""
+def engine(task: Task, data: tuple, limits: tuple[int, int], by_cuts: bool = False, **settings: Any) -> Solve:
+    """The general search over ``data``: codes, number of codes, kinds, statistics and perhaps an offset.
+
+    ``by_cuts``: cut by cut also where there are few.
+    """
 
     def solve(bounds: Bounds | IbsBounds) -> float:
         search = Search(task, *data, bounds=bounds, memory_limit=1e6, **settings)
+        search.by_cuts = by_cuts and isinstance(bounds, Bounds) and bounds.cuts
         return search.solve(*limits).report.objective
 
     return solve
@@ -113,6 +117,33 @@ def risk(rng: np.random.Generator) -> Solve:
     return engine(relative_risk.TASK, data, (depth, leaves), complexity=complexity)
 
 
+def cuts(rng: np.random.Generator) -> Solve:
+    """Features with many codes, cut by cut: labels, squared error or relative risk, at several scales of the costs."""
+    n, p = int(rng.integers(1, rng.choice([8, 30, 60]))), int(rng.integers(1, 6))
+    codes = np.column_stack([rng.integers(0, rng.choice([2, 5, 60]), n) for _ in range(p)]).astype(np.int32)
+    limits = int(rng.integers(0, 5)), int(rng.integers(1, 12))
+    kind, scale = rng.integers(3), float(rng.choice([1.0, 1.0, 1e-9, 1e9]))
+    offset, task = np.zeros(n), label_costs.TASK
+    if kind == 0:
+        statistics = costs_of_labels(rng, n)
+    elif kind == 1:
+        y, weight = rng.integers(0, 5, n) * 0.37, rng.integers(1, 3, n).astype(float)
+        statistics, offset, task = (
+            squared_error.statistics(y, weight),
+            squared_error.offset(y, weight),
+            squared_error.TASK,
+        )
+    else:
+        causes = int(rng.integers(1, 3))
+        event, hazard = (rng.random((causes, n)) < 0.5).astype(float), rng.integers(1, 6, (causes, n)) * 0.31
+        statistics = np.stack([event, hazard], axis=1).reshape(-1, n).T.copy()
+        offset, task = event.sum(axis=0) * 10.0, relative_risk.TASK
+    data = (codes, codes.max(axis=0) + 1, rng.random(p) < rng.choice([0.0, 0.3]), statistics * scale, offset * scale)
+    least = min(int(rng.integers(1, 4)) if rng.random() < 0.4 else 1, n)
+    solve = engine(task, data, limits, True, complexity=float(rng.choice([0.0, 0.3, 1.0])) * scale, min_leaf=least)
+    return lambda bounds: solve(bounds) / scale
+
+
 def brier(rng: np.random.Generator) -> Solve:
     """Integrated Brier score."""
     n, p = int(rng.integers(2, rng.choice([12, 60, 200]))), int(rng.integers(1, 7))
@@ -130,7 +161,14 @@ def brier(rng: np.random.Generator) -> Solve:
     return lambda bounds: solve_ibs(x, time_, event, bounds=bounds, **settings).report.objective
 
 
-TARGETS = {"labels": labels, "tests_paid": tests_paid, "regression": regression, "risk": risk, "brier": brier}
+TARGETS = {
+    "labels": labels,
+    "tests_paid": tests_paid,
+    "regression": regression,
+    "risk": risk,
+    "cuts": cuts,
+    "brier": brier,
+}
 
 
 def all_off(switches: Bounds | IbsBounds) -> Bounds | IbsBounds:

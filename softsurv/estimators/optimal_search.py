@@ -34,8 +34,7 @@ from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
 from softsurv.exact.rashomon.problem import SearchProblem
-from softsurv.exact.search import Solution
-from softsurv.exact.tree import CodeTree
+from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import Branch, HardTree

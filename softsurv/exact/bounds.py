@@ -61,6 +61,8 @@ class Bounds:
         Count pairs of splits by bits where rows are of few kinds.
     nesting : bool
         Put nested and exclusive columns of two codes together as one feature.
+    cuts : bool
+        Search cut by cut where features have very many cuts (`cuts/node.py`); needs ``interval``.
     cancel : bool
         Take out of the statistics what costs the same under every label.
     """
@@ -74,6 +76,7 @@ class Bounds:
     lanes: bool = True
     bits: bool = True
     nesting: bool = True
+    cuts: bool = True
     cancel: bool = True
 
 

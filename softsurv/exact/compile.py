@@ -13,11 +13,15 @@ from functools import cache
 from types import ModuleType
 
 from softsurv.exact.base_cases import bits, lanes, plain, sums
+from softsurv.exact.cuts import node
 from softsurv.exact.entries import Entry, make_ready
 from softsurv.exact.kernels import listing, recursion
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
 from softsurv.stopping import StopSignal
+
+CUTS = "cuts"
+"""The base of the search by cuts, which has no other."""
 
 BASES = {"sums": sums, "bits": bits, "plain": plain}
 
@@ -58,7 +62,7 @@ def ready(
     ----------
     task : Task
     base : str
-        The base case, a name of `BASES`.
+        The base case, a name of `BASES`; or `CUTS`.
     deep : bool
         Whether trees may be deeper than two.
     in_lanes : bool
@@ -69,6 +73,10 @@ def ready(
         Its clock does not count the time that this takes.
     """
     in_lanes = in_lanes and base == "sums"
+    if base == CUTS:
+        entries = {"price": price_of(task), "search_cuts": node.search_cuts}
+        make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
+        return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
     also = []
     if deep:

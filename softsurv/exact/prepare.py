@@ -19,6 +19,10 @@ from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
 from softsurv.exact.split_costs import SplitCosts, no_prices
 from softsurv.exact.task import Task
 
+CUT_WORK = 200
+"""The search by cuts looks at about so many cuts of a subset, each in one pass over its columns; the base cases look at
+all pairs of cuts."""
+
 LANE_CODES = 256
 """With more bins than this (all features together) the children of a node of depth three are solved one by one: many
 bins do not occur in a child, and the interval bound prunes better between single solutions."""
@@ -90,6 +94,10 @@ class Prepared:
         What every tree costs beyond the search's own objective, offsets apart.
     splits : Splits
         Which split of the given features each global code of the problem is.
+    similar : bool
+        Whether the bound of similar support holds.
+    by_cuts : bool
+        Whether there are so many cuts that they are searched one by one (`cuts/node.py`).
     costs : callable
         Cost of each leaf (L,) from its ``sums`` (L, K).
     """
@@ -102,6 +110,8 @@ class Prepared:
     offset: float
     cancelled: float
     splits: Splits
+    similar: bool
+    by_cuts: bool
     costs: Callable[[FloatArray], FloatArray]
 
 
@@ -184,6 +194,14 @@ def prepare(
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
+        bounds.similar and cancels,
+        bounds.cuts
+        and bounds.interval
+        and task.superadditive
+        and split_costs is None
+        and row_kinds is None
+        and float(start[-1]) ** 2 > CUT_WORK * codes.size
+        and start[-1] > LANE_CODES,
         lambda sums: task.costs(sums[:, :width]),
     )
 

@@ -50,6 +50,7 @@ class Calls(NamedTuple):
     solve_three: int = 0  # `recursion.py`
     solve: int = 0
     leaf_points: int = 0  # `listing.py`
+    search_cuts: int = 0  # `cuts/node.py`
 
 
 class Problem(NamedTuple):

@@ -22,18 +22,19 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.compile import BASES, ready
+from softsurv.exact.compile import BASES, CUTS, ready
+from softsurv.exact.cuts.run import CutRun
 from softsurv.exact.depth_run import DepthRun, new_shared, root_bounds
 from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
 from softsurv.exact.kernels.views import Packed
-from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
+from softsurv.exact.prepare import CUT_WORK, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
 from softsurv.exact.split_costs import SplitCosts, paid, show_prices
 from softsurv.exact.task import Task
-from softsurv.exact.tree import CodeTree
+from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 
@@ -48,14 +49,6 @@ CHILDREN = 2.0
 
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A tree with its objective, how good it is proven to be, and why the search ended."""
-
-    tree: CodeTree
-    report: FitReport
 
 
 @dataclass(frozen=True)
@@ -147,13 +140,13 @@ class Search:
         self.take(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [new_scratch(self.problem, self.control)]
-        self.run: DepthRun | None = None  # the latest, for the progress bar
+        self.run: DepthRun | CutRun | None = None  # the latest, for the progress bar
 
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
-        self.costs = prepared.costs
+        self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
         self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
@@ -163,7 +156,8 @@ class Search:
 
     def make_ready(self, depth: int, stop: StopSignal | None = None, **more: Any) -> Packed:
         """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
-        calls = ready(self.task, self.base, deep=depth > 2, in_lanes=self.problem.use_lanes, stop=stop, **more)
+        base = CUTS if self.by_cuts else self.base
+        calls = ready(self.task, base, deep=depth > 2, in_lanes=self.problem.use_lanes, stop=stop, **more)
         if self._packed is None or self.problem.calls != calls:
             self.problem = self.problem._replace(calls=calls)
             self._packed = Packed(self.problem)
@@ -195,7 +189,7 @@ class Search:
         time_limit : float
             Seconds; compilation is not counted.
         n_jobs : int
-            Threads. The tree does not depend on it.
+            Threads. The tree does not depend on it; the search by cuts uses one.
         progress : callable, optional
         stop : StopSignal, optional
             Shared by several calls; overrides ``time_limit``.
@@ -214,6 +208,8 @@ class Search:
                 progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
 
         work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
+        if self.by_cuts:
+            work = partial(self._solve_by_cuts, problem, depth, leaves, stop, upper)
         solution = stop.run(work, self.control[STOP:], tell, short=self._is_short(depth))
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
@@ -224,6 +220,7 @@ class Search:
         """Whether the search is over before anybody would look at the clock: then no thread is started."""
         splits, features = len(self.problem.feature_of), len(self.problem.nominal)
         one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
+        one = CUT_WORK * features * len(self.rows) if self.by_cuts else one
         return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
     def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
@@ -261,6 +258,18 @@ class Search:
             self._details(),
         )
         return Solution(trees[objectives.index(objective)], report)
+
+    def _solve_by_cuts(self, problem: Packed, depth: int, leaves: int, stop: StopSignal, upper: float) -> Solution:
+        begin, constant = stop.seconds, self.constant
+        self.run = run = CutRun(problem, self.rows, depth, self.similar, self.control)
+        bound = run.solve(leaves, upper - constant, stop) + constant
+        stopped = bool(self.control[STOP])
+        tree = run.tree(self.exact_sums, self.splits)
+        objective = self.objective(tree)
+        trace = (*(max(value + constant, objective) for value in run.values[:-1]), objective)
+        status = stop.reason if stopped else Status.OPTIMAL
+        proven = min(bound if stopped else upper, objective)
+        return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, self._details()))
 
     def _shallow(self, problem: Packed) -> _Found:
         """The best tree of depth two; orders the root's splits by the best such tree under each."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.results import FitReport
 
 LEAF = -1
 
@@ -77,6 +78,14 @@ class LabelledTree:
     def label_of(self, codes: NDArray[np.integer], nominal: BoolArray) -> IntArray:
         """Label of each row of codes (N, P), as an array (N,)."""
         return self.label[self.leaf_of(codes, nominal)]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A tree with its objective, how good it is proven to be, and why the search ended."""
+
+    tree: CodeTree
+    report: FitReport
 
 
 class TreeBuilder:

@@ -13,10 +13,9 @@ from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.progress import search_bar
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.exact.rashomon.problem import SearchProblem
-from softsurv.exact.search import Solution
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
-from softsurv.exact.tree import CodeTree
+from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
 
 

@@ -90,6 +90,38 @@ def smaller(typingctx: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
+def larger(typingctx: Any, a: Any, b: Any) -> Any:
+    """The larger number of each lane (neither may be NaN)."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+    return vector(vector, vector), generate
+
+
+@intrinsic
+def gather(typingctx: Any, array: Any, places: Any, index: Any) -> Any:
+    """The numbers of an array at places[index : index + 8], int32, as a vector."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values, places, index = args
+        view = context.make_array(signature.args[0])(context, builder, values)
+        at = context.make_array(signature.args[1])(context, builder, places)
+        found = ir.Constant(_VECTOR, ir.Undefined)
+        for k in range(LANES):
+            place = cgutils.get_item_pointer(
+                context, builder, signature.args[1], at, [builder.add(index, ir.Constant(ir.IntType(64), k))],
+                wraparound=False,
+            )  # fmt: skip
+            row = builder.sext(builder.load(place), ir.IntType(64))
+            value = cgutils.get_item_pointer(context, builder, signature.args[0], view, [row], wraparound=False)
+            found = builder.insert_element(found, builder.load(value), ir.Constant(ir.IntType(32), k))
+        return found
+
+    return vector(array, places, types.intp), generate
+
+
+@intrinsic
 def least(typingctx: Any, a: Any) -> Any:
     """The least number of all lanes."""
 

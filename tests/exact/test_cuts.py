@@ -1,0 +1,73 @@
+"""The search by cuts against enumeration and against the search over pairs of splits; its report when it is stopped."""
+
+import dataclasses
+
+import fuzz_exact
+import numpy as np
+import pytest
+from oracles.enumeration import least_objective
+
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import label_costs, relative_risk
+from softsurv.exact.search import Search
+from softsurv.results import Status
+
+
+def search_by_cuts(task, codes, nominal, statistics, offset=None, **settings):
+    search = Search(task, codes, codes.max(axis=0) + 1, nominal, statistics, offset, **settings)
+    search.by_cuts = True
+    return search
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_optimum_is_that_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    n, p, depth, leaves = int(rng.integers(2, 11)), 2, int(rng.integers(0, 4)), int(rng.integers(1, 9))
+    codes = np.column_stack([np.unique(rng.integers(0, 9, n), return_inverse=True)[1] for _ in range(p)])
+    nominal = np.array([False, seed % 3 == 0])
+    event, hazard = (rng.random(n) < 0.6).astype(float), rng.integers(1, 6, n) * 0.31
+    costs, offset, task = np.column_stack([event, hazard]), event * 10.0, relative_risk.TASK
+    if seed % 2:
+        costs, offset, task = rng.integers(0, 5, (n, 2 + seed % 3)).astype(float), np.zeros(n), label_costs.TASK
+    limits = {"min_leaf": min(1 + seed % 3, n), "complexity": 0.3 * (seed % 2)}
+    solution = search_by_cuts(task, codes, nominal, costs, offset, **limits).solve(depth, leaves)
+    expected = least_objective(task, codes, nominal, costs, offset, depth, leaves, **limits)
+    assert solution.report.objective == pytest.approx(expected)
+    assert solution.report.lower_bound == pytest.approx(expected)
+    assert solution.tree.depth <= depth
+    assert solution.tree.n_leaves <= leaves
+    assert np.bincount(solution.tree.node_of(codes, nominal))[solution.tree.leaves].min() >= limits["min_leaf"]
+
+
+def test_similar_support_leaves_the_optimum():
+    for seed in range(60):
+        solve = fuzz_exact.cuts(np.random.default_rng(seed))
+        every = solve(Bounds())
+        assert not fuzz_exact.differ(every, solve(dataclasses.replace(Bounds(), similar=False))), seed
+        assert not fuzz_exact.differ(every, solve(dataclasses.replace(Bounds(), cuts=False))), seed
+
+
+def test_many_cuts_are_searched_one_by_one():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3))
+    codes = x.argsort(axis=0).argsort(axis=0)
+    costs = label_costs.misclassification((x[:, 0] * x[:, 1] > 0).astype(int), 2)
+    many = Search(label_costs.TASK, codes, np.full(3, 400), np.zeros(3, bool), costs)
+    few = Search(label_costs.TASK, codes // 40, np.full(3, 10), np.zeros(3, bool), costs)
+    off = Search(label_costs.TASK, codes, np.full(3, 400), np.zeros(3, bool), costs, bounds=Bounds(cuts=False))
+    assert (many.by_cuts, few.by_cuts, off.by_cuts) == (True, False, False)
+    assert many.solve(2).report.objective == 0.0  # the quadrants
+
+
+def test_a_stopped_search_has_a_tree_and_a_bound():
+    rng = np.random.default_rng(1)
+    n, p = 1500, 8
+    codes = rng.normal(size=(n, p)).argsort(axis=0).argsort(axis=0)
+    event, hazard = (rng.random(n) < 0.6).astype(float), rng.exponential(size=n)
+    offset = event * 20.0
+    search = search_by_cuts(
+        relative_risk.TASK, codes, np.zeros(p, bool), np.column_stack([event, hazard]), offset
+    )  # fmt: skip
+    report = search.solve(4, time_limit=0.5).report
+    assert report.status == Status.TIME_LIMIT
+    assert report.lower_bound < report.objective < search.solve(1).report.objective
