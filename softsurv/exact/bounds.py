@@ -32,6 +32,13 @@ similar support (paper `gosdt`, section 4 and appendix; the similarity bound of 
     compared: what two splits share comes from the base case. A left and a right side may have different limits on
     leaves; as opt(S, d, l) falls in d and l, the one with more bounds the one with fewer, never the reverse. Not under
     a limit on the size of leaves, which the tree may break in S'.
+intervals of cuts (`cuts/node.py`)
+    For cuts a < b of one column with only rows D between them, every cut u from a to b has opt(left of u) >=
+    opt(left of a) + cost(g) over the groups g between a and u, and likewise opt(right of u) from b: the interval bound
+    from both ends. Where similar support holds as well, opt(left of u) >= opt(left of b) - w(rows between u and b) and
+    opt(right of u) >= opt(right of a) - w(rows between a and u); their sum is opt(left of b) + opt(right of a) - w(D),
+    whatever u is. Lower bounds may stand for the optima. Under a limit on the size of leaves the first two hold for
+    optima without the limit, which bound those with it from below; so both are kept (`Cuts.free`).
 cached bounds (paper `surtree`, section 4)
     A subset abandoned at an upper bound u has opt >= u under the same limits; whoever meets it again uses that.
 upper bounds

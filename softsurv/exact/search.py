@@ -220,7 +220,7 @@ class Search:
         """Whether the search is over before anybody would look at the clock: then no thread is started."""
         splits, features = len(self.problem.feature_of), len(self.problem.nominal)
         one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
-        one = CUT_WORK * features * len(self.rows) if self.by_cuts else one
+        one = 10 * CUT_WORK * features * len(self.rows) if self.by_cuts else one
         return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
     def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:

@@ -54,7 +54,8 @@ def test_the_base_case_notices_the_limit_too(depth):
     statistics = relative_risk.statistics(rng.random(6000) < 0.6, rng.exponential(size=6000))
     offset = np.where(statistics[:, 0] > 0, -np.log(statistics[:, 1]), 0.0)
     ready(relative_risk.TASK)
-    search = Search(relative_risk.TASK, codes, np.full(4, 6000), np.zeros(4, bool), statistics, offset)
+    sizes, nominal, bounds = np.full(4, 6000), np.zeros(4, bool), Bounds(cuts=False)
+    search = Search(relative_risk.TASK, codes, sizes, nominal, statistics, offset, bounds=bounds)
     stopped = search.solve(depth, time_limit=0.05)
     assert stopped.report.status == Status.TIME_LIMIT
     assert stopped.report.lower_bound < stopped.report.objective

@@ -21,13 +21,13 @@ from softsurv.exact.jit import shared_kernel
 @shared_kernel
 def clear_intervals(cuts, level):
     """Drop what waits at a level."""
-    cuts.count[level, :] = 0
+    cuts.waiting[level, :] = 0
 
 
 @shared_kernel
 def push_interval(cuts, level, bound, feature, first, last, left, right, near_left, near_right):
     """Add an interval of at least one cut. There is room: intervals of a node do not overlap."""
-    key, slot, count = cuts.key[level], cuts.slot[level], cuts.count[level]
+    key, slot, count = cuts.key[level], cuts.slot[level], cuts.waiting[level]
     if count[2] > 0:
         count[2] -= 1
         own = np.int64(cuts.back[level, count[2]])
@@ -51,7 +51,7 @@ def push_interval(cuts, level, bound, feature, first, last, left, right, near_le
 @shared_kernel
 def pop_interval(cuts, level):
     """Take the interval with the least bound; its slot, which is free from now on."""
-    key, slot, count = cuts.key[level], cuts.slot[level], cuts.count[level]
+    key, slot, count = cuts.key[level], cuts.slot[level], cuts.waiting[level]
     own = np.int64(slot[0])
     cuts.back[level, count[2]] = own
     count[2] += 1

@@ -177,7 +177,7 @@ def search_intervals(problem, cuts, level, n, depth, leaves, left_leaves, right_
     """Best tree with so many leaves on either side: (best, least bound of what was closed); fills ``tree``."""
     tolerance = problem.tolerance
     start_intervals(cuts, level, n)
-    while cuts.count[level, 0] > 0 and cuts.control[STOP] == 0:
+    while cuts.waiting[level, 0] > 0 and cuts.control[STOP] == 0:
         limit, bound = best - tolerance, cuts.key[level, 0]
         if level == 0:
             cuts.state[0], cuts.state[1] = best, lower(lower(lower(least, bound), best), cuts.state[2])

@@ -64,7 +64,7 @@ class Cuts(NamedTuple):
     first: IntMatrix  # (V, P) int32 cut of each feature to try first
     key: FloatMatrix  # (V, H) bounds of the waiting intervals: a heap, least first
     slot: IntMatrix  # (V, H) int32 where the interval of each place of the heap is
-    count: LongMatrix  # (V, 3) int64 intervals waiting, slots used, slots given back
+    waiting: LongMatrix  # (V, 3) int64 intervals waiting, slots used, slots given back
     back: IntMatrix  # (V, H) int32 slots given back
     span: IntMatrix  # (V * 3, H) int32 feature, first and last cut of each interval
     side_bound: FloatMatrix  # (V * 4, H) `intervals.py`
@@ -119,7 +119,7 @@ def new_cuts(
         first=np.full((levels, p), -1, np.int32),
         key=np.empty((levels, most)),
         slot=np.empty((levels, most), np.int32),
-        count=np.zeros((levels, 3), np.int64),
+        waiting=np.zeros((levels, 3), np.int64),
         back=np.empty((levels, most), np.int32),
         span=np.empty((levels * 3, most), np.int32),
         side_bound=np.empty((levels * 4, most)),

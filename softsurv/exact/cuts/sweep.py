@@ -87,7 +87,7 @@ def best_cut(problem, cuts, level, f, n):
             both = cuts.cost[i] + cuts.cost[m + i]
             free = lower(free, both)
             if both < best and not (too_small(problem, cuts, i) or too_small(problem, cuts, m + i)):
-                best, chosen = both, begin + i
+                best, chosen = both, np.int64(begin + i)
     return best, chosen, free
 
 

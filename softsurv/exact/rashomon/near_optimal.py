@@ -14,8 +14,7 @@ from softsurv.exact.rashomon.divisions import Divisions
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.rashomon.table import Table
 from softsurv.exact.rashomon.trees import LEAF, Part, Trees
-from softsurv.exact.search import Solution
-from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.exact.tree import CodeTree, Solution, TreeBuilder
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
