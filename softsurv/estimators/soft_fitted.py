@@ -21,6 +21,7 @@ from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_causes import SoftCauses
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
 from softsurv.estimators.soft_parameters import choose_device, require_one_of
+from softsurv.estimators.soft_starts import SoftStarts
 from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
 from softsurv.nonparametric import StepFunction
@@ -39,7 +40,7 @@ def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
     return np.searchsorted(tree.used_leaves, leaf)
 
 
-class FittedSoftEstimator(CurveBands, SoftCauses, SurvivalTreeBase):
+class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
     """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
 
     device: str

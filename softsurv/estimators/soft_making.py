@@ -18,7 +18,7 @@ from softsurv.estimators.soft_features import source_numbers
 from softsurv.estimators.soft_inference import covariance_of_leaves
 from softsurv.estimators.soft_parameters import SoftParameters
 from softsurv.results import FitReport, Status
-from softsurv.soft.fit import fit_tree
+from softsurv.soft.fit import FittedStarts, fit_starts
 from softsurv.soft.fit_stack import SINGLE_LEAF
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate, Recipe
@@ -63,13 +63,15 @@ class Order:
 
 @dataclass(frozen=True)
 class Made:
-    """A tree for each cause, the setting, how it was fitted, what was tried, and the covariances of the leaves."""
+    """A tree for each cause, the setting, how it was fitted, what was tried, the covariances of the leaves, and of a
+    dense tree all its starts."""
 
     trees: tuple[SoftTree, ...]
     candidate: Candidate
     report: FitReport
     tried: list[dict[str, Any]]
     covariances: tuple[FloatArray | None, ...]
+    starts: FittedStarts | None = None
 
 
 def rule_tree(order: Order) -> Made:
@@ -115,11 +117,12 @@ def dense_tree(order: Order) -> Made:
     recipe, tried, cut_off = _recipe(order)
     with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
         groups = source_numbers(order.encoder, data.x.shape[1])
-        tree, report = fit_tree(data, recipe, order.machine.ending_sooner(), groups, bar)
+        starts = fit_starts(data, recipe, order.machine.ending_sooner(), groups, bar)
+    tree, report = starts.best, starts.report
     report = report if cut_off is None else replace(report, status=cut_off)
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
     covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
-    return Made((tree,), recipe.candidate, report, tried, (covariance,))
+    return Made((tree,), recipe.candidate, report, tried, (covariance,), starts)
 
 
 def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:

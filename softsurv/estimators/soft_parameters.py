@@ -15,18 +15,13 @@ from softsurv.errors import InvalidParameterError
 from softsurv.estimators.bridge import check_start
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft import paper
 from softsurv.soft.nodec import NodecSettings
 from softsurv.soft.recipe import SOLVERS, Candidate, Recipe, Training
 from softsurv.soft.selection import Grid
 from softsurv.soft.starts import STARTS
 from softsurv.sparse.choose import Grid as RuleGrid
 from softsurv.trees.topology import check_depth
-
-PAPER_RESTARTS = 20
-PAPER_L2 = 4.0
-"""The paper adds twice the squared norm to the summed error: l2/2 with l2 = 4, over N for the mean."""
-
-PAPER_SWEEPS = 10
 
 PENALTIES = ("l2", "shrinkage", "routing_l2")
 
@@ -234,16 +229,16 @@ class SoftParameters:
         start : ndarray (B, P + 1), optional
             Routing weights of the only start.
         """
-        paper = self.preset == "paper"
-        training = self._paper_training() if paper else self._training(chosen)
+        published = self.preset == "paper"
+        training = self._paper_training(start) if published else self._training(chosen)
         starts = self._kinds() if start is None else (start,)
-        l2_all = PAPER_L2 if paper else 0.0
+        l2_all = paper.L2 if published else 0.0
         return Recipe(self.family, candidate, starts, training, l2_all, self.fairness, self.l1, self.seed)
 
-    def _paper_training(self) -> Training:
-        sweeps = PAPER_SWEEPS if self.max_iter is None else self.max_iter
-        nodec = NodecSettings(max_sweeps=sweeps, patience=sweeps)
-        return Training("nodec", nodec=nodec)  # the protocol runs all its sweeps
+    def _paper_training(self, start: np.ndarray | None) -> Training:
+        sweeps = paper.SWEEPS if self.max_iter is None else self.max_iter
+        init = "kmeans" if start is not None else str(self._kinds()[0])  # given splits are clusters of rows too
+        return paper.training(self.family.name, init, sweeps=sweeps)
 
     def _training(self, chosen: Grid | None) -> Training:
         if self.max_iter is None:
@@ -258,7 +253,7 @@ class SoftParameters:
     def _kinds(self) -> tuple[str | np.ndarray, ...]:
         """The kind of each start."""
         if self.preset == "paper":
-            return (self.init if isinstance(self.init, str) and self.init != "auto" else "random",) * PAPER_RESTARTS
+            return (self.init if isinstance(self.init, str) and self.init != "auto" else "random",) * paper.RESTARTS
         if self.init == "logrank":
             return ("logrank",)
         if self.init in ("random", "kmeans"):

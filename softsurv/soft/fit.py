@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, warn
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport, Status
 from softsurv.soft.fairness import fairness_of
@@ -15,10 +18,35 @@ from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
 from softsurv.soft.group_lasso import GroupLasso
 from softsurv.soft.nodec import Progress
 from softsurv.soft.parallel import Machine
-from softsurv.soft.problem import make_problem
+from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.recipe import Recipe
+from softsurv.soft.spline_start import spline_leaves
 from softsurv.soft.starts import start_routing
 from softsurv.trees.soft_tree import SoftTree
+
+
+@dataclass(frozen=True)
+class FittedStarts:
+    """The tree of every start, and which is best.
+
+    Attributes
+    ----------
+    trees : tuple of SoftTree
+        Stacks of one.
+    objectives : tuple of float
+        Training objectives; infinite where there was no time to train.
+    report : FitReport
+        Of the best. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
+    """
+
+    trees: tuple[SoftTree, ...]
+    objectives: tuple[float, ...]
+    report: FitReport
+
+    @property
+    def best(self) -> SoftTree:
+        """The tree with the lowest training objective."""
+        return self.trees[self.objectives.index(min(self.objectives))]
 
 
 def fit_tree(
@@ -28,7 +56,19 @@ def fit_tree(
     groups: tuple[int, ...] = (),
     progress: Progress | None = None,
 ) -> tuple[SoftTree, FitReport]:
-    """Train every start and keep the one with the lowest training objective.
+    """Train every start and keep the one with the lowest training objective; arguments as in `fit_starts`."""
+    fitted = fit_starts(data, recipe, machine, groups, progress)
+    return fitted.best, fitted.report
+
+
+def fit_starts(
+    data: SurvivalData,
+    recipe: Recipe,
+    machine: Machine,
+    groups: tuple[int, ...] = (),
+    progress: Progress | None = None,
+) -> FittedStarts:
+    """Train every start.
 
     Parameters
     ----------
@@ -40,13 +80,6 @@ def fit_tree(
         Feature that each column belongs to, for ``recipe.l1``.
     progress : callable, optional
         Called with the round and the objectives of the trees that trained together.
-
-    Returns
-    -------
-    SoftTree
-        A stack of one.
-    FitReport
-        ``details`` holds the objective of every start, and whether the single-leaf fit converged.
     """
     starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
     problem = make_problem(data, recipe.family, dtype=machine.dtype, device=machine.device)
@@ -62,6 +95,8 @@ def fit_tree(
     stack = make_stack(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )
+    if recipe.training.leaf_start == "spline" and depth:
+        stack = replace(stack, leaves=_spline_leaves(data, recipe, problem, stack.leaves))
     trained = fit_stack(stack, recipe.training, machine, progress)
     best = int(trained.objective.argmin())
     ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
@@ -75,8 +110,21 @@ def fit_tree(
             "single_leaf_converged": bool(anchor.converged.all()),
         },
     )
-    tree = build_tree(recipe.family, depth, trained.routing[best], trained.leaves[best], problem.time_scale[0], data.x)
-    return tree, report
+    trees = tuple(
+        build_tree(recipe.family, depth, routing, leaves, problem.time_scale[0], data.x)
+        for routing, leaves in zip(trained.routing, trained.leaves, strict=True)
+    )
+    return FittedStarts(trees, tuple(trained.objective.tolist()), report)
+
+
+def _spline_leaves(data: SurvivalData, recipe: Recipe, problem: Problem, random: Tensor) -> Tensor:
+    """Leaves (S, L, Q + K) by Cox regression and least squares; random ones where the regression fails, as printed."""
+    seeds = [recipe.seed + k for k in range(len(random))]
+    try:
+        return spline_leaves(data, problem, recipe.candidate.depth, seeds)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
+        warn(f"the Cox regression that spline leaves begin at failed ({failure}); they begin at random", DataWarning)
+        return random
 
 
 def build_tree(

@@ -130,7 +130,8 @@ def stack_of(
     penalties = stack_penalties([settings[k] for k in of], recipe.l2_all, n, anchors[:, of])
     seeds = [tree.seed for tree in trees] * folds
     own = None if columns is None else [c for c in columns for _ in trees]
-    leaves = penalties.anchor if depth == 0 else initial_leaves(penalties.anchor, depth, seeds, columns=own)
+    centre = penalties.anchor if recipe.training.leaf_start == "near" else torch.zeros_like(penalties.anchor)
+    leaves = penalties.anchor if depth == 0 else initial_leaves(centre, depth, seeds, columns=own)
     objective = Objective(problem.repeat(len(trees)), depth, penalties, fairness)
     return Stack(objective, routing.flatten(0, 1), leaves, lasso=lasso)
 
@@ -249,7 +250,7 @@ def _fit_part(
     if part is not None and part.start > 0 and budget is not None and budget.exhausted:
         return _untrained(whole, everyone[part])
     stack = whole if part in (None, slice(0, whole.n_trees)) else whole.take(everyone[part])
-    objective, routing, leaves = stack.objective, stack.routing, _first_leaves(stack, budget)
+    objective, routing, leaves = stack.objective, stack.routing, _first_leaves(stack, training, budget)
     if training.solver == "nodec" and objective.depth > 0:
         trained = nodec(objective, routing, leaves, training.nodec, budget, progress)
     else:
@@ -277,11 +278,13 @@ def _untrained(whole: Stack, trees: Tensor) -> Trained:
     return Trained(taken(whole.routing, trees), taken(whole.leaves, trees), endless, torch.isfinite(endless), ())
 
 
-def _first_leaves(stack: Stack, budget: Budget | None) -> Tensor:
-    """Leaves fitted a little to the start's routing."""
+def _first_leaves(stack: Stack, training: Training, budget: Budget | None) -> Tensor:
+    """Leaves fitted a little to the start's routing, or to the rows whose path ends in them; others as they are."""
     objective, moves = stack.objective, stack.moves
-    if objective.depth == 0:
+    if objective.depth == 0 or training.leaf_start in ("random", "spline"):
         return stack.leaves
+    if training.leaf_start == "own":
+        return fit_leaves(objective, stack.routing, stack.leaves, training.nodec.leaf, objective.depth, budget)
     if moves is None:
         return fit_leaves(objective, stack.routing, stack.leaves, FIRST_LEAVES, budget=budget)
     alone = Moves(torch.zeros_like(moves.routing), moves.leaves)

@@ -7,14 +7,16 @@ the rows and the parameters of two subtrees of the same level are disjoint, so t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.soft.bfgs import Inner, solve
+from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, minimise, runs_ahead
+from softsurv.soft.optimisers import LbfgsSettings, runs_ahead
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Restricted, fit_branches, fit_leaves
@@ -27,15 +29,29 @@ CLASS_RIDGE = 1e-3
 
 @dataclass(frozen=True)
 class Balance:
-    """Thresholds of the reassignment heuristic: moderate imbalance, high imbalance, share to swap."""
+    """The reassignment heuristic.
+
+    Attributes
+    ----------
+    moderate, high : float
+        Share of a node's rows in its small child below which its routing is imbalanced, and highly so. With ``high``
+        above ``moderate`` every imbalance counts as high.
+    swap : float
+        Share of the rows whose class is swapped where the imbalance is high.
+    weighs_wanted : bool
+        Rows weigh in the regression (8) by the side on which they are wanted, so that a swapped row takes the weight
+        of the small child, with the ridge of scikit-learn's default, 1 / rows of the node. Otherwise they weigh by
+        the side on which they are, with a ridge of `CLASS_RIDGE`.
+    """
 
     moderate: float = 0.3
     high: float = 0.1
     swap: float = 0.4
+    weighs_wanted: bool = False
 
     def decayed(self, factor: float) -> Balance:
         """All three thresholds times a factor, as after each macro iteration."""
-        return Balance(self.moderate * factor, self.high * factor, self.swap * factor)
+        return replace(self, moderate=self.moderate * factor, high=self.high * factor, swap=self.swap * factor)
 
 
 Progress = Callable[[int, Tensor], None]
@@ -54,8 +70,8 @@ class NodecSettings:
     decay: float = 0.8
     patience: int = 3
     tolerance: float = 1e-4
-    branch: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
-    leaf: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
+    branch: Inner = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
+    leaf: Inner = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
 
 
 @dataclass(frozen=True)
@@ -159,7 +175,7 @@ def branch_step(
     leaves: Tensor,
     level: int,
     balance: Balance,
-    settings: LbfgsSettings,
+    settings: Inner,
     budget: Budget | None = None,
 ) -> Tensor:
     """BN step: branch nodes of all working sets of one level, with reassignment where routing is imbalanced."""
@@ -176,7 +192,10 @@ def branch_step(
             labels = _swap_worst(left, at_node, error, share, high, balance.swap)
         nodes = level_slice(level)
         rows = at_node & imbalanced[..., None]
-        fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
+        if balance.weighs_wanted:
+            fitted = classify_as_printed(objective, rows, left, labels)
+        else:
+            fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
         routing = routing.clone()
         routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
     free = _free_branches(~imbalanced, level, objective.depth)
@@ -214,16 +233,26 @@ def classify(
     rows: Tensor,  # (M, S, N) bool: rows that count at each node
     left: Tensor,  # (M, S, N) bool: side on which each row is now
     labels: Tensor,  # (M, S, N) bool: side on which it is wanted, True for left
-    settings: LbfgsSettings,
+    settings: Inner,
     budget: Budget | None = None,
 ) -> Tensor:
     """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together."""
-    here_left, here_right = rows & left, rows & ~left
-    count = torch.where(left, here_left.sum(-1, keepdim=True), here_right.sum(-1, keepdim=True))
-    mass = torch.where(rows, 0.5 / count.clamp(min=1), 0.0)  # 1 / (2 L |I_s|) and 1 / (2 (1 - L) |I_s|)
-    loss = Classification(objective, mass, labels.to(weights))
+    loss = Classification(objective, _mass(rows, left, left), labels.to(weights))
     metric = GramMetric(objective.problem, weights.shape[1])
-    return minimise(loss, (weights,), settings, metric, budget).point[0]
+    return solve(loss, (weights,), settings, metric, budget).point[0]
+
+
+def classify_as_printed(objective: Objective, rows: Tensor, left: Tensor, labels: Tensor) -> Tensor:
+    """The same with scikit-learn's default ridge, each row weighing by the side on which it is wanted."""
+    design = objective.problem.design
+    ridge = 1 / rows.sum(-1, keepdim=True).clamp(min=1).to(design)
+    return fit_logistic(design, _mass(rows, left, labels).to(design), labels.to(design), ridge)
+
+
+def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:
+    """Weight of each row by its side, (M, S, N): 1 / (2 L |I_s|) and 1 / (2 (1 - L) |I_s|)."""
+    here_left, here_right = (rows & left).sum(-1, keepdim=True), (rows & ~left).sum(-1, keepdim=True)
+    return torch.where(rows, 0.5 / torch.where(side, here_left, here_right).clamp(min=1), 0.0)
 
 
 def _routed(objective: Objective, routing: Tensor, level: int) -> tuple[Tensor, Tensor, Tensor]:

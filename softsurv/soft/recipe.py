@@ -15,6 +15,8 @@ from softsurv.soft.optimisers import LbfgsSettings
 Solver = Literal["lbfgs", "nodec"]
 SOLVERS: tuple[Solver, ...] = ("lbfgs", "nodec")
 
+LeafStart = Literal["near", "random", "own", "spline"]
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -59,12 +61,17 @@ class Training:
     stops_early : bool
         The number of rounds is a validated one. More rounds fit closer and predict no better, so a fit that takes all
         of them is no defect.
+    leaf_start : {"near", "random", "own", "spline"}
+        Where the leaves begin: near the single-leaf fit and fitted a little to the start's routing; at random; at the
+        fit of the rows whose path ends in them; or, of spline leaves, at a Cox regression and least squares
+        (`softsurv.soft.spline_start`), which a stack of folds does not have: there they begin at random.
     """
 
     solver: Solver = "lbfgs"
     joint: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=100, ftol=1e-7))
     nodec: NodecSettings = field(default_factory=NodecSettings)
     stops_early: bool = True
+    leaf_start: LeafStart = "near"
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS:

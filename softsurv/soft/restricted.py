@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from softsurv.budget import Budget
+from softsurv.soft.bfgs import Inner, solve
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise, side_by_side
+from softsurv.soft.optimisers import Minimum, side_by_side
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import taken
 from softsurv.trees.routing import hard_reach, side_probability, subtree_costs
@@ -102,7 +103,7 @@ def fit_leaves(
     objective: Objective,
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
-    settings: LbfgsSettings,
+    settings: Inner,
     level: int = 0,
     budget: Budget | None = None,
 ) -> Tensor:
@@ -112,7 +113,7 @@ def fit_leaves(
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
     restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level))
     metric = GramMetric(objective.problem, leaves=leaves.shape[1])
-    return minimise(restricted, (leaves,), settings, metric, budget).point[0]
+    return solve(restricted, (leaves,), settings, metric, budget).point[0]
 
 
 def fit_branches(
@@ -121,7 +122,7 @@ def fit_branches(
     leaves: Tensor,  # (M, L, Q + K)
     leaf_loss: Tensor,  # (M, L, N)
     free: Tensor,  # (M, B, 1) bool
-    settings: LbfgsSettings,
+    settings: Inner,
     level: int,
     budget: Budget | None = None,
 ) -> Tensor:
@@ -138,7 +139,7 @@ def fit_branches(
     mass = hard_reach(objective.splits(routing[:, :top]), level, objective.problem.weight)
     restricted = OverBranches(objective, leaf_loss, mass, free[:, top:])
     metric = GramMetric(objective.problem, routing.shape[1] - top)
-    below = minimise(restricted, (routing[:, top:],), settings, metric, budget).point[0]
+    below = solve(restricted, (routing[:, top:],), settings, metric, budget).point[0]
     return torch.cat([routing[:, :top], below], 1) if top else below
 
 
@@ -147,13 +148,13 @@ def fit_moves(
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
     moves: Moves,
-    settings: LbfgsSettings,
+    settings: Inner,
     hard_levels: int = 0,
     budget: Budget | None = None,
 ) -> Minimum:
     """Minimise over the parameters that may move; the point is routing and leaves."""
     metric = moves_metric(objective, moves)
-    return minimise(OverMoves(objective, moves, hard_levels), (routing, leaves), settings, metric, budget)
+    return solve(OverMoves(objective, moves, hard_levels), (routing, leaves), settings, metric, budget)
 
 
 def moves_metric(objective: Objective, moves: Moves) -> GramMetric:

@@ -1,0 +1,77 @@
+"""Where spline leaves begin: a Cox regression, then least squares (paper `sst`, section 5.1; Royston & Parmar 2002)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.soft.problem import Problem
+from softsurv.soft.starts import presumed_outcomes
+from softsurv.trees.topology import n_leaves
+
+COX_RIDGE = 0.1
+"""One-hot codes of one column are collinear; the ridge that the Cox regressions of the tables have too."""
+
+LEAST_SLOPE = 1e-3
+"""Least coefficient of an increasing function, so that the slope is above zero and its logarithm finite."""
+
+LEAST_HAZARD = 1e-8
+
+
+def spline_leaves(
+    data: SurvivalData,
+    problem: Problem,  # of these rows
+    depth: int,
+    seeds: Sequence[int],
+) -> Tensor:  # (S, L, Q + K)
+    """Parameters of the leaves of each start.
+
+    Notes
+    -----
+    A Cox regression on all rows gives the cumulative hazard H of each event at its own time and features. For every
+    leaf a share 1/L of the events is drawn with replacement, and log H (hazards) or log(exp(H) - 1) (odds) is
+    regressed on the features and the increasing functions of log time, whose coefficients stay positive.
+    Raises what scikit-survival raises where the regression fails.
+    """
+    hazard, event = event_hazards(data)
+    target = np.log(hazard) if problem.family.link.name == "proportional_hazards" else np.log(np.expm1(hazard))
+    x = problem.design[0].double().cpu().numpy()[event]
+    rise = problem.features[0, : problem.family.n_shape].double().cpu().numpy().T[event]
+    leaves = n_leaves(depth)
+    tables = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, 2])
+        size = max(1, round(len(target) / leaves))
+        drawn = [rng.integers(0, len(target), size) for _ in range(leaves)]
+        tables.append([least_squares(x[rows], rise[rows], target[rows]) for rows in drawn])
+    return torch.as_tensor(np.array(tables)).to(problem.design)
+
+
+def event_hazards(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Cumulative hazards by a Cox regression at the events (E,), and which rows those are (N,)."""
+    from sksurv.linear_model import CoxPHSurvivalAnalysis
+    from sksurv.util import Surv
+
+    x, (time, event) = data.x.numpy(), presumed_outcomes(data)
+    model = CoxPHSurvivalAnalysis(alpha=COX_RIDGE, ties="breslow").fit(x, Surv.from_arrays(event, time))
+    baseline = model.cum_baseline_hazard_(time[event])
+    return np.maximum(baseline * np.exp(model.predict(x[event])), LEAST_HAZARD), event
+
+
+def least_squares(
+    x: NDArray[np.float64],  # (n, Q) with a leading column of ones
+    rise: NDArray[np.float64],  # (n, K) increasing functions of log time
+    target: NDArray[np.float64],  # (n,)
+) -> NDArray[np.float64]:  # (Q + K,)
+    """Coefficients of the features, then logarithms of the positive ones of the functions."""
+    from scipy.optimize import lsq_linear
+
+    free = np.full(x.shape[1], np.inf)
+    lower = np.concatenate([-free, np.full(rise.shape[1], LEAST_SLOPE)])
+    found = lsq_linear(np.hstack([x, rise]), target, (lower, np.inf)).x
+    return np.concatenate([found[: x.shape[1]], np.log(np.maximum(found[x.shape[1] :], LEAST_SLOPE))])

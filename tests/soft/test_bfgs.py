@@ -1,0 +1,128 @@
+"""BFGS with whole matrices and the simplex search: oracles are SciPy and closed forms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize as scipy_minimise
+
+from softsurv.budget import Budget
+from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
+from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.optimisers import LbfgsSettings
+
+TO_THE_END = BfgsSettings(max_iterations=500, accuracy=1e-14)
+
+
+@dataclass(frozen=True)
+class Rosenbrock:
+    """One valley for each tree, of its own steepness."""
+
+    steepness: torch.Tensor  # (M,)
+
+    def take(self, trees):
+        return Rosenbrock(self.steepness[trees])
+
+    def whole_groups(self, trees):
+        return trees
+
+    def value_and_gradient(self, x):  # (M, 2)
+        a, b = x[:, 0], x[:, 1]
+        rise = b - a**2
+        value = (1 - a) ** 2 + self.steepness * rise**2
+        d_a = -2 * (1 - a) - 4 * self.steepness * a * rise
+        return value, torch.stack([d_a, 2 * self.steepness * rise], 1)
+
+
+@dataclass(frozen=True)
+class WithHole(Rosenbrock):
+    """The same without a value where the first coordinate is above 5."""
+
+    def take(self, trees):
+        return WithHole(self.steepness[trees])
+
+    def value_and_gradient(self, x):
+        value, gradient = super().value_and_gradient(x)
+        return torch.where(x[:, 0] > 5, torch.nan, value), gradient
+
+
+VALLEYS = Rosenbrock(torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64))
+START = torch.tensor([[-1.2, 1.0], [0.0, 3.0], [-1.2, 1.0]], dtype=torch.float64)
+
+
+def test_each_tree_comes_to_its_own_minimum():
+    end = minimise_dense(VALLEYS, (START,), TO_THE_END)
+    torch.testing.assert_close(end.point[0], torch.ones_like(START), atol=1e-5, rtol=0)
+    assert bool(end.converged.all())
+
+
+def test_it_takes_about_as_many_rounds_as_slsqp():
+    """Both begin with the identity; the line searches differ in what they try after a failed step."""
+    calls = []
+
+    def value(x):
+        f, g = Rosenbrock(torch.tensor([100.0], dtype=torch.float64)).value_and_gradient(torch.as_tensor(x)[None])
+        return float(f), g[0].numpy()
+
+    theirs = scipy_minimise(value, START[2].numpy(), jac=True, method="SLSQP", options={"maxiter": 500})
+
+    class Counted(Rosenbrock):
+        def value_and_gradient(self, x):
+            calls.append(1)
+            return super().value_and_gradient(x)
+
+    end = minimise_dense(Counted(VALLEYS.steepness[2:]), (START[2:],), BfgsSettings())
+    assert len(calls) <= 1.5 * theirs.nfev
+    np.testing.assert_allclose(end.loss, 0.0, atol=1e-4)
+
+
+def test_no_tree_ends_above_its_start_and_a_round_limit_is_said():
+    before = VALLEYS.value_and_gradient(START)[0]
+    end = minimise_dense(VALLEYS, (START,), BfgsSettings(max_iterations=2))
+    assert bool((end.loss <= before).all())
+    torch.testing.assert_close(VALLEYS.value_and_gradient(end.point[0])[0], end.loss)
+
+
+def test_an_exhausted_budget_returns_the_start():
+    with Budget(0.0) as budget:
+        end = minimise_dense(VALLEYS, (START,), TO_THE_END, budget)
+    torch.testing.assert_close(end.point[0], START)
+    assert not bool(end.converged.any())
+
+
+def test_several_tensors_are_parts_of_one_point():
+    class Two(Rosenbrock):
+        def take(self, trees):
+            return Two(self.steepness[trees])
+
+        def value_and_gradient(self, a, b):
+            value, gradient = super().value_and_gradient(torch.cat([a, b], 1))
+            return value, gradient[:, :1], gradient[:, 1:]
+
+    parts = minimise_dense(Two(VALLEYS.steepness), (START[:, :1], START[:, 1:]), TO_THE_END).point
+    torch.testing.assert_close(torch.cat(parts, 1), minimise_dense(VALLEYS, (START,), TO_THE_END).point[0])
+
+
+@pytest.mark.parametrize("settings", [LbfgsSettings(max_iterations=500, ftol=1e-14), TO_THE_END])
+def test_the_settings_say_which_optimiser(settings):
+    torch.testing.assert_close(solve(VALLEYS, (START,), settings).point[0], torch.ones_like(START), atol=1e-4, rtol=0)
+
+
+def test_a_start_without_a_value_is_left_by_the_simplex_search():
+    function, start = WithHole(VALLEYS.steepness), START.clone()
+    start[1, 0] = 5.0005
+    value = function.value_and_gradient(start)[0]
+    assert torch.isnan(value).tolist() == [False, True, False]
+    found = where_finite(function, (start,), value)[0]
+    torch.testing.assert_close(found[[0, 2]], start[[0, 2]])
+    torch.testing.assert_close(found[1], torch.ones(2, dtype=torch.float64), atol=1e-3, rtol=0)
+    end = minimise_dense(function, (start,), TO_THE_END)
+    torch.testing.assert_close(end.point[0], torch.ones_like(start), atol=1e-5, rtol=0)
+
+
+def test_a_start_without_a_value_nearby_stays():
+    start = torch.full((1, 2), 1e6, dtype=torch.float64)
+    function = WithHole(VALLEYS.steepness[:1])
+    end = minimise_dense(function, (start,), BfgsSettings(max_iterations=3))
+    assert torch.isnan(end.loss).all() or bool((end.point[0][:, 0] <= 5).all())
