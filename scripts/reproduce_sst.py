@@ -2,13 +2,16 @@
 
     SOFTSURV_DATA=folder python scripts/reproduce_sst.py                       # default design and the benchmarks
     python scripts/reproduce_sst.py --methods paper:loglogistic:2 --variant paper
+    python scripts/reproduce_sst.py --methods paper:loglogistic:2:kmeans paper:spline_po:1 --starts 20 --training-scores
     python scripts/reproduce_sst.py --seeds 0 1 2 --methods default cox
 
-Methods: ``default`` (SoftSurvivalTree() as it is), ``cox``, ``forest`` (scikit-survival's random survival forest, 100
-trees), ``tree5`` (its survival tree of depth 5), ``km``, and ``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published
-settings, 20 starts; measures are means over the starts, as printed). Every finished fold is a line of the result
-file; the same command goes on where it stopped. ``--jobs`` folds run at a time, by ``--backend`` loky on this machine,
-or dask or ray on a cluster (packages of their own; dask's scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
+Methods: ``default`` (SoftSurvivalTree() as it is), ``single`` (depth 0), ``cox``, ``forest`` (scikit-survival's random
+survival forest, 100 trees), ``tree2`` to ``tree5`` (its survival tree of that depth), ``km``, and
+``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published settings: measures are means over ``--starts`` starts, as
+printed, and beside them those of the start with the lowest training objective). ``--thresholds`` is the order of the
+two thresholds of the reassignment. Every finished fold is a line of the result file; the same command goes on where it
+stopped. ``--jobs`` folds run at a time, by ``--backend`` loky on this machine, or dask or ray on a cluster (packages of
+their own; dask's scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +30,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import torch
-from _machine import as_markdown, machine_line
-from _sst_printed import PRINTED, SETS
+from _sst_printed import SETS
+from _sst_report import MEASURES, finished, report
 from tqdm import tqdm
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
@@ -36,22 +40,16 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import SoftsurvWarning
 from softsurv.estimators.soft_parameters import choose_device
 from softsurv.hazards import get_family
-from softsurv.metrics.evaluate import evaluate
+from softsurv.metrics.evaluate import evaluate, outcome
 from softsurv.nonparametric import kaplan_meier
-from softsurv.soft.fit_stack import fit_single_leaf
-from softsurv.soft.nodec import NodecSettings, nodec
-from softsurv.soft.objective import Objective
-from softsurv.soft.parallel import one_core_each
-from softsurv.soft.penalties import no_penalties
-from softsurv.soft.problem import make_problem
-from softsurv.soft.starts import initial_leaves, start_routing
+from softsurv.soft import paper
+from softsurv.soft.fit import FittedStarts, fit_starts
+from softsurv.soft.parallel import Machine, one_core_each
+from softsurv.soft.problem import floor_times, time_floor
+from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.trees.soft_tree import SoftTree
 
 BENCHMARKS = ("default", "cox", "forest", "tree5", "km")
-MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
-PRINTED_AS = {"loglogistic": "Llog", "exponential": "Exp", "weibull": "W", "spline_po": "PO", "spline_ph": "PH"}
-"""Leaf family -> column of the printed tables; NODEC-DR of depth 2 from random starts."""
-
 TINY = 1e-12
 """Cumulative hazard where a step estimate is 0: ranks by the model, which is 0 only before its first step."""
 
@@ -60,11 +58,11 @@ Curves = Callable[[np.ndarray], np.ndarray]
 
 def measures_of(train: SurvivalData, test: SurvivalData, curves: Curves) -> dict[str, float]:
     """The four measures, and the two readings of the printed ones: tied events counted, log-time Brier integral."""
-    ends = [np.asarray(v) for v in (train.time, train.event, test.time, test.event)]
+    floored = outcome(test, time_floor(train.time))["time"]  # zeros, as training takes them
+    ends = [np.asarray(v) for v in (floor_times(train.time), train.event, floored, test.event)]
     plain = evaluate(*ends, curves)
     lower, upper = plain["range"]
-    positive = np.linspace(lower if lower > 0 else ends[2][ends[2] > 0].min(), upper, 100)  # log time has no 0
-    printed = evaluate(*ends, curves, tied_event_times="count", scale="log", times=positive)
+    printed = evaluate(*ends, curves, tied_event_times="count", scale="log", times=np.linspace(lower, upper, 100))
     extra = {"harrell_c_ties": printed["harrell_c"], "ibs_log": printed["ibs"]}
     return {k: float(plain[k]) for k in MEASURES} | {k: float(v) for k, v in extra.items()}
 
@@ -100,34 +98,32 @@ def benchmark_curves(method: str, train: SurvivalData, test: SurvivalData, seed:
         return steps(forest.unique_times_, forest.predict_cumulative_hazard_function(x_test, return_array=True))
     from sksurv.tree import SurvivalTree
 
-    tree = SurvivalTree(max_depth=5, random_state=seed).fit(x, y)
+    tree = SurvivalTree(max_depth=int(method.removeprefix("tree")), random_state=seed).fit(x, y)
     return steps(tree.unique_times_, tree.predict_cumulative_hazard_function(x_test, return_array=True))
 
 
-def paper_trees(leaf: str, depth: int, start: str, train: SurvivalData, seed: int) -> list[SoftTree]:
-    """20 starts of NODEC-DR with the published settings, trained as one stack."""
-    starts = 20
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every fold."""
+
+    thresholds: paper.Thresholds = "printed"
+    starts: int = paper.RESTARTS
+    training_scores: bool = False
+
+
+def paper_starts(leaf: str, depth: int, init: str, train: SurvivalData, seed: int, asked: Asked) -> FittedStarts:
+    """The starts of NODEC-DR with the published settings, trained as one stack; ``train`` is encoded."""
     family = get_family(leaf)
-    problem = make_problem(train, family, n_trees=starts, device=choose_device("auto"))
-    free = no_penalties(starts, problem.design.shape[-1] + family.n_shape, problem.design)
-    ridge = torch.full_like(free.l2, 4.0 / train.n)
-    objective = Objective(problem, depth, free.__class__(**(vars(free) | {"l2_all": ridge})))
-    seeds = [seed * 1000 + k for k in range(starts)]
-    routing = start_routing([start] * starts, train, depth, seeds).to(problem.design)
-    leaves = initial_leaves(fit_single_leaf(problem, l2_all=ridge).point[0], depth, seeds)
-    done = nodec(objective, routing, leaves, NodecSettings(max_sweeps=10, patience=10))
-    routing, leaves, time_scale = done.routing.cpu(), done.leaves.cpu(), problem.time_scale.cpu()
-    trees = []
-    for k in range(starts):
-        tree = SoftTree(depth, train.x.shape[1], family)
-        tree.load_state_dict({"routing": routing[k : k + 1], "leaves": leaves[k : k + 1], "time_scale": time_scale})
-        trees.append(tree)
-    return trees
+    training = paper.training(leaf, init, thresholds=asked.thresholds)
+    candidate = Candidate(family.name, depth, 0.0)
+    recipe = Recipe(family, candidate, (init,) * asked.starts, training, paper.L2, seed=1000 * seed)
+    with one_core_each() as workers:
+        return fit_starts(train, recipe, Machine(choose_device("auto"), workers=workers))
 
 
 def soft_curves(tree: SoftTree, train: SurvivalData, test: SurvivalData) -> Curves:
     """Log H of one soft tree; time 0 is read at half the smallest positive training time."""
-    floor = float(train.time[train.time > 0].min()) / 2
+    floor = time_floor(train.time)
 
     def curves(at: np.ndarray) -> np.ndarray:
         with torch.no_grad():
@@ -136,85 +132,50 @@ def soft_curves(tree: SoftTree, train: SurvivalData, test: SurvivalData) -> Curv
     return curves
 
 
-def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str) -> dict[str, Any]:
+def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str, asked: Asked) -> dict[str, Any]:
     """One line of the result file."""
     warnings.simplefilter("ignore", SoftsurvWarning)
     data = load_dataset(name, variant)
     fit, held = stratified_folds(data.event.numpy(), 5, seed)[fold]
     raw_train, raw_test = data.take(fit), data.take(held)
+    encoder = Preprocessor().fit(raw_train.X)
+    train, test = (part.with_features(encoder.transform(part.X)) for part in (raw_train, raw_test))
     began, cpu = time.perf_counter(), time.process_time()
-    extra: dict[str, Any] = {}
-    if method == "default":
-        tree = SoftSurvivalTree(random_state=seed).fit(raw_train)
-        seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-        prepared = tree._prepare(raw_test.X)
+
+    def taken() -> dict[str, float]:
+        return {"seconds": round(time.perf_counter() - began, 3), "cpu_seconds": round(time.process_time() - cpu, 3)}
+
+    if method in ("default", "single"):
+        tree = SoftSurvivalTree(depth=0 if method == "single" else None, random_state=seed).fit(raw_train)
+        spent, prepared = taken(), tree._prepare(raw_test.X)
         result = measures_of(raw_train, raw_test, lambda at: tree._log_cumulative_hazard(prepared, at))
-        extra = {"candidate": vars(tree.candidate_)}
+        result |= {"candidate": vars(tree.candidate_), "leaves": len(tree.leaf_table_.n)}
+    elif method.startswith("paper:"):
+        _, leaf, depth, *init = method.split(":")
+        starts = paper_starts(leaf, int(depth), init[0] if init else "random", train, seed * 5 + fold, asked)
+        spent, result = taken(), scores_of_starts(starts, train, test, asked.training_scores)
     else:
-        encoder = Preprocessor().fit(raw_train.X)
-        train, test = (part.with_features(encoder.transform(part.X)) for part in (raw_train, raw_test))
-        if method.startswith("paper:"):
-            _, leaf, depth, *start = method.split(":")
-            with one_core_each():
-                trees = paper_trees(leaf, int(depth), start[0] if start else "random", train, seed * 5 + fold)
-            seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-            all_starts = pd.DataFrame([measures_of(train, test, soft_curves(t, train, test)) for t in trees])
-            result = all_starts.mean().to_dict()
-        else:
-            curves = benchmark_curves(method, train, test, seed)
-            seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-            result = measures_of(train, test, curves)
+        curves = benchmark_curves(method, train, test, seed)
+        spent, result = taken(), measures_of(train, test, curves)
+    if method.startswith("paper:") and asked.thresholds != "printed":
+        method = f"{method} (thresholds of the text)"
     key = {"set": name, "variant": variant or "default", "seed": seed, "fold": fold, "method": method}
-    return key | result | {"seconds": round(seconds, 3), "cpu_seconds": round(cpu_seconds, 3)} | extra
+    return key | result | spent
 
 
-def finished(path: Path) -> pd.DataFrame:
-    """Lines of an earlier run."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return pd.DataFrame([json.loads(line) for line in lines])
-
-
-def findings(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean distance over the sets from the printed figures, under either reading of them, for depth 2."""
-    rows = []
-    for leaf, printed in PRINTED_AS.items():
-        ours = frame[(frame["method"] == f"paper:{leaf}:2") & (frame["variant"] == "default") & (frame["seed"] == 0)]
-        means = ours.groupby("set")[["harrell_c", "harrell_c_ties", "ibs", "ibs_log"]].mean()
-        means = means.drop(index="flchain", errors="ignore")  # printed with the cause of death
-        if means.empty:
-            continue
-        row = {"leaf": leaf, "sets": len(means)}
-        for reading, measure in (
-            ("harrell_c", "harrell_c"),
-            ("harrell_c_ties", "harrell_c"),
-            ("ibs", "ibs"),
-            ("ibs_log", "ibs"),
-        ):
-            gap = means[reading] - pd.Series(PRINTED[measure][printed])
-            row[f"{reading}: mean distance"] = gap.abs().mean().round(4)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def report(frame: pd.DataFrame) -> str:
-    """Means by set and method beside the printed ones, then means over the sets, by seed."""
-    parts = [machine_line(), ""]
-    frame = frame.copy()
-    frame["method"] = np.where(
-        frame["variant"] == "default", frame["method"], frame["method"] + " (" + frame["variant"] + " data)"
-    )
-    complete = frame.groupby(["method", "seed"])["set"].nunique()
-    for measure in (*MEASURES, "harrell_c_ties", "ibs_log", "seconds", "cpu_seconds"):
-        table = frame.pivot_table(index="set", columns="method", values=measure, aggfunc="mean")
-        if measure in PRINTED:
-            table = table.join(pd.DataFrame(PRINTED[measure]).add_suffix(" (printed)"))
-        table.loc["mean"] = table.mean()
-        parts += [f"## {measure}", "", as_markdown(table.round(4).reset_index()), ""]
-    by_seed = frame.groupby(["method", "seed"])[list(MEASURES)].mean().round(4).join(complete.rename("sets"))
-    parts += ["## Means over the sets, by seed", "", as_markdown(by_seed.reset_index()), ""]
-    if len(distance := findings(frame)):
-        parts += ["## Distance from the printed figures, under either reading", "", as_markdown(distance)]
-    return "\n".join(parts) + "\n"
+def scores_of_starts(
+    starts: FittedStarts, train: SurvivalData, test: SurvivalData, on_training: bool
+) -> dict[str, Any]:
+    """Means over the starts, the scores of each, and those of the start with the lowest training objective."""
+    trees = [tree.cpu() for tree in starts.trees]
+    each = pd.DataFrame([measures_of(train, test, soft_curves(tree, train, test)) for tree in trees])
+    result: dict[str, Any] = each.mean().to_dict() | {"starts": each.to_dict("list")}
+    best = int(np.argmin(starts.objectives))
+    result |= {f"best {name}": value for name, value in each.loc[best].to_dict().items()}
+    if on_training:
+        own = pd.DataFrame([measures_of(train, train, soft_curves(tree, train, train)) for tree in trees])
+        result |= {f"train {name}": value for name, value in own.mean().to_dict().items()}
+    return result
 
 
 def spread(todo: list[tuple], jobs: int, backend: str) -> Iterator[dict]:
@@ -242,6 +203,9 @@ def main() -> None:
     parser.add_argument("--folds", nargs="+", type=int, default=list(range(5)))
     parser.add_argument("--methods", nargs="+", default=list(BENCHMARKS))
     parser.add_argument("--variant", default=None, help='"paper": data as in the paper, leaks included')
+    parser.add_argument("--thresholds", choices=paper.THRESHOLDS, default="printed")
+    parser.add_argument("--starts", type=int, default=paper.RESTARTS)
+    parser.add_argument("--training-scores", action="store_true", help="of the paper's trees, too")
     parser.add_argument("--jobs", type=int, default=1, help="folds at a time")
     parser.add_argument("--backend", choices=("loky", "dask", "ray"), default="loky", help="joblib's")
     parser.add_argument("--out", type=Path, default=Path("results/sst.jsonl"))
@@ -250,13 +214,15 @@ def main() -> None:
     old = finished(args.out)
     keys = ["set", "variant", "seed", "fold", "method"]
     known = set(map(tuple, old[keys].to_numpy().tolist())) if len(old) else set()
+    asked = Asked(args.thresholds, args.starts, args.training_scores)
+    written = " (thresholds of the text)" if args.thresholds == "text" else ""
     todo = [
-        (name, args.variant, seed, fold, method)
+        (name, args.variant, seed, fold, method, asked)
         for seed in args.seeds
         for method in args.methods
         for name in args.sets
         for fold in args.folds
-        if (name, args.variant or "default", seed, fold, method) not in known
+        if (name, args.variant or "default", seed, fold, method + written * method.startswith("paper:")) not in known
     ]
     with args.out.open("a") as file:
         for line in tqdm(spread(todo, args.jobs, args.backend), total=len(todo), unit="fold"):

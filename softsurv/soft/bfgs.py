@@ -120,8 +120,12 @@ def minimise_dense(function: Function, start: Point, settings: BfgsSettings, bud
 
 def _parts(table: Tensor, shapes: list[torch.Size]) -> Point:
     """The tensors (m, ...) that stand side by side in a table (m, D)."""
-    sizes = [shape.numel() for shape in shapes]
-    return tuple(part.reshape(len(table), *shape) for part, shape in zip(table.split(sizes, 1), shapes, strict=True))
+    parts, first = [], 0
+    for shape in shapes:
+        last = first + shape.numel()
+        parts.append(table[:, first:last].reshape(len(table), *shape))
+        first = last
+    return tuple(parts)
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:

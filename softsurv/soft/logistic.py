@@ -37,7 +37,7 @@ def fit_logistic(
         if not bool(open_.any()):
             break
         curvature = weighted_gram(design, mass * p * (1 - p)) + torch.diag_embed(penalty + LEAST_CURVATURE)
-        step = -torch.linalg.solve(curvature, gradient[..., None])[..., 0]
+        step = -(torch.cholesky_inverse(torch.linalg.cholesky(curvature)) @ gradient[..., None])[..., 0]
         step = torch.where(open_[..., None], step, 0.0)
         weights, v, value = _taken(weights, v, value, step, linear(step, design), mass, labels, penalty)
     return weights

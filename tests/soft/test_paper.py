@@ -67,8 +67,8 @@ def test_leaves_begin_as_printed(family, init, start):
     assert paper.training(family, init).leaf_start == start
 
 
-@pytest.mark.parametrize("name", ["spline_ph", "spline_po"])
-def test_spline_leaves_begin_at_the_curves_of_the_cox_regression(tools, name):
+@pytest.mark.parametrize(("name", "gap"), [("spline_ph", 0.15), ("spline_po", 0.25)])  # a Cox curve is no line in odds
+def test_spline_leaves_begin_at_the_curves_of_the_cox_regression(tools, name, gap):
     """With one leaf and many rows the start's log H is near that of the regression at its own events."""
     data, family = tools.simulate(400, 3), get_family(name)
     problem = make_problem(data, family)
@@ -80,7 +80,7 @@ def test_spline_leaves_begin_at_the_curves_of_the_cox_regression(tools, name):
     z = (leaves[0, :, : -family.n_shape] @ problem.design[0].T + value[0])[0].numpy()[event]
     target = np.log(hazard) if name == "spline_ph" else np.log(np.expm1(hazard))
     middle = (target > np.quantile(target, 0.1)) & (target < np.quantile(target, 0.9))
-    assert np.abs(z - target)[middle].mean() < 0.15
+    assert np.abs(z - target)[middle].mean() < gap
 
 
 def test_least_squares_keep_the_slope_positive():
