@@ -6,7 +6,7 @@ Log-logistic leaves, depth 2, 3 folds. The twin (`_slow_twin.py`: SLSQP with ana
 `preset="paper"` begin at the same routing on the same folds. ``harrell_c`` and ``ibs`` are means over folds and starts
 on held-out rows, as the paper reports them; ``best start`` is the score of the start with the lowest training
 objective. Seconds are CPU seconds for each fit on one thread; SciPy's own way, finite differences, is timed on the
-first start of the first fold (``differences``). Every finished fold is a line of the result file.
+first fold (``differences``). Every finished fold is a line of the result file.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def run_case(name: str, seed: int, fold_number: int, starts: int, label: str) ->
     """One line of the result file."""
     fold = make_fold(name, seed, fold_number, starts)
     if label == DIFFERENCES:
-        return {"CPU s a fit": run_twin(fold, False, 1)[-1]}
+        return {"CPU s a fit": run_twin(fold, False, starts)[-1]}
     return scores(fold, run_twin(fold, True, starts) if label == TWIN else run_variant(fold, VARIANTS[label]))
 
 

@@ -21,7 +21,8 @@ cd_auc: the same for events before each time against rows still free of it, aver
 ibs: mean squared distance between predicted survival and what happened, over the stated range of times.
 The outcome's columns are those of the fit unless --time and --event name others.
 Censoring weights come from the training rows. With --entry, harrell_c and uno_c compare rows under observation
-together; a note says what is not corrected for late entry or intervals. With causes, the first line is of all events;
+together, and the others weigh by the chance of having entered; a note says what is not corrected for intervals. With
+causes, the first line is of all events;
 concordance, auc and ibs of a cause are of its cumulative incidence among the others. Of subjects whose features change
 from row to row, concordance alone is measured: at each event over the rows at risk.
 """

@@ -33,8 +33,7 @@ def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> d
                 f"{given[0]} belongs to measures that need one row for each subject, got {data.n} rows of "
                 f"{data.n_subjects} subjects; leave it out"
             )
-        upper, weight = known.pop("upper"), known.pop("weight")
-        warn_of_ignored(known["event"], upper=upper, weight=weight)
+        warn_of_ignored(known["event"], known.pop("upper"))
         assert data.subject is not None
         causes = {} if codes is None else {"cause": codes, "incidence": incidence, "names": tree.cause_names_}
         who = data.subject.cpu().numpy()
@@ -42,7 +41,9 @@ def evaluate_fitted(tree: Any, data: SurvivalData, options: dict[str, Any]) -> d
     result = evaluate_with_censoring(tree.censoring_, **known, log_cumulative_hazard=log_hazard, **options)
     if codes is not None:
         grid = _grid(result, options.pop("times", None))
-        how = {"entry": known["entry"]} | {k: v for k, v in options.items() if k != "n_times"}
+        how = {"entry": known["entry"], "weight": known["weight"]} | {
+            k: v for k, v in options.items() if k != "n_times"
+        }
         names = tree.cause_names_
         result["causes"] = evaluate_causes(tree.censoring_, known["time"], codes, incidence, names, grid, **how)
     return result
@@ -52,11 +53,12 @@ def score_fitted(tree: Any, data: SurvivalData) -> float:
     """Harrell's concordance of a fold; of several rows of a subject those at risk at each event."""
     data = data.joined()
     known = tree._outcome(data)
-    warn_of_ignored(known["event"], upper=known["upper"], weight=known["weight"])
+    warn_of_ignored(known["event"], known["upper"])
     time = known["time"]
     if data.subject is not None:
         time = ends_at_risk(time, known["event"], data.subject.cpu().numpy(), known["entry"])
-    return harrell_c(time, known["event"], tree._log_hazard_of(tree._prepare(data.X)), entry=known["entry"])
+    at_risk = {name: known[name] for name in ("entry", "weight")}
+    return harrell_c(time, known["event"], tree._log_hazard_of(tree._prepare(data.X)), **at_risk)
 
 
 def causes_of(tree: Any, data: SurvivalData) -> IntArray:

@@ -19,6 +19,7 @@ from softsurv.metrics.competing import (
     integrated_brier_score_incidence,
 )
 from softsurv.metrics.concordance import PairCounts, count_pairs, harrell_c, uno_c
+from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.evaluate import evaluate, evaluate_with_censoring
 from softsurv.metrics.fairness import CurveGap, LeafGini, curve_gap, fairness_penalty, leaf_gini
 from softsurv.metrics.predicted import log_hazard_of
@@ -48,6 +49,7 @@ __all__ = [
     "cumulative_dynamic_auc",
     "curve_gap",
     "d_calibration",
+    "entry_distribution",
     "evaluate",
     "evaluate_with_censoring",
     "evaluation_range",

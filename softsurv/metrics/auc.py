@@ -7,12 +7,19 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidTimesError, NoComparablePairsError
+from softsurv.metrics.entering import case_weights, entry_distribution, under_observation
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_unknown_censoring
-from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights, kaplan_meier
+from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier
 
 
 def cumulative_dynamic_auc(
-    time: ArrayLike, event: ArrayLike, risk: ArrayLike, times: ArrayLike, censoring: StepFunction
+    time: ArrayLike,
+    event: ArrayLike,
+    risk: ArrayLike,
+    times: ArrayLike,
+    censoring: StepFunction,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> tuple[FloatArray, float]:
     """How well risk separates those with an event by t from those free of it at t.
 
@@ -27,6 +34,8 @@ def cumulative_dynamic_auc(
         support of ``censoring``.
     censoring : StepFunction
         G of the training fold, from `softsurv.nonparametric.censoring_survival`.
+    weight, entry : array_like, shape (N,), optional
+        Sample weights, and times of late entry.
 
     Returns
     -------
@@ -48,13 +57,15 @@ def cumulative_dynamic_auc(
     With cases i (c_i = 1, t_i <= t), controls j (t_j > t) and w_i = 1 / G(t_i), AUC(t) is the sum over
     pairs of w_i (1[r_i > r_j] + 0.5 1[r_i = r_j]) divided by (sum of w_i) (number of controls). Paper
     `sst` prints no term for ties; one half for each is the area under the ROC curve. Both results equal
-    scikit-survival's ``cumulative_dynamic_auc`` where that accepts the input.
+    scikit-survival's ``cumulative_dynamic_auc`` where that accepts the input. Sample weights multiply those of cases
+    and controls. With late entry controls are those who have entered by t, and w_i = 1 / (A(t_i-) G(t_i)), A being
+    `entry_distribution` of the fold.
 
     References
     ----------
     Lambert, Chevret, Statistical Methods in Medical Research 25 (2016); paper `sst`, appendix B.0.2.
     """
-    time_, event_, _, _ = checked_columns(time, event)
+    time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
     grid = checked_times(times)
     scores = np.asarray(risk, dtype=float)
     if scores.ndim == 1:
@@ -66,9 +77,10 @@ def cumulative_dynamic_auc(
             f"times must stay below the largest test time {time_.max():g}, where nobody is left as a "
             f"control; got {grid[-1]:g}"
         )
-    weight = ipcw_weights(time_, event_ & (time_ <= grid[-1]), censoring)
-    auc = np.array([_auc(time_, weight, scores[:, k], t) for k, t in enumerate(grid)])
-    curve = kaplan_meier(time_, event_)(grid)
+    case = mass * case_weights(time_, event_ & (time_ <= grid[-1]), censoring, entry_distribution(time_, entry, mass))
+    free = [np.where(under_observation(entry_, time_, t), mass, 0.0) for t in grid]
+    auc = np.array([_auc(np.where(time_ <= t, case, 0.0), free[k], scores[:, k]) for k, t in enumerate(grid)])
+    curve = kaplan_meier(time_, event_, mass, entry)(grid)
     drop = -np.diff(np.concatenate([[1.0], curve]))
     if drop.sum() <= 0.0:
         raise NoComparablePairsError(f"the AUC is undefined: no event up to the last time {grid[-1]:g}; extend times")
@@ -76,12 +88,13 @@ def cumulative_dynamic_auc(
     return auc, float(auc[seen] @ drop[seen] / drop.sum())
 
 
-def _auc(time: FloatArray, weight: FloatArray, risk: FloatArray, t: float) -> float:
-    """AUC at one time; weight (N,) is 0 for those censored."""
-    cases = (time <= t) & (weight > 0.0)
-    if not cases.any():
+def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> float:
+    """AUC at one time from the weights of cases and controls, all (N,); NaN where there are none of either."""
+    cases, controls = case > 0.0, control > 0.0
+    if not cases.any() or not controls.any():
         return float("nan")
-    controls = np.sort(risk[time > t])
-    below = np.searchsorted(controls, risk[cases], side="left")
-    not_above = np.searchsorted(controls, risk[cases], side="right")
-    return float(weight[cases] @ (below + not_above) / (2.0 * weight[cases].sum() * controls.size))
+    order = np.argsort(risk[controls])
+    others, mass = risk[controls][order], np.concatenate([[0.0], np.cumsum(control[controls][order])])
+    below = mass[np.searchsorted(others, risk[cases], side="left")]
+    not_above = mass[np.searchsorted(others, risk[cases], side="right")]
+    return float(case[cases] @ (below + not_above) / (2.0 * case[cases].sum() * mass[-1]))

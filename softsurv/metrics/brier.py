@@ -9,14 +9,21 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
 from softsurv.metrics.ranges import checked_probabilities, checked_times, refuse_unknown_censoring
-from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights
+from softsurv.nonparametric import StepFunction, checked_columns
 
 Scale = Literal["time", "log"]
 
 
 def brier_score(
-    time: ArrayLike, event: ArrayLike, survival: ArrayLike, times: ArrayLike, censoring: StepFunction
+    time: ArrayLike,
+    event: ArrayLike,
+    survival: ArrayLike,
+    times: ArrayLike,
+    censoring: StepFunction,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> FloatArray:
     """Brier score at every time of a grid, weighted by the inverse probability of censoring.
 
@@ -30,6 +37,8 @@ def brier_score(
         Grid of the columns, strictly increasing, within the support of ``censoring``.
     censoring : StepFunction
         G of the training fold, from `softsurv.nonparametric.censoring_survival`.
+    weight, entry : array_like, shape (N,), optional
+        Sample weights, and times of late entry.
 
     Returns
     -------
@@ -46,24 +55,29 @@ def brier_score(
     -----
     BS(t) = 1/N sum_i (S_i(t)^2 c_i 1[t_i <= t] / G(t_i) + (1 - S_i(t))^2 1[t_i > t] / G(t)).
     Equal to scikit-survival's ``brier_score`` where that accepts the input; it also refuses test
-    subjects observed longer than the training fold, who count here as event-free on the grid.
+    subjects observed longer than the training fold, who count here as event-free on the grid. Sample weights multiply
+    each term and stand for N. With late entry G(t_i) becomes A(t_i-) G(t_i) and G(t) becomes A(t) G(t), A being
+    `entry_distribution` of the fold; those event-free at t are counted once they have entered, and the sum of all these
+    weights stands for N, which the sample does not show.
 
     References
     ----------
     Graf, Schmoor, Sauerbrei, Schumacher, Statistics in Medicine 18 (1999); paper `sst`, eq. 6.
     """
-    time_, event_, _, _ = checked_columns(time, event)
+    time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
     grid = checked_times(times)
     curves = checked_probabilities("survival", survival, time_.size, grid.size)
     refuse_unknown_censoring(censoring, grid)
     inside = event_ & (time_ <= grid[-1])  # later events are still event-free at every grid time
-    case_weight = ipcw_weights(time_, inside, censoring)
-    control_weight = 1.0 / censoring(grid)  # (T,)
+    entering = entry_distribution(time_, entry, mass)
+    case_weight = mass * case_weights(time_, inside, censoring, entering)
+    control_weight = 1.0 / (censoring(grid) * np.where(entering(grid) > 0.0, entering(grid), np.inf))  # (T,)
     scores = np.empty(grid.size)
     for k, t in enumerate(grid):
-        free = time_ > t
-        cases = np.sum(np.where(free, 0.0, case_weight) * curves[:, k] ** 2)
-        scores[k] = (cases + control_weight[k] * np.sum((1.0 - curves[free, k]) ** 2)) / time_.size
+        case = np.where(time_ > t, 0.0, case_weight)
+        free = control_weight[k] * np.where(under_observation(entry_, time_, t), mass, 0.0)
+        total = case.sum() + free.sum() if some_late(entry_) else mass.sum()
+        scores[k] = (case @ curves[:, k] ** 2 + free @ (1.0 - curves[:, k]) ** 2) / total
     return scores
 
 
@@ -74,12 +88,14 @@ def integrated_brier_score(
     times: ArrayLike,
     censoring: StepFunction,
     scale: Scale = "time",
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> float:
     """Mean Brier score over the range of a grid, by the trapezoidal rule.
 
     Parameters
     ----------
-    time, event, survival, times, censoring
+    time, event, survival, times, censoring, weight, entry
         As in `brier_score`; at least two times.
     scale : {"time", "log"}
         Average over time, or over log time (then all times must be > 0). The figures printed in
@@ -96,7 +112,7 @@ def integrated_brier_score(
     grid that a test fold supports.
     """
     axis = axis_of(checked_times(times), scale)
-    return mean_over(axis, brier_score(time, event, survival, times, censoring))
+    return mean_over(axis, brier_score(time, event, survival, times, censoring, weight, entry))
 
 
 def relative_integrated_brier_score(

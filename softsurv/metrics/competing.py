@@ -15,6 +15,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparab
 from softsurv.metrics.brier import Scale, axis_of, mean_over
 from softsurv.metrics.calibration import CalibrationCurve, curve_of_groups
 from softsurv.metrics.concordance import Risk, TiedTimes, count_pairs
+from softsurv.metrics.entering import entry_distribution, some_late
 from softsurv.metrics.ranges import checked_matrix, checked_probabilities, checked_times, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -90,7 +91,14 @@ def without_other_causes(time: FloatArray, codes: IntArray, code: int) -> FloatA
 
 
 def brier_score_incidence(
-    time: ArrayLike, cause: ArrayLike, incidence: ArrayLike, times: ArrayLike, censoring: StepFunction, code: int = 1
+    time: ArrayLike,
+    cause: ArrayLike,
+    incidence: ArrayLike,
+    times: ArrayLike,
+    censoring: StepFunction,
+    code: int = 1,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> FloatArray:
     """Brier score of a predicted cumulative incidence at every time of a grid.
 
@@ -106,6 +114,8 @@ def brier_score_incidence(
         G, from `softsurv.nonparametric.censoring_survival` of all events, usually of the training fold.
     code : int
         The cause of interest.
+    weight, entry : array_like (N,), optional
+        Sample weights, and times of late entry, as in `brier_score`.
 
     Returns
     -------
@@ -131,9 +141,11 @@ def brier_score_incidence(
     time_, codes = _checked(time, cause, code)
     grid = checked_times(times)
     predicted = checked_probabilities("incidence", incidence, time_.size, grid.size)
-    weight = _weights(time_, codes, grid, censoring)  # (N, T)
+    mass = _weights(time_, codes, grid, censoring, weight, entry)  # (N, T)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
-    return np.asarray((weight * (case - predicted) ** 2).mean(0))
+    _, _, own, entry_ = checked_columns(time_, codes > 0, weight, entry)
+    total = mass.sum(0) if some_late(entry_) else own.sum()
+    return np.asarray((mass * (case - predicted) ** 2).sum(0) / total)
 
 
 def integrated_brier_score_incidence(
@@ -144,23 +156,32 @@ def integrated_brier_score_incidence(
     censoring: StepFunction,
     code: int = 1,
     scale: Scale = "time",
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> float:
     """Mean of `brier_score_incidence` over the range of the grid, by the trapezoidal rule.
 
     Arguments and errors as there and in `integrated_brier_score`.
     """
     axis = axis_of(checked_times(times), scale)
-    return mean_over(axis, brier_score_incidence(time, cause, incidence, times, censoring, code))
+    return mean_over(axis, brier_score_incidence(time, cause, incidence, times, censoring, code, weight, entry))
 
 
 def auc_incidence(
-    time: ArrayLike, cause: ArrayLike, risk: ArrayLike, times: ArrayLike, censoring: StepFunction, code: int = 1
+    time: ArrayLike,
+    cause: ArrayLike,
+    risk: ArrayLike,
+    times: ArrayLike,
+    censoring: StepFunction,
+    code: int = 1,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
 ) -> tuple[FloatArray, float]:
     """How well risk separates rows with an event of one cause by t from all others.
 
     Parameters
     ----------
-    time, cause, times, censoring, code
+    time, cause, times, censoring, code, weight, entry
         As in `brier_score_incidence`.
     risk : array_like (N,) or (N, T)
         Risk score, or one per time such as the cumulative incidence; higher = earlier event.
@@ -196,10 +217,10 @@ def auc_incidence(
     if scores.ndim == 1:
         scores = np.broadcast_to(scores[:, None], (scores.size, grid.size))
     scores = checked_matrix("risk", scores, time_.size, grid.size)
-    weight = _weights(time_, codes, grid, censoring)
+    mass = _weights(time_, codes, grid, censoring, weight, entry)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
-    auc = np.array([_weighted_auc(scores[:, k], case[:, k], weight[:, k]) for k in range(grid.size)])
-    incidence = aalen_johansen(time_, codes, n_causes=max(int(codes.max()), code)).of_cause(code)
+    auc = np.array([_weighted_auc(scores[:, k], case[:, k], mass[:, k]) for k in range(grid.size)])
+    incidence = aalen_johansen(time_, codes, weight, entry, n_causes=max(int(codes.max()), code)).of_cause(code)
     rise = np.diff(incidence(grid), prepend=0.0)
     seen = np.isfinite(auc) & (rise > 0.0)
     if not seen.any():
@@ -272,14 +293,25 @@ def _checked(time: ArrayLike, cause: ArrayLike, code: int) -> tuple[FloatArray, 
     return time_, codes.astype(np.int64)
 
 
-def _weights(time: FloatArray, codes: IntArray, grid: FloatArray, censoring: StepFunction) -> FloatArray:
-    """Inverse probability of censoring of each row at each time, (N, T)."""
+def _weights(
+    time: FloatArray,
+    codes: IntArray,
+    grid: FloatArray,
+    censoring: StepFunction,
+    weight: ArrayLike | None,
+    entry: ArrayLike | None,
+) -> FloatArray:
+    """Weight of each row at each time, (N, T): sample weight over the chance of being seen."""
     refuse_unknown_censoring(censoring, grid)
-    past = time[:, None] <= grid
+    _, _, mass, entry_ = checked_columns(time, codes > 0, weight, entry)
+    entering = entry_distribution(time, entry, weight)
     counted = (codes > 0) & (time <= grid[-1])
-    own = np.zeros(time.size)
-    own[counted] = 1.0 / censoring.left_limit(time[counted])
-    return np.where(past, own[:, None], 1.0 / censoring(grid))
+    own, early = np.zeros(time.size), entering.left_limit(time)
+    own[counted] = 1.0 / (censoring.left_limit(time[counted]) * np.where(early > 0.0, early, np.inf)[counted])
+    later = 1.0 / (censoring(grid) * np.where(entering(grid) > 0.0, entering(grid), np.inf))
+    if entry_ is not None:
+        later = np.where(entry_[:, None] <= grid, later, 0.0)
+    return mass[:, None] * np.where(time[:, None] <= grid, own[:, None], later)
 
 
 def _weighted_auc(risk: FloatArray, case: BoolArray, weight: FloatArray) -> float:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
-from softsurv.metrics.pair_kernels import compare_block, scan_backwards
+from softsurv.metrics.entering import entry_distribution
+from softsurv.metrics.pair_kernels import compare_block, scan_backwards, weigh_block
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -36,9 +37,10 @@ class PairCounts:
         Row of each event in the fold, in order of time.
     time : ndarray
         Times of these events.
-    comparable : ndarray of int
-        Subjects known to have their event later; with late entry those already under observation.
-    lower_risk, equal_risk : ndarray of int
+    comparable : ndarray
+        Subjects known to have their event later; with late entry those already under observation. With sample weights
+        each pair counts as the product of its two.
+    lower_risk, equal_risk : ndarray
         How many of them have lower risk at the event's time (concordant), and how many the same.
     tied_events : ndarray
         Pairs of two events at this event's time, shared equally among these events; 0 unless counted.
@@ -46,9 +48,9 @@ class PairCounts:
 
     rows: IntArray
     time: FloatArray
-    comparable: IntArray
-    lower_risk: IntArray
-    equal_risk: IntArray
+    comparable: IntArray | FloatArray
+    lower_risk: IntArray | FloatArray
+    equal_risk: IntArray | FloatArray
     tied_events: FloatArray
 
     def concordance(self, weight: ArrayLike = 1.0) -> float:
@@ -63,15 +65,21 @@ class PairCounts:
         concordant = self.lower_risk + 0.5 * (self.equal_risk + self.tied_events)
         return float(weights @ concordant) / comparable
 
-    def uno_weight(self, censoring: StepFunction, tau: float | None = None) -> FloatArray:
-        """G(t)^-2 of each event before tau that opens a pair, else 0, (E,).
+    def uno_weight(
+        self, censoring: StepFunction, tau: float | None = None, entering: StepFunction | None = None
+    ) -> FloatArray:
+        """G(t)^-2 of each event before tau that opens a pair, else 0, (E,); (A(t-) G(t))^-2 with late entry.
 
         Raises InvalidTimesError where such an event needs G at a time where it is unknown or 0.
         """
         counted = (self.comparable + self.tied_events > 0) & (tau is None or self.time < tau)
         refuse_unknown_censoring(censoring, self.time[counted])
         weight = np.zeros(self.time.shape)
-        weight[counted] = censoring(self.time[counted]) ** -2.0
+        observed = censoring(self.time[counted])
+        if entering is not None:
+            early = entering.left_limit(self.time[counted])
+            observed = np.where(early > 0.0, early, np.inf) * observed  # before entries are known: no weight
+        weight[counted] = observed**-2.0
         return weight
 
 
@@ -85,6 +93,7 @@ def harrell_c(
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
     entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
 ) -> float:
     """Time-dependent form of Harrell's concordance.
 
@@ -112,6 +121,8 @@ def harrell_c(
         Late entry, below ``time``: an event is compared only with subjects that were under observation at its
         time, entry_j < t_i, as ``concordance(Surv(start, stop, event) ~ ...)`` of R does. A risk score then
         costs O(N E).
+    weight : array_like, shape (N,), optional
+        Sample weights >= 0: a pair counts as the product of its two.
 
     Returns
     -------
@@ -141,7 +152,7 @@ def harrell_c(
     >>> harrell_c([1.0, 2.0, 3.0], [True, True, False], [3.0, 1.0, 2.0])
     0.6666666666666666
     """
-    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring, entry)
+    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring, entry, weight)
     return pairs.concordance(1.0 if tau is None else pairs.time < tau)
 
 
@@ -155,12 +166,14 @@ def uno_c(
     tau: float | None = None,
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
+    entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
 ) -> float:
     """Time-dependent concordance with Uno's censoring weights.
 
     Parameters
     ----------
-    time, event, risk, times, tau, tied_event_times, tied_censoring
+    time, event, risk, times, tau, tied_event_times, tied_censoring, entry, weight
         As in `harrell_c`.
     censoring : StepFunction
         G of the training fold, from `softsurv.nonparametric.censoring_survival`.
@@ -176,14 +189,16 @@ def uno_c(
     -----
     Each event i weighs its pairs by G(t_i)^-2, G at the time itself, as printed by Uno et al. and in
     paper `sst`, and as in scikit-survival. P(C >= t_i) = G(t_i-) would be the exact chance of seeing
-    the event; the two differ only where an event and a censoring share a time.
+    the event; the two differ only where an event and a censoring share a time. With late entry a pair is seen with the
+    chance (A(t_i-) G(t_i))^2, A being `entry_distribution` of the fold that is scored: its weight is the inverse.
 
     References
     ----------
     Paper `sst`, appendix B.0.1. Uno, Cai, Pencina, D'Agostino, Wei, Statistics in Medicine 30 (2011).
     """
-    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring)
-    return pairs.concordance(pairs.uno_weight(censoring, tau))
+    pairs = count_pairs(time, event, risk, times, tied_event_times, tied_censoring, entry, weight)
+    entering = None if entry is None else entry_distribution(time, entry, weight)
+    return pairs.concordance(pairs.uno_weight(censoring, tau, entering))
 
 
 def count_pairs(
@@ -194,12 +209,13 @@ def count_pairs(
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
     entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
 ) -> PairCounts:
     """Count, for every event, the later subjects by how their risk compares; arguments as in `harrell_c`.
 
     One count serves several weightings, so that a model is evaluated once for Harrell's and Uno's C.
     """
-    time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
+    time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
     for name, value in (("tied_event_times", tied_event_times), ("tied_censoring", tied_censoring)):
         if value not in ("ignore", "count"):
             raise InvalidParameterError(f"{name} must be 'ignore' or 'count', got {value!r}")
@@ -207,23 +223,40 @@ def count_pairs(
     position = 2 * rank + ~event_ if tied_censoring == "count" else 2 * rank  # (N,), j follows i where larger
     rows = np.flatnonzero(event_)
     rows = rows[np.argsort(time_[rows], kind="stable")]
-    comparable = time_.size - np.searchsorted(np.sort(position), position[rows], side="right")
     n_missed = np.zeros(time_.size, dtype=np.int64)  # (N,) events before each subject came under observation
     if entry_ is not None:
         n_missed = np.searchsorted(time_[rows], entry_, side="right")
-        comparable = comparable - (time_.size - np.searchsorted(np.sort(entry_), time_[rows], side="left"))
+    comparable = _sum_above(position, position[rows], weight if weight is None else mass)
+    if entry_ is not None:
+        comparable = comparable - _sum_above(entry_, time_[rows], weight if weight is None else mass, itself=True)
+    own = np.ones(rows.size) if weight is None else mass[rows]
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
-        _, group, size = np.unique(time_[rows], return_inverse=True, return_counts=True)
-        tied_events = (size[group] - 1) / 2.0
-    if callable(risk) or np.ndim(risk) == 2:
-        lower, equal = _count_varying(position, rows, n_missed, _chunks(time_, rows, risk, times))
-    elif entry_ is None:
+        _, group = np.unique(time_[rows], return_inverse=True)
+        tied_events = own * (np.bincount(group, weights=own)[group] - own) / 2.0
+    if weight is None and entry_ is None and not callable(risk) and np.ndim(risk) != 2:
         lower, equal = _count_constant(position, rows, _checked_scores(risk, time_.size))
+        return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
+    if callable(risk) or np.ndim(risk) == 2:
+        chunks = _chunks(time_, rows, risk, times)
     else:
-        chunk = 0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64)
-        lower, equal = _count_varying(position, rows, n_missed, iter([chunk]))
+        chunks = iter([(0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64))])
+    lower, equal = _count_varying(position, rows, n_missed, chunks, weight if weight is None else mass)
+    if weight is not None:
+        comparable, lower, equal = own * comparable, own * lower, own * equal
     return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
+
+
+def _sum_above(
+    values: NDArray[Any], limits: NDArray[Any], mass: FloatArray | None, itself: bool = False
+) -> IntArray | FloatArray:
+    """How many of the values (N,), or how much mass, lie above each limit (E,); or at it, too."""
+    side: Literal["left", "right"] = "left" if itself else "right"
+    order = np.argsort(values, kind="stable")
+    first = np.searchsorted(values[order], limits, side=side)
+    if mass is None:
+        return np.asarray(values.size - first)
+    return np.concatenate([np.cumsum(mass[order][::-1])[::-1], [0.0]])[first]
 
 
 def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
@@ -250,16 +283,21 @@ def _count_varying(
     rows: IntArray,
     n_missed: IntArray,
     chunks: Iterator[tuple[int, FloatArray, IntArray]],
-) -> tuple[IntArray, IntArray]:
-    """Later subjects with lower and with equal risk at every event's time, each (E,)."""
+    mass: FloatArray | None = None,
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Later subjects, or their mass, with lower and with equal risk at every event's time, each (E,)."""
     n_earlier = np.searchsorted(position[rows], position, side="left")  # (N,) events that precede each subject
-    lower = np.zeros(rows.size, dtype=np.int64)
-    equal = np.zeros(rows.size, dtype=np.int64)
+    lower = np.zeros(rows.size, dtype=np.int64 if mass is None else float)
+    equal = np.zeros_like(lower)
     for start, block, column in chunks:
         block = np.ascontiguousarray(block)  # one compiled kernel for every memory layout
         here = slice(start, start + column.size)
         own = block[rows[here], column]
-        compare_block(block, column, own, n_missed - start, n_earlier - start, lower[here], equal[here])
+        spans = n_missed - start, n_earlier - start
+        if mass is None:
+            compare_block(block, column, own, *spans, lower[here], equal[here])
+        else:
+            weigh_block(block, column, own, *spans, mass, lower[here], equal[here])
     return lower, equal
 
 

@@ -14,6 +14,7 @@ from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
+from softsurv.metrics.entering import entry_distribution, known_from
 from softsurv.metrics.predicted import log_hazard_of
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, checked_columns, in_interval
@@ -91,9 +92,11 @@ def evaluate_with_censoring(
     log_cumulative_hazard : callable
         Takes times (T,), returns log H (N, T) of the test subjects; -inf and inf are allowed.
     entry, upper, weight : array_like, shape (N,), optional
-        Late entry, ends of intervals and sample weights of the test fold, as in `SurvivalData`. Concordance
-        compares only subjects under observation together, see `harrell_c`. Nothing else is corrected for
-        them: a warning says what the measures leave out.
+        Late entry, ends of intervals and sample weights of the test fold, as in `SurvivalData`. Sample weights count
+        in every measure. With late entry, concordance compares only subjects under observation together, and
+        ``uno_c``, ``cd_auc`` and ``ibs`` weigh by the inverse of A(t) G(t), the chances of having entered
+        (`entry_distribution` of the test fold) and of not being censored. Intervals are not corrected for: a warning
+        says so.
     times, n_times
         Grid for cd_auc and ibs, see `evaluation_range`: by default ``n_times`` equally spaced times
         from the smallest test time to the largest below the maximum that G supports.
@@ -120,11 +123,10 @@ def evaluate_with_censoring(
     Warns
     -----
     EvaluationWarning
-        If some of the wanted ``times`` are not attainable, and if the fold has late entry, intervals or
-        unequal weights.
+        If some of the wanted ``times`` are not attainable, and if the fold has intervals.
     """
     time_, event_, _, _ = checked_columns(time, event)
-    warn_of_ignored(event_, entry=entry, upper=upper, weight=weight)
+    warn_of_ignored(event_, upper)
     pairs = count_pairs(
         time_,
         event_,
@@ -132,18 +134,20 @@ def evaluate_with_censoring(
         tied_event_times=tied_event_times,
         tied_censoring=tied_censoring,
         entry=entry,
+        weight=weight,
     )
     harrell = pairs.concordance()  # first: a fold without pairs has no range either
-    span = evaluation_range(time_, event_, censoring, times, n_times)
+    entering = entry_distribution(time_, entry, weight)
+    span = evaluation_range(time_, event_, censoring, times, n_times, known_from(entering))
     after = float(np.nextafter(span.upper, np.inf))  # tau is exclusive, the range inclusive
     log_hazard = checked_matrix("log_cumulative_hazard", log_cumulative_hazard(span.times), time_.size, span.times.size)
     survival = survival_from_log_cumulative_hazard(log_hazard)
-    _, cd_auc = cumulative_dynamic_auc(time_, event_, log_hazard, span.times, censoring)
+    _, cd_auc = cumulative_dynamic_auc(time_, event_, log_hazard, span.times, censoring, weight, entry)
     return {
         "harrell_c": harrell,
-        "uno_c": pairs.concordance(pairs.uno_weight(censoring, tau=after)),
+        "uno_c": pairs.concordance(pairs.uno_weight(censoring, after, entering)),
         "cd_auc": cd_auc,
-        "ibs": integrated_brier_score(time_, event_, survival, span.times, censoring, scale),
+        "ibs": integrated_brier_score(time_, event_, survival, span.times, censoring, scale, weight, entry),
         "n": int(time_.size),
         "events": int(event_.sum()),
         "range": (span.lower, span.upper),
@@ -181,22 +185,11 @@ def outcome(data: SurvivalData, floor: float = 0.0) -> dict[str, Any]:
     return known | {"time": np.where(time > 0, time, least)}
 
 
-def warn_of_ignored(
-    event: ArrayLike,
-    *,
-    entry: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    weight: ArrayLike | None = None,
-) -> None:
-    """Say what the measures leave out of a fold with late entry, intervals or unequal weights; all (N,)."""
-    ignored = {
-        "uno_c, cd_auc and ibs are not corrected for late entry; concordance compares only rows under observation "
-        "together": entry is not None and bool((np.asarray(entry) > 0.0).any()),
-        "an event known only to lie in an interval (upper) counts in the measures as censored at the interval's "
-        "lower end": bool(in_interval(event, upper).any()),
-        "the measures ignore sample weights: every row counts once": weight is not None
-        and np.unique(np.asarray(weight)).size > 1,
-    }
-    for sentence, holds in ignored.items():
-        if holds:
-            warn(sentence, EvaluationWarning)
+def warn_of_ignored(event: ArrayLike, upper: ArrayLike | None) -> None:
+    """Say that the measures take events in intervals for censorings; both (N,)."""
+    if in_interval(event, upper).any():
+        warn(
+            "an event known only to lie in an interval (upper) counts in the measures as censored at the interval's "
+            "lower end",
+            EvaluationWarning,
+        )

@@ -37,6 +37,7 @@ def evaluate_causes(
     times: ArrayLike,
     *,
     entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     scale: Scale = "time",
     tied_event_times: TiedTimes = "ignore",
     tied_censoring: TiedTimes = "ignore",
@@ -54,7 +55,7 @@ def evaluate_causes(
     names : sequence of str (K,)
     times : array_like (T,)
         Grid of AUC and Brier score.
-    entry, scale, tied_event_times, tied_censoring
+    entry, weight, scale, tied_event_times, tied_censoring
         As in `evaluate_with_censoring`.
 
     Returns
@@ -67,14 +68,15 @@ def evaluate_causes(
     time_, _, _, _ = checked_columns(time, np.asarray(cause) > 0)
     codes, grid = np.asarray(cause), np.asarray(times, dtype=float)
     ties = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring}
+    at_risk = {"entry": entry, "weight": weight}
     found = {}
     for code, name in enumerate(names, start=1):
         curves = np.asarray(incidence(grid, code))
         measured = ((codes == code) & (time_ <= grid[-1])).any()  # somebody is free of events after the grid's end
         found[name] = {
-            "concordance": _concordance(time_, codes, incidence, code, entry, ties),
-            "auc": auc_incidence(time_, codes, curves, grid, censoring, code)[1] if measured else None,
-            "ibs": integrated_brier_score_incidence(time_, codes, curves, grid, censoring, code, scale),
+            "concordance": _concordance(time_, codes, incidence, code, at_risk | ties),
+            "auc": auc_incidence(time_, codes, curves, grid, censoring, code, **at_risk)[1] if measured else None,
+            "ibs": integrated_brier_score_incidence(time_, codes, curves, grid, censoring, code, scale, **at_risk),
             "events": int((codes == code).sum()),
         }
     return found
@@ -87,6 +89,7 @@ def evaluate_histories(
     subject: ArrayLike,
     *,
     entry: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
     cause: ArrayLike | None = None,
     incidence: Incidence | None = None,
     names: Sequence[str] = (),
@@ -97,7 +100,7 @@ def evaluate_histories(
 
     Parameters
     ----------
-    time, event, entry, log_cumulative_hazard
+    time, event, entry, weight, log_cumulative_hazard
         Rows of the test fold, as in `evaluate_with_censoring`.
     subject : array_like (N,)
         Whose row it is.
@@ -130,8 +133,8 @@ def evaluate_histories(
     warn(ONE_ROW_EACH, EvaluationWarning)
     time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
     ends = ends_at_risk(time_, event_, subject, entry_)
-    ties = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring}
-    pairs = count_pairs(ends, event_, log_cumulative_hazard, entry=entry, **ties)
+    how = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring, "entry": entry, "weight": weight}
+    pairs = count_pairs(ends, event_, log_cumulative_hazard, **how)
     result: dict[str, Any] = {
         "harrell_c": pairs.concordance(),
         **dict.fromkeys(("uno_c", "cd_auc", "ibs")),
@@ -147,7 +150,7 @@ def evaluate_histories(
         codes = np.asarray(cause)
         result["causes"] = {
             name: {
-                "concordance": _concordance(ends, codes, incidence, code, entry, ties),
+                "concordance": _concordance(ends, codes, incidence, code, how),
                 "auc": None,
                 "ibs": None,
                 "events": int((codes == code).sum()),
@@ -169,12 +172,10 @@ def ends_at_risk(time: FloatArray, event: ArrayLike, subject: ArrayLike, entry: 
     return ends
 
 
-def _concordance(
-    time: FloatArray, codes: Any, incidence: Incidence, code: int, entry: ArrayLike | None, ties: dict[str, Any]
-) -> float | None:
+def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, how: dict[str, Any]) -> float | None:
     """Concordance of one cause; None where no pair can be ordered."""
     if not (codes == code).any():
         return None
     later = without_other_causes(time, codes, code)
-    pairs: PairCounts = count_pairs(later, codes == code, lambda t: incidence(t, code), entry=entry, **ties)
+    pairs: PairCounts = count_pairs(later, codes == code, lambda t: incidence(t, code), **how)
     return pairs.concordance() if (pairs.comparable + pairs.tied_events).any() else None

@@ -18,6 +18,18 @@ def compare_block(block, column, own, n_missed, n_earlier, lower, equal):
 
 
 @njit(cache=True, nogil=True)
+def weigh_block(block, column, own, n_missed, n_earlier, mass, lower, equal):
+    """The same, each subject counting as its mass (N,)."""
+    for j in range(block.shape[0]):
+        for e in range(max(n_missed[j], 0), min(n_earlier[j], column.size)):
+            value = block[j, column[e]]
+            if value < own[e]:
+                lower[e] += mass[j]
+            elif value == own[e]:
+                equal[e] += mass[j]
+
+
+@njit(cache=True, nogil=True)
 def scan_backwards(order, position, rank, n_ranks):
     """Later subjects with lower and with equal rank, each (N,), by a Fenwick tree over the ranks."""
     n = order.size

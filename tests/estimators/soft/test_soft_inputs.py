@@ -138,15 +138,11 @@ def test_scores_compare_rows_under_observation_together(rows):
     expected = harrell_c(y["time"], y["event"], tree.predict(X), entry=entry)
     assert expected != tree.score(X, y)
     assert tree.score(X, y, entry=entry) == tree.score(data) == pytest.approx(expected)
-    with pytest.warns(EvaluationWarning, match="not corrected for late entry"):
-        result = tree.evaluate(data)
-    with pytest.warns(EvaluationWarning, match="not corrected for late entry"):
-        assert tree.evaluate(X, y, entry=entry) == result
+    result = tree.evaluate(data)
+    assert tree.evaluate(X, y, entry=entry) == result
     assert result["harrell_c"] == tree.score(data)
     for measure in (tree.score, tree.evaluate):
-        with pytest.warns(EvaluationWarning, match="ignore sample weights") as caught:
-            measure(SurvivalData(X, y["time"], y["event"], weight=np.arange(1.0, 121.0)))
-        assert caught[0].filename == __file__
+        assert measure(SurvivalData(X, y["time"], y["event"], weight=np.arange(1.0, 121.0))) != measure(X, y)
         with pytest.warns(EvaluationWarning, match="lie in an interval"):
             measure(SurvivalData(X, y["time"], y["event"], upper=np.where(y["event"], np.inf, 99.0)))
 

@@ -1,0 +1,78 @@
+"""Late entry in the measures: who was under observation at a time, and how likely that was."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from softsurv.arrays import FloatArray
+from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights, ratio
+
+
+def entry_distribution(time: ArrayLike, entry: ArrayLike | None, weight: ArrayLike | None = None) -> StepFunction:
+    """A(t), the probability that a subject of the population has entered at t or before.
+
+    Parameters
+    ----------
+    time : array_like (N,)
+        Observed times, of events and censorings alike.
+    entry : array_like (N,), optional
+        Left-truncation times, below ``time``; 0 and None: from the start.
+    weight : array_like (N,), optional
+        Sample weights.
+
+    Returns
+    -------
+    StepFunction
+        0 before the last entry whose subjects are the only ones at risk: what happened earlier in the population cannot
+        be known from them. ``left_limit`` is the probability of having entered before t, as an event at t asks.
+
+    Notes
+    -----
+    A subject is in the sample only where it enters before its end, so early entries are seen too often. Backwards in
+    time the product-limit estimate is A(t) = prod over entries e > t of (1 - entering(e) / at_risk(e)), with those at
+    risk whose span [entry, time) holds e (Lynden-Bell 1971; Woodroofe 1985). Exact where entry is independent of the
+    event and of censoring.
+    """
+    time_, _, weight_, entry_ = checked_columns(time, np.zeros(np.shape(time), dtype=bool), weight, entry)
+    if entry_ is None or not (late := entry_ > 0).any():
+        return StepFunction(np.array([0.0]), np.array([1.0]), 1.0)
+    times, index = np.unique(entry_[late], return_inverse=True)
+    entering = np.bincount(index, weights=weight_[late]).astype(float)
+    at_risk = _mass_up_to(entry_, weight_, times) - _mass_up_to(time_, weight_, times)
+    # rounding of the sums must not leave a little where nobody else is at risk
+    share = np.where(entering >= at_risk * (1 - 1e-12), 0.0, 1 - ratio(entering, at_risk))
+    before = np.cumprod(share[::-1])[::-1]  # (K,) probability of entering before each of the times
+    return StepFunction(times, np.append(before[1:], 1.0), float(before[0]))
+
+
+def known_from(entering: StepFunction) -> float:
+    """Time after which the entry distribution is above 0."""
+    gone = np.flatnonzero(entering.values <= 0.0)
+    if entering.initial > 0.0:
+        return 0.0
+    return float(entering.times[0 if not gone.size else gone[-1] + 1])
+
+
+def case_weights(time: FloatArray, event: ArrayLike, censoring: StepFunction, entering: StepFunction) -> FloatArray:
+    """1 / (A(t-) G(t)) of the events, 0 for the others and where A is 0, (N,); errors as `ipcw_weights`."""
+    early = entering.left_limit(time)
+    return ipcw_weights(time, event, censoring) / np.where(early > 0.0, early, np.inf)
+
+
+def some_late(entry: FloatArray | None) -> bool:
+    """Whether any checked entry (N,) is late: those from the start are -inf."""
+    return entry is not None and bool(np.isfinite(entry).any())
+
+
+def under_observation(entry: FloatArray | None, time: FloatArray, t: float) -> np.ndarray:
+    """Who is free of the event and under observation just after t, (N,): entered at t or before, ends later."""
+    free = time > t
+    return free if entry is None else free & (entry <= t)
+
+
+def _mass_up_to(values: FloatArray, weight: FloatArray, times: FloatArray) -> FloatArray:
+    """Weight of the values at or before each of the times."""
+    order = np.argsort(values)
+    sums = np.concatenate([[0.0], np.cumsum(weight[order])])
+    return np.asarray(sums[np.searchsorted(values[order], times, side="right")])
