@@ -71,7 +71,7 @@ def brier_score(
     inside = event_ & (time_ <= grid[-1])  # later events are still event-free at every grid time
     entering = entry_distribution(time_, entry, mass)
     case_weight = mass * case_weights(time_, inside, censoring, entering)
-    control_weight = 1.0 / (censoring(grid) * np.where(entering(grid) > 0.0, entering(grid), np.inf))  # (T,)
+    control_weight = 1.0 / (censoring(grid) * entering(grid))  # (T,)
     scores = np.empty(grid.size)
     for k, t in enumerate(grid):
         case = np.where(time_ > t, 0.0, case_weight)

@@ -306,9 +306,9 @@ def _weights(
     _, _, mass, entry_ = checked_columns(time, codes > 0, weight, entry)
     entering = entry_distribution(time, entry, weight)
     counted = (codes > 0) & (time <= grid[-1])
-    own, early = np.zeros(time.size), entering.left_limit(time)
-    own[counted] = 1.0 / (censoring.left_limit(time[counted]) * np.where(early > 0.0, early, np.inf)[counted])
-    later = 1.0 / (censoring(grid) * np.where(entering(grid) > 0.0, entering(grid), np.inf))
+    own = np.zeros(time.size)
+    own[counted] = 1.0 / (censoring.left_limit(time[counted]) * entering.left_limit(time[counted]))
+    later = 1.0 / (censoring(grid) * entering(grid))
     if entry_ is not None:
         later = np.where(entry_[:, None] <= grid, later, 0.0)
     return mass[:, None] * np.where(time[:, None] <= grid, own[:, None], later)

@@ -77,8 +77,7 @@ class PairCounts:
         weight = np.zeros(self.time.shape)
         observed = censoring(self.time[counted])
         if entering is not None:
-            early = entering.left_limit(self.time[counted])
-            observed = np.where(early > 0.0, early, np.inf) * observed  # before entries are known: no weight
+            observed = entering.left_limit(self.time[counted]) * observed
         weight[counted] = observed**-2.0
         return weight
 
@@ -226,25 +225,25 @@ def count_pairs(
     n_missed = np.zeros(time_.size, dtype=np.int64)  # (N,) events before each subject came under observation
     if entry_ is not None:
         n_missed = np.searchsorted(time_[rows], entry_, side="right")
-    comparable = _sum_above(position, position[rows], weight if weight is None else mass)
+    masses, own = (None, np.ones(rows.size)) if weight is None else (mass, mass[rows])
+    comparable = _sum_above(position, position[rows], masses)
     if entry_ is not None:
-        comparable = comparable - _sum_above(entry_, time_[rows], weight if weight is None else mass, itself=True)
-    own = np.ones(rows.size) if weight is None else mass[rows]
+        comparable = comparable - _sum_above(entry_, time_[rows], masses, itself=True)
     tied_events = np.zeros(rows.size)
     if tied_event_times == "count":
         _, group = np.unique(time_[rows], return_inverse=True)
         tied_events = own * (np.bincount(group, weights=own)[group] - own) / 2.0
     if weight is None and entry_ is None and not callable(risk) and np.ndim(risk) != 2:
-        lower, equal = _count_constant(position, rows, _checked_scores(risk, time_.size))
-        return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
+        counts = _count_constant(position, rows, _checked_scores(risk, time_.size))
+        return PairCounts(rows, time_[rows], comparable, *counts, tied_events)
     if callable(risk) or np.ndim(risk) == 2:
         chunks = _chunks(time_, rows, risk, times)
     else:
         chunks = iter([(0, _checked_scores(risk, time_.size)[:, None], np.zeros(rows.size, dtype=np.int64))])
-    lower, equal = _count_varying(position, rows, n_missed, chunks, weight if weight is None else mass)
-    if weight is not None:
-        comparable, lower, equal = own * comparable, own * lower, own * equal
-    return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
+    lower, equal = _count_varying(position, rows, n_missed, chunks, masses)
+    if weight is None:
+        return PairCounts(rows, time_[rows], comparable, lower, equal, tied_events)
+    return PairCounts(rows, time_[rows], own * comparable, own * lower, own * equal, tied_events)
 
 
 def _sum_above(

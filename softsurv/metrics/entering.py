@@ -24,15 +24,15 @@ def entry_distribution(time: ArrayLike, entry: ArrayLike | None, weight: ArrayLi
     Returns
     -------
     StepFunction
-        0 before the last entry whose subjects are the only ones at risk: what happened earlier in the population cannot
-        be known from them. ``left_limit`` is the probability of having entered before t, as an event at t asks.
+        Above 0 at all times. ``left_limit`` is the probability of having entered before t, as an event at t asks.
 
     Notes
     -----
     A subject is in the sample only where it enters before its end, so early entries are seen too often. Backwards in
     time the product-limit estimate is A(t) = prod over entries e > t of (1 - entering(e) / at_risk(e)), with those at
     risk whose span [entry, time) holds e (Lynden-Bell 1971; Woodroofe 1985). Exact where entry is independent of the
-    event and of censoring.
+    event and of censoring. Where those who enter are the only ones at risk the factor would be 0, and nothing be known
+    of all before: it is left out, so that times on either side of such a gap compare as if nobody had entered there.
     """
     time_, _, weight_, entry_ = checked_columns(time, np.zeros(np.shape(time), dtype=bool), weight, entry)
     if entry_ is None or not (late := entry_ > 0).any():
@@ -40,24 +40,15 @@ def entry_distribution(time: ArrayLike, entry: ArrayLike | None, weight: ArrayLi
     times, index = np.unique(entry_[late], return_inverse=True)
     entering = np.bincount(index, weights=weight_[late]).astype(float)
     at_risk = _mass_up_to(entry_, weight_, times) - _mass_up_to(time_, weight_, times)
-    # rounding of the sums must not leave a little where nobody else is at risk
-    share = np.where(entering >= at_risk * (1 - 1e-12), 0.0, 1 - ratio(entering, at_risk))
+    # where nobody else is at risk the share is left out; rounding of the sums must not leave a little there
+    share = np.where(entering >= at_risk * (1 - 1e-12), 1.0, 1 - ratio(entering, at_risk))
     before = np.cumprod(share[::-1])[::-1]  # (K,) probability of entering before each of the times
     return StepFunction(times, np.append(before[1:], 1.0), float(before[0]))
 
 
-def known_from(entering: StepFunction) -> float:
-    """Time after which the entry distribution is above 0."""
-    gone = np.flatnonzero(entering.values <= 0.0)
-    if entering.initial > 0.0:
-        return 0.0
-    return float(entering.times[0 if not gone.size else gone[-1] + 1])
-
-
 def case_weights(time: FloatArray, event: ArrayLike, censoring: StepFunction, entering: StepFunction) -> FloatArray:
-    """1 / (A(t-) G(t)) of the events, 0 for the others and where A is 0, (N,); errors as `ipcw_weights`."""
-    early = entering.left_limit(time)
-    return ipcw_weights(time, event, censoring) / np.where(early > 0.0, early, np.inf)
+    """1 / (A(t-) G(t)) of the events, 0 for the others, (N,); errors as `ipcw_weights`."""
+    return ipcw_weights(time, event, censoring) / entering.left_limit(time)
 
 
 def some_late(entry: FloatArray | None) -> bool:

@@ -14,7 +14,7 @@ from softsurv.errors import EvaluationWarning, InvalidParameterError, warn
 from softsurv.metrics.auc import cumulative_dynamic_auc
 from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
-from softsurv.metrics.entering import entry_distribution, known_from
+from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.predicted import log_hazard_of
 from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, checked_columns, in_interval
@@ -138,7 +138,7 @@ def evaluate_with_censoring(
     )
     harrell = pairs.concordance()  # first: a fold without pairs has no range either
     entering = entry_distribution(time_, entry, weight)
-    span = evaluation_range(time_, event_, censoring, times, n_times, known_from(entering))
+    span = evaluation_range(time_, event_, censoring, times, n_times)
     after = float(np.nextafter(span.upper, np.inf))  # tau is exclusive, the range inclusive
     log_hazard = checked_matrix("log_cumulative_hazard", log_cumulative_hazard(span.times), time_.size, span.times.size)
     survival = survival_from_log_cumulative_hazard(log_hazard)

@@ -133,7 +133,12 @@ def evaluate_histories(
     warn(ONE_ROW_EACH, EvaluationWarning)
     time_, event_, _, entry_ = checked_columns(time, event, entry=entry)
     ends = ends_at_risk(time_, event_, subject, entry_)
-    how = {"tied_event_times": tied_event_times, "tied_censoring": tied_censoring, "entry": entry, "weight": weight}
+    how: dict[str, Any] = {
+        "tied_event_times": tied_event_times,
+        "tied_censoring": tied_censoring,
+        "entry": entry,
+        "weight": weight,
+    }
     pairs = count_pairs(ends, event_, log_cumulative_hazard, **how)
     result: dict[str, Any] = {
         "harrell_c": pairs.concordance(),

@@ -65,7 +65,6 @@ def evaluation_range(
     censoring: StepFunction,
     times: ArrayLike | None = None,
     n_times: int = 100,
-    start: float = 0.0,
 ) -> EvaluationRange:
     """Choose, or check, the grid on which a test fold can be evaluated.
 
@@ -80,8 +79,6 @@ def evaluation_range(
         largest test time below the maximum at which G is known and positive.
     n_times : int
         Size of the default grid, >= 2.
-    start : float
-        No time before it is attainable; with late entry, where the entry distribution begins to be known.
 
     Warns
     -----
@@ -100,7 +97,7 @@ def evaluation_range(
     """
     time_, event_, _, _ = checked_columns(time, event)
     end = support_end(censoring)
-    inside = time_[(time_ < time_.max()) & (time_ <= end) & (time_ >= start)]
+    inside = time_[(time_ < time_.max()) & (time_ <= end)]
     if inside.size == 0 or inside.max() <= inside.min():
         raise InvalidTimesError(
             f"the test times {time_.min():g} to {time_.max():g} leave no span of time to evaluate on: the "
@@ -113,7 +110,7 @@ def evaluation_range(
         grid = np.linspace(inside.min(), inside.max(), n_times)
     else:
         wanted = checked_times(times)
-        grid = wanted[(wanted >= max(time_.min(), start)) & (wanted < time_.max()) & (wanted <= end)]
+        grid = wanted[(wanted >= time_.min()) & (wanted < time_.max()) & (wanted <= end)]
         if grid.size < 2:
             raise InvalidTimesError(
                 f"times must hold at least two values in [{time_.min():g}, {time_.max():g}) and up to "

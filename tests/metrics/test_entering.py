@@ -84,13 +84,10 @@ def test_the_entry_distribution_is_its_product_backwards():
     np.testing.assert_allclose(found.left_limit([1.0, 2.0]), [0.25, 0.5])
 
 
-def test_before_an_entry_with_nobody_else_at_risk_nothing_is_known():
-    time, entry, event = np.array([1.0, 4.0, 5.0, 6.0]), np.array([0.0, 2.0, 3.0, 3.0]), np.array([True] * 4)
-    known = entry_distribution(time, entry)
-    assert known(1.9) == 0.0
-    assert known(2.0) > 0.0
-    found = evaluate_with_censoring(censoring_survival(time, event), time, event, curves(np.arange(4.0)), entry=entry)
-    assert found["range"][0] >= 2.0
+def test_an_entry_with_nobody_else_at_risk_is_left_out():
+    time, entry = np.array([1.0, 4.0, 5.0, 6.0]), np.array([0.0, 2.0, 3.0, 3.0])
+    # at 3 two of three enter; at 2 the one at risk enters itself
+    np.testing.assert_allclose(entry_distribution(time, entry)([0.5, 2.0, 3.0]), [1 / 3, 1 / 3, 1.0])
 
 
 def population(n=40_000, seed=0):

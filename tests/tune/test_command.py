@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from softsurv import load_model
+from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main
 
 
@@ -26,6 +28,37 @@ def test_a_study_from_a_file(table, tmp_path, capsys):
     assert load_model(out / "model").depth_ in (0, 1)
     assert main([*arguments, "--out", str(out), "--no-progress"]) == 0  # nothing left to do
     assert "3 complete" in capsys.readouterr().out
+
+
+def test_late_entry_intervals_and_weights_reach_the_fits(data, tmp_path, capsys):
+    """Each trial trains on what the file says, and the written model is that of the same call in Python."""
+    rng, time = np.random.default_rng(0), data.time.numpy()
+    rows = data.X.assign(t=time, died=data.event.numpy(), late=0.5 * time * (rng.random(data.n) < 0.4))
+    in_interval = ~data.event.numpy() & (rng.random(data.n) < 0.3)
+    rows["until"] = np.where(in_interval, 1.5 * time, np.inf)
+    rows["count"] = rng.integers(1, 4, data.n)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    columns = ["--time", "t", "--event", "died", "--entry", "late", "--upper", "until", "--weight", "count"]
+    settings = ["--set", "depth=0", "leaf=weibull", "solver=lbfgs", "init=random", "n_restarts=1", "l2=1.0"]
+    out = tmp_path / "out"
+    arguments = ["tune", str(tmp_path / "rows.csv"), *columns, "--trials", "1", "--folds", "2", *settings]
+    assert main([*arguments, "--out", str(out), "--no-progress"]) == 0
+    assert "1 complete" in capsys.readouterr().out
+    model = load_model(out / "model")
+    again = pd.read_csv(tmp_path / "rows.csv")
+    asked = model.get_params()
+    expected = SoftSurvivalTree(**asked).fit(
+        again[list(data.X.columns)],
+        time=again["t"].to_numpy(),
+        event=again["died"].to_numpy(),
+        entry=again["late"].to_numpy(),
+        upper=again["until"].to_numpy(),
+        sample_weight=again["count"].to_numpy(),
+    )
+    plain = SoftSurvivalTree(**asked).fit(again[list(data.X.columns)], (again["died"], again["t"]))
+    found = model.predict_median(data.X)
+    np.testing.assert_allclose(found, expected.predict_median(data.X), rtol=1e-6)
+    assert np.abs(found / plain.predict_median(data.X) - 1).max() > 0.01
 
 
 def test_bad_input_is_one_sentence(table, tmp_path, capsys):

@@ -1,0 +1,183 @@
+"""The figures of paper `sst` from one place: box plots over starts, curves in the leaves, and the fairness experiment.
+
+    python scripts/draw_sst.py --results results/sst.jsonl --fairness results/fairness.csv --out results/figures
+
+Figures 4, 5 and D.3 need the finished folds of `reproduce_sst.py` (its ``paper:`` methods and ``tree5``), 7 and 11 the
+table that `reproduce_fairness.py` leaves beside its report; without the file they are left out. 6 and 10 (curves of all
+rows by leaf, one run of the first fold) and 9 and 13 (the same with a fairness penalty) fit their own trees. CTree of
+the paper's box plots is an R package; scikit-survival's tree of depth 5 stands for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from _sst_report import finished
+
+from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
+from softsurv.data.partition import stratified_folds
+from softsurv.errors import SoftsurvWarning
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+BOXES = {"paper:loglogistic:2": "Llog", "tree5": "SkSurv", "paper:spline_po:2": "PO"}
+BOX_FIGURES = {"harrell_c": "d3_harrell_c", "uno_c": "4_uno_c", "cd_auc": "d3_cd_auc", "ibs": "5_ibs"}
+CURVE_FIGURES = {
+    "6": ("maintenance", "veterans", "churn"),
+    "10": ("aids_death", "aids", "churn", "credit", "gbsg2", "whas500"),
+}
+PENALTIES = (0, 1, 5, 10, 15, 20)
+SHORT_PENALTIES = (0, 5, 20)
+LABELS = {"harrell_c": "$C_H$", "uno_c": "$C_U$", "cd_auc": "CD-AUC", "ibs": "IBS"}
+MOST_CURVES = 60
+"""Curves drawn of each leaf, so that the others can be seen."""
+
+
+def box_plots(frame: pd.DataFrame, measure: str, target: Path) -> None:
+    """Scores of all folds and starts, one group of boxes a set."""
+    frame = frame[(frame["variant"] == "default") & (frame["seed"] == 0) & frame["method"].isin(BOXES)]
+    sets = sorted(frame["set"].unique())
+    figure, axes = plt.subplots(figsize=(1.1 * len(sets) + 1.5, 3.6), layout="constrained")
+    for number, (method, label) in enumerate(BOXES.items()):
+        values = [_of_all_starts(frame[(frame["set"] == name) & (frame["method"] == method)], measure) for name in sets]
+        places = np.arange(len(sets)) + 0.27 * (number - 1)
+        drawn = axes.boxplot(values, positions=places, widths=0.22, patch_artist=True, medianprops={"color": "black"})
+        for box in drawn["boxes"]:
+            box.set_facecolor(COLOURS[number])
+        axes.plot([], [], "s", color=COLOURS[number], label=label)
+    axes.set_xticks(np.arange(len(sets)), sets, rotation=40, ha="right")
+    axes.set_ylabel(LABELS[measure])
+    axes.set_xlim(-0.6, len(sets) - 0.4)
+    axes.legend(frameon=False, ncols=3)
+    _save(figure, target)
+
+
+def _of_all_starts(lines: pd.DataFrame, measure: str) -> np.ndarray:
+    """Scores of all starts of all folds; one for each fold where a method has one."""
+    if "starts" in lines and lines["starts"].notna().any():
+        return np.concatenate([starts[measure] for starts in lines["starts"]])
+    return lines[measure].to_numpy()
+
+
+def first_fold(name: str) -> tuple[SurvivalData, SurvivalData]:
+    """Training and test part of a set's first fold."""
+    data = load_dataset(name)
+    fit, held = stratified_folds(data.event.numpy(), 5, seed=0)[0]
+    return data.take(fit), data.take(held)
+
+
+def draw_leaves(axes: plt.Axes, tree: SoftSurvivalTree, part: SurvivalData, times: np.ndarray) -> None:
+    """Curves of the rows, one colour a leaf, its rows in shades by their risk."""
+    survival, leaf = tree.predict_survival_function(part.X, times), tree.apply(part.X)
+    for number in np.unique(leaf):
+        curves = survival[leaf == number]
+        curves = curves[np.argsort(curves.mean(1))]
+        curves = curves[np.unique(np.linspace(0, len(curves) - 1, MOST_CURVES).round().astype(int))]
+        for rank, curve in enumerate(curves):
+            shade = 0.25 + 0.55 * rank / max(len(curves) - 1, 1)
+            axes.plot(times, curve, color=COLOURS[number % 4], alpha=shade, linewidth=0.6)
+        axes.plot([], [], color=COLOURS[number % 4], label=f"leaf {number + 1}, n = {(leaf == number).sum()}")
+    axes.set_ylim(0, 1.02)
+    axes.legend(frameon=False, fontsize=7)
+
+
+def curves_by_leaf(sets: tuple[str, ...], target: Path) -> None:
+    """One row of pictures a set, depth 1 on the left and 2 on the right; one run of the first fold."""
+    figure, grid = plt.subplots(len(sets), 2, figsize=(7, 2.3 * len(sets)), layout="constrained", sharey=True)
+    for axes, name in zip(grid, sets, strict=True):
+        train, _ = first_fold(name)
+        times = np.linspace(0, float(train.time.max()), 200)
+        for depth, at in zip((1, 2), axes, strict=True):
+            draw_leaves(at, SoftSurvivalTree(depth=depth, preset="paper", random_state=0).fit(train), train, times)
+            at.set_title(f"{name}, depth {depth}", fontsize=9)
+    for at in grid[-1]:
+        at.set_xlabel("time")
+    _save(figure, target)
+
+
+def curves_by_penalty(penalties: tuple[int, ...], target: Path) -> None:
+    """Training rows on the left, test rows on the right, one row of pictures a penalty."""
+    train, test = first_fold("unemployment")
+    times = np.linspace(0, float(train.time.max()), 200)
+    figure, grid = plt.subplots(len(penalties), 2, figsize=(7, 2.1 * len(penalties)), layout="constrained", sharey=True)
+    distinct = len(np.unique(train.time.numpy()))
+    for axes, k in zip(grid, penalties, strict=True):
+        tree = SoftSurvivalTree(depth=2, l2=0.1, shrinkage=0.0, routing_l2=0.1, fairness=k * distinct / train.n)
+        tree.fit(train)
+        for part, at, name in zip((train, test), axes, ("training", "test"), strict=True):
+            draw_leaves(at, tree, part, times)
+            at.set_title(f"k = {k}, {name} rows", fontsize=9)
+    for at in grid[-1]:
+        at.set_xlabel("weeks")
+    _save(figure, target)
+
+
+def trends(frame: pd.DataFrame, target: Path) -> None:
+    """Figure 7: Gini indices of gender in the leaves and the penalty, on training and test rows."""
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    for at, part in zip(axes, ("train", "test"), strict=True):
+        means = frame[(frame["part"] == part) & frame["k"].isin(PENALTIES)].groupby("k").mean(numeric_only=True)
+        at.plot(means.index, means["gini"], "o-", color=COLOURS[0], label="Gini, mean of leaves")
+        at.plot(means.index, means["gini_weighted"], "o-", color=COLOURS[2], label="Gini, weighted")
+        other = at.twinx()
+        other.plot(means.index, means["penalty_per_pair"], "s--", color=COLOURS[1], label="penalty a pair (right)")
+        other.set_ylim(bottom=0)
+        at.set(title=f"{part} rows", xlabel="k", ylim=(0.8, 1.0))
+        lines = [line for axis in (at, other) for line in axis.get_lines()]
+        at.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=7, loc="lower right")
+    _save(figure, target)
+
+
+def accuracies(frame: pd.DataFrame, target: Path) -> None:
+    """Figure 11: the four measures and the penalty as the strength grows."""
+    figure, grid = plt.subplots(2, 2, figsize=(8, 5.4), layout="constrained")
+    frame = frame[frame["k"].isin(PENALTIES)]
+    for at, (measure, label) in zip(grid.flat, LABELS.items(), strict=True):
+        other = at.twinx()
+        for part, colour, marker in (("train", COLOURS[0], "o"), ("test", COLOURS[2], "s")):
+            means = frame[frame["part"] == part].groupby("k").mean(numeric_only=True)
+            at.plot(means.index, means[measure], marker + "-", color=colour, label=f"{label}, {part}")
+            other.plot(means.index, means["penalty_per_pair"], marker + ":", color=COLOURS[1], alpha=0.6)
+        other.set_ylim(bottom=0)
+        other.set_ylabel("penalty a pair (dotted)", fontsize=8)
+        at.set(xlabel="k", ylabel=label)
+        at.legend(frameon=False, fontsize=8)
+    _save(figure, target)
+
+
+def _save(figure: plt.Figure, target: Path) -> None:
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=Path("results/sst.jsonl"))
+    parser.add_argument("--fairness", type=Path, default=Path("results/fairness.csv"))
+    parser.add_argument("--out", type=Path, default=Path("results/figures"))
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", SoftsurvWarning)
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.results.exists():
+        frame = finished(args.results)
+        for measure, name in BOX_FIGURES.items():
+            box_plots(frame, measure, args.out / f"figure_{name}.png")
+    if args.fairness.exists():
+        frame = pd.read_csv(args.fairness)
+        trends(frame, args.out / "figure_7.png")
+        accuracies(frame, args.out / "figure_11.png")
+    for name, sets in CURVE_FIGURES.items():
+        curves_by_leaf(sets, args.out / f"figure_{name}.png")
+    curves_by_penalty(SHORT_PENALTIES, args.out / "figure_9.png")
+    curves_by_penalty(PENALTIES, args.out / "figure_13.png")
+
+
+if __name__ == "__main__":
+    main()
