@@ -85,7 +85,7 @@ def draw_leaves(axes: plt.Axes, tree: SoftSurvivalTree, part: SurvivalData, time
             axes.plot(times, curve, color=COLOURS[number % 4], alpha=shade, linewidth=0.6)
         axes.plot([], [], color=COLOURS[number % 4], label=f"leaf {number + 1}, n = {(leaf == number).sum()}")
     axes.set_ylim(0, 1.02)
-    axes.legend(frameon=False, fontsize=7)
+    axes.legend(fontsize=7, loc="lower left", framealpha=0.8)
 
 
 def curves_by_leaf(sets: tuple[str, ...], target: Path) -> None:
@@ -131,7 +131,8 @@ def trends(frame: pd.DataFrame, target: Path) -> None:
         other.set_ylim(bottom=0)
         at.set(title=f"{part} rows", xlabel="k", ylim=(0.8, 1.0))
         lines = [line for axis in (at, other) for line in axis.get_lines()]
-        at.legend(lines, [str(line.get_label()) for line in lines], frameon=False, fontsize=7, loc="lower right")
+    names = [str(line.get_label()) for line in lines]
+    figure.legend(lines, names, frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     _save(figure, target)
 
 

@@ -40,7 +40,7 @@ def cumulative_dynamic_auc(
     Returns
     -------
     auc : ndarray, shape (T,)
-        AUC(t); NaN before the first event, where there is no case.
+        AUC(t); NaN before the first event, where there is no case, and where nobody is under observation.
     mean : float
         Mean AUC weighted by the drop of the test fold's Kaplan-Meier curve since the previous time;
         the first time carries the whole drop up to it.
@@ -82,10 +82,12 @@ def cumulative_dynamic_auc(
     auc = np.array([_auc(np.where(time_ <= t, case, 0.0), free[k], scores[:, k]) for k, t in enumerate(grid)])
     curve = kaplan_meier(time_, event_, mass, entry)(grid)
     drop = -np.diff(np.concatenate([[1.0], curve]))
-    if drop.sum() <= 0.0:
-        raise NoComparablePairsError(f"the AUC is undefined: no event up to the last time {grid[-1]:g}; extend times")
-    seen = drop > 0.0
-    return auc, float(auc[seen] @ drop[seen] / drop.sum())
+    seen = (drop > 0.0) & np.isfinite(auc)
+    if not seen.any():
+        raise NoComparablePairsError(
+            f"the AUC is undefined: no event up to the last time {grid[-1]:g} with a control beside it; extend times"
+        )
+    return auc, float(auc[seen] @ drop[seen] / drop[seen].sum())
 
 
 def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> float:
