@@ -157,6 +157,11 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         Returns
         -------
         ndarray (n, T), or ndarray (n,) of StepFunction
+
+        Notes
+        -----
+        Nothing was observed after ``horizon_``, the last training time. Later times are extrapolated: by the formula of
+        the leaf in a soft tree, by the last value of the curve in an optimal one.
         """
         return self._curves(self._grid(times), self._checked(X, how), return_array, survival_from_log_cumulative_hazard)
 
