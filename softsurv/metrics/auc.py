@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidTimesError, NoComparablePairsError
-from softsurv.metrics.entering import case_weights, entry_distribution, under_observation
+from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier
 
@@ -43,7 +43,7 @@ def cumulative_dynamic_auc(
         AUC(t); NaN before the first event, where there is no case, and where nobody is under observation.
     mean : float
         Mean AUC weighted by the drop of the test fold's Kaplan-Meier curve since the previous time;
-        the first time carries the whole drop up to it.
+        the first time carries the whole drop up to it. With late entry by the weight of the cases since then.
 
     Raises
     ------
@@ -80,8 +80,10 @@ def cumulative_dynamic_auc(
     case = mass * case_weights(time_, event_ & (time_ <= grid[-1]), censoring, entry_distribution(time_, entry, mass))
     free = [np.where(under_observation(entry_, time_, t), mass, 0.0) for t in grid]
     auc = np.array([_auc(np.where(time_ <= t, case, 0.0), free[k], scores[:, k]) for k, t in enumerate(grid)])
-    curve = kaplan_meier(time_, event_, mass, entry)(grid)
-    drop = -np.diff(np.concatenate([[1.0], curve]))
+    if some_late(entry_):  # a Kaplan-Meier curve of few who entered early would hold all of the drop
+        drop = np.diff([case[time_ <= t].sum() for t in grid], prepend=0.0)
+    else:
+        drop = -np.diff(kaplan_meier(time_, event_, mass)(grid), prepend=1.0)
     seen = (drop > 0.0) & np.isfinite(auc)
     if not seen.any():
         raise NoComparablePairsError(

@@ -43,6 +43,7 @@ def brier_score(
     Returns
     -------
     ndarray, shape (T,)
+        NaN at times up to which nothing was seen, which late entry of all may leave.
 
     Raises
     ------
@@ -77,7 +78,8 @@ def brier_score(
         case = np.where(time_ > t, 0.0, case_weight)
         free = control_weight[k] * np.where(under_observation(entry_, time_, t), mass, 0.0)
         total = case.sum() + free.sum() if some_late(entry_) else mass.sum()
-        scores[k] = (case @ curves[:, k] ** 2 + free @ (1.0 - curves[:, k]) ** 2) / total
+        squares = case @ curves[:, k] ** 2 + free @ (1.0 - curves[:, k]) ** 2
+        scores[k] = squares / total if total > 0.0 else np.nan
     return scores
 
 
@@ -112,7 +114,11 @@ def integrated_brier_score(
     grid that a test fold supports.
     """
     axis = axis_of(checked_times(times), scale)
-    return mean_over(axis, brier_score(time, event, survival, times, censoring, weight, entry))
+    scores = brier_score(time, event, survival, times, censoring, weight, entry)
+    known = np.isfinite(scores)
+    if known.sum() < 2:
+        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
+    return mean_over(axis[known], scores[known])
 
 
 def relative_integrated_brier_score(

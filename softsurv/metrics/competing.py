@@ -144,8 +144,9 @@ def brier_score_incidence(
     mass = _weights(time_, codes, grid, censoring, weight, entry)  # (N, T)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
     _, _, own, entry_ = checked_columns(time_, codes > 0, weight, entry)
-    total = mass.sum(0) if some_late(entry_) else own.sum()
-    return np.asarray((mass * (case - predicted) ** 2).sum(0) / total)
+    total = mass.sum(0) if some_late(entry_) else np.full(grid.size, own.sum())
+    squares = (mass * (case - predicted) ** 2).sum(0)
+    return np.divide(squares, total, out=np.full(grid.size, np.nan), where=total > 0.0)
 
 
 def integrated_brier_score_incidence(
@@ -164,7 +165,11 @@ def integrated_brier_score_incidence(
     Arguments and errors as there and in `integrated_brier_score`.
     """
     axis = axis_of(checked_times(times), scale)
-    return mean_over(axis, brier_score_incidence(time, cause, incidence, times, censoring, code, weight, entry))
+    scores = brier_score_incidence(time, cause, incidence, times, censoring, code, weight, entry)
+    known = np.isfinite(scores)
+    if known.sum() < 2:
+        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
+    return mean_over(axis[known], scores[known])
 
 
 def auc_incidence(
