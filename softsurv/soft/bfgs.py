@@ -112,7 +112,7 @@ def minimise_dense(function: Function, start: Point, settings: BfgsSettings, bud
         rounds += 1
         if rounds % LOOK_EVERY == 0 and not bool(state.moving.all()):
             ended[trees], loss[trees] = state.x, state.f
-            kept = torch.nonzero(function.whole_groups(state.moving))[:, 0]
+            kept = torch.nonzero(function.even_groups(state.moving))[:, 0]
             trees, state, function = trees[kept], state.take(kept), function.take(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(_parts(ended, shapes), loss, ~cut_off)

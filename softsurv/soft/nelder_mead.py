@@ -34,36 +34,31 @@ def where_finite(function: Function, start: Point, value: Tensor, max_iterations
     """
     found = [part.clone() for part in start]
     for tree in torch.nonzero(~torch.isfinite(value))[:, 0]:
-        part = function.whole_groups(torch.arange(len(value), device=value.device) == tree)
-        group = torch.nonzero(part)[:, 0]
-        moved = _search(function.take(group), tuple(p[group] for p in start), int((group < tree).sum()), max_iterations)
+        one = tree[None]
+        moved = _search(function.take(one), tuple(part[one] for part in start), max_iterations)
         for table, rows in zip(found, moved, strict=True):
-            table[tree] = rows
+            table[tree] = rows[0]
     return tuple(found)
 
 
-def _search(function: Function, start: Point, position: int, max_iterations: int) -> tuple[Tensor, ...]:
-    """Parameters of one tree of a group after a simplex search over them; the others stay where they are."""
+def _search(function: Function, start: Point, max_iterations: int) -> Point:
+    """Parameters (1, ...) of one tree after a simplex search."""
     from scipy.optimize import minimize
 
-    own = [part[position] for part in start]
-    sizes = [part.numel() for part in own]
+    sizes = [part.numel() for part in start]
 
-    def placed(x: np.ndarray) -> list[Tensor]:
-        parts = torch.as_tensor(x).to(own[0]).split(sizes)
-        return [part.view_as(before) for part, before in zip(parts, own, strict=True)]
+    def placed(x: np.ndarray) -> Point:
+        parts = torch.as_tensor(x).to(start[0]).split(sizes)
+        return tuple(part.view_as(before) for part, before in zip(parts, start, strict=True))
 
     def value(x: np.ndarray) -> float:
-        tables = [part.clone() for part in start]
-        for table, moved in zip(tables, placed(x), strict=True):
-            table[position] = moved
-        at = float(function.value_and_gradient(*tables)[0][position])
+        at = float(function.value_and_gradient(*placed(x))[0])
         return at if np.isfinite(at) else np.inf
 
-    flat = torch.cat([part.flatten() for part in own]).double().cpu().numpy()
+    flat = torch.cat([part.flatten() for part in start]).double().cpu().numpy()
     corners = np.vstack([flat, np.tile(flat, (len(flat), 1))])
     np.fill_diagonal(corners[1:], np.where(flat == 0, NUDGE, 0.5 * flat))  # towards zero nothing overflows
     options = {"maxiter": max_iterations, "maxfev": max_iterations, "initial_simplex": corners}
     with np.errstate(all="ignore"):
         ended = minimize(value, flat, method="Nelder-Mead", options=options)
-    return tuple(placed(ended.x if np.isfinite(ended.fun) else flat))
+    return placed(ended.x if np.isfinite(ended.fun) else flat)

@@ -24,7 +24,7 @@ class Rosenbrock:
     def take(self, trees):
         return Rosenbrock(self.steepness[trees])
 
-    def whole_groups(self, trees):
+    def even_groups(self, trees):
         return trees
 
     def value_and_gradient(self, x):  # (M, 2)
