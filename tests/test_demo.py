@@ -33,7 +33,7 @@ def test_the_report_has_every_part(demo):
     assert "train on 110 rows, hold out 27" in text
     assert re.search(r"Soft survival tree, depth \d, chosen from \d+ settings by cross-validation \(converged,", text)
     assert load_model(folder / "model").depth_ > 0
-    assert re.search(r"leaf \d: n \d+, events \d+, median \d+", text)
+    assert re.search(r"leaf \d: n \d+, events \d+, (predicted )?median \d+", text)
     assert str(folder.resolve() / "model") in text
     assert str(folder.resolve() / "leaves.png") in text
 
