@@ -71,3 +71,9 @@ def test_a_stopped_search_has_a_tree_and_a_bound():
     report = search.solve(4, time_limit=0.5).report
     assert report.status == Status.TIME_LIMIT
     assert report.lower_bound < report.objective < search.solve(1).report.objective
+
+
+def test_a_side_above_the_base_case_may_have_one_split():
+    """Its two leaves are told apart from what an earlier tree of the same node left there."""
+    solve = fuzz_exact.cuts(np.random.default_rng(5241))
+    assert not fuzz_exact.differ(solve(Bounds()), solve(Bounds(cuts=False)))

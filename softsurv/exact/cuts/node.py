@@ -214,6 +214,7 @@ def search_cuts(problem, cuts, level, n, depth, leaves, upper):
             row = level * n_features + f
             code = cuts.code[f, cuts.order[row, cuts.start[row, cut + 1] - 1]]
             tree[1] = np.int64(cuts.split[f] + code) * MAX_LEAVES + 1
+            tree[2] = tree[3] = np.int64(LEAF)
     for turn in range(leaves if leaves > 2 else 0):
         left_leaves, right_leaves = leaf_shares(turn, leaves, np.int64(1) << (depth - 1))
         if level == 0:  # other shares of the leaves may follow, of which nothing is known
