@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.frames import has_names
 from softsurv.data.readers import survival_data
@@ -28,14 +28,17 @@ from softsurv.estimators.competing import CompetingRisks
 from softsurv.estimators.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.lower_bounds import LowerBounds
 from softsurv.estimators.pictures import Pictures
-from softsurv.estimators.training_rows import Ranges, held_out_rows, remember, warn_of_far_values
+from softsurv.estimators.training_rows import (
+    Ranges,
+    held_out_rows,
+    refuse_unknown_histories,
+    remember,
+    warn_of_far_values,
+)
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
-from softsurv.metrics.ranges import survival_from_log_cumulative_hazard, thinned
+from softsurv.metrics.ranges import default_grid, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
 from softsurv.trees.incidence import log_time_simpson
-
-MAX_UNIQUE_TIMES = 500
-"""Most times of the default grid. More distinct event times are thinned to quantiles."""
 
 
 class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
@@ -76,7 +79,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
         data = survival_data(X, y, **columns).joined()
         data.require_events()
-        self._refuse_unknown(data)
+        refuse_unknown_histories(self, data)
         self.cause_names_ = data.cause_names
         self.n_features_in_ = data.X.shape[1]
         for name in ("feature_names_in_", "calibration_"):
@@ -89,20 +92,6 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         self.unique_times_ = default_grid(*known)
         self.horizon_ = float(known[0].max())
         return data
-
-    def _refuse_unknown(self, data: SurvivalData) -> None:
-        """Refuse histories that this kind of tree cannot fit, rather than leave causes or subjects out."""
-        has = {
-            "causes": (data.cause is not None, "one kind of event"),
-            "subjects": (data.subject is not None, "one row a subject"),
-            "recurrent": (data.recurrent, "one event a subject"),
-        }
-        for name, (given, alone) in has.items():
-            if given and name not in self._knows:
-                raise InvalidParameterError(
-                    f"{type(self).__name__} takes {alone}, got data with {name}; "
-                    "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
-                )
 
     def _in_order(self, data: SurvivalData) -> tuple[IntArray, list[str]]:
         """The rows and the columns in an order that depends on the content alone: the same seed, the same tree."""
@@ -355,10 +344,3 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
             where = int(np.argmax(bad))
             raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
         return grid
-
-
-def default_grid(time: FloatArray, event: BoolArray) -> FloatArray:
-    """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`. Without one, the smallest time above 0."""
-    positive = time > 0
-    events = time[event & positive]
-    return thinned(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)

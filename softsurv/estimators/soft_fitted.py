@@ -15,7 +15,7 @@ from softsurv.data.frames import align_columns, as_frame, has_names, numeric_mat
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.base import FloatArray, SurvivalTreeBase, default_grid
+from softsurv.estimators.base import FloatArray, SurvivalTreeBase
 from softsurv.estimators.prepared import PreparedRows
 from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_causes import SoftCauses
@@ -24,6 +24,7 @@ from softsurv.estimators.soft_parameters import choose_device, require_one_of
 from softsurv.estimators.soft_starts import SoftStarts
 from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
+from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.problem import time_floor

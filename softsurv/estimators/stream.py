@@ -20,9 +20,9 @@ from softsurv.budget import Budget
 from softsurv.data.chunks import Chunk, Table, fit_preprocessor
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
-from softsurv.estimators.base import default_grid
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import PENALTIES, SoftParameters, choose_device
+from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
 from softsurv.soft.fit import build_tree
 from softsurv.soft.fitted import FittedSoftTree

@@ -11,7 +11,7 @@ from softsurv.data.frames import as_frame
 from softsurv.data.kinds import as_float
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, warn
+from softsurv.errors import DataWarning, InvalidParameterError, warn
 
 FAR = 1.0
 """A value is far outside where it lies further from the training range than the range is wide."""
@@ -32,6 +32,21 @@ def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any
     tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
     tree.ranges_ = number_ranges(data.X)
     warn_of_outcome_among_features(data)
+
+
+def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
+    """Refuse histories that a kind of tree cannot fit, rather than leave causes or subjects out."""
+    has = {
+        "causes": (data.cause is not None, "one kind of event"),
+        "subjects": (data.subject is not None, "one row a subject"),
+        "recurrent": (data.recurrent, "one event a subject"),
+    }
+    for name, (given, alone) in has.items():
+        if given and name not in tree._knows:
+            raise InvalidParameterError(
+                f"{type(tree).__name__} takes {alone}, got data with {name}; "
+                "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
+            )
 
 
 def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> SurvivalData:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -189,3 +189,14 @@ def thinned(values: FloatArray, limit: int) -> FloatArray:
     if values.size <= limit:
         return values
     return values[np.unique(np.linspace(0, values.size - 1, limit).round().astype(int))]
+
+
+MAX_UNIQUE_TIMES = 500
+"""Most times of the default grid. More distinct event times are thinned to quantiles."""
+
+
+def default_grid(time: FloatArray, event: BoolArray) -> FloatArray:
+    """Distinct event times above 0, thinned to :data:`MAX_UNIQUE_TIMES`. Without one, the smallest time above 0."""
+    positive = time > 0
+    events = time[event & positive]
+    return thinned(np.unique(events if events.size else time[positive].min()), MAX_UNIQUE_TIMES)
