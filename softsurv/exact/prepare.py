@@ -23,6 +23,9 @@ CUT_WORK = 200
 """The search by cuts looks at about so many cuts of a subset, each in one pass over its columns; the base cases look at
 all pairs of cuts."""
 
+CUT_ROWS = 100
+"""With fewer distinct rows no search is long, and equal trees are settled as with few cuts."""
+
 LANE_CODES = 256
 """With more bins than this (all features together) the children of a node of depth three are solved one by one: many
 bins do not occur in a child, and the interval bound prunes better between single solutions."""
@@ -201,7 +204,8 @@ def prepare(
         and split_costs is None
         and row_kinds is None
         and float(start[-1]) ** 2 > CUT_WORK * codes.size
-        and start[-1] > LANE_CODES,
+        and start[-1] > LANE_CODES
+        and len(codes) >= CUT_ROWS,
         lambda sums: task.costs(sums[:, :width]),
     )
 

@@ -4,9 +4,8 @@ import pytest
 import torch
 from oracles.operators import Operators
 
-import softsurv.soft.nodec
-import softsurv.soft.restricted
 from softsurv.hazards import get_family
+from softsurv.soft import bfgs
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
@@ -68,8 +67,7 @@ def test_a_round_of_quasi_newton_steps(tools, family, most, tables):
 def test_a_run_of_nodec(tools, monkeypatch):
     """With the routing from its first free level on, and no more rounds than trees move: once 207 an evaluation."""
     calls = []
-    for module in (softsurv.soft.nodec, softsurv.soft.restricted):
-        monkeypatch.setattr(module, "minimise", lambda f, *rest: minimise(Counted(f, calls), *rest))
+    monkeypatch.setattr(bfgs, "minimise", lambda f, *rest: minimise(Counted(f, calls), *rest))
     objective, routing, leaves = stack(tools, "loglogistic")
     with never_waiting(), Operators() as operators:
         nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
