@@ -40,7 +40,7 @@ class Cuts(NamedTuple):
     limited: bool  # whether leaves have a least size, which the last column of the statistics adds up to
     code: IntMatrix  # (P, U) int32 code of each row
     split: Ints  # (P,) int32 global code of the first split of each column
-    worst: Floats  # (U,) most that a row can cost more under one label than under another
+    worst: Floats  # (U,) most that a row can cost under any label, where none is below 0
     order: IntMatrix  # (V * P, U) int32 rows of the node by code
     start: IntMatrix  # (V * P, U + 1) int32 first place of each code of the node in ``order``
     n_codes: Ints  # (V * P,) int32 codes of the node
@@ -95,7 +95,7 @@ def new_cuts(
         limited=limited,
         code=code,
         split=split,
-        worst=np.ptp(spread, axis=1) if similar else np.zeros(n),
+        worst=spread.max(axis=1) if similar else np.zeros(n),
         order=np.empty((levels * p, n), np.int32),
         start=np.empty((levels * p, n + 1), np.int32),
         n_codes=np.zeros(levels * p, np.int32),
