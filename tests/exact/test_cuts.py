@@ -77,3 +77,9 @@ def test_a_side_above_the_base_case_may_have_one_split():
     """Its two leaves are told apart from what an earlier tree of the same node left there."""
     solve = fuzz_exact.cuts(np.random.default_rng(5241))
     assert not fuzz_exact.differ(solve(Bounds()), solve(Bounds(cuts=False)))
+
+
+def test_rows_counted_by_kinds_cost_what_no_label_saves_too():
+    """Their common cost is not taken off, so that a row bounds similar support by its dearest label."""
+    solve = fuzz_exact.cuts(np.random.default_rng(94357))
+    assert not fuzz_exact.differ(solve(Bounds()), solve(Bounds(cuts=False)))
