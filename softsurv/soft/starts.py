@@ -25,8 +25,11 @@ KMEANS_REPEATS = 5
 LOGRANK_RATE = 5e7
 """Squared rows times columns that the log-rank tree works through in a second on one slow core."""
 
-LEAST_LOGRANK_ROWS = 50
-"""A log-rank tree of fewer rows proposes nothing worth having."""
+KMEANS_RATE = 4e5
+"""Cells of a table that one k-means start works through in a second on one slow core."""
+
+LEAST_ROWS = 50
+"""A log-rank tree or a clustering of fewer rows proposes nothing worth having."""
 
 SHARPNESS = 8.0
 """Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
@@ -46,11 +49,15 @@ def start_routing(
 ) -> Tensor:  # (S, B, P + 1)
     """Routing weights of each start, proposed by the training rows.
 
-    ``seconds`` is what a log-rank tree may take: where they are few, a random part of the rows proposes its splits.
+    ``seconds`` is what a log-rank tree may take, or all clusterings together: where they are few, a random part of the
+    rows proposes the splits.
     """
     tables = [torch.zeros(0, n_branches(depth), data.x.shape[1] + 1, dtype=torch.float64)]
+    clusterings = sum(isinstance(start, str) and start == "kmeans" for start in starts)
+    each = None if seconds is None else seconds / max(clusterings, 1)
     for start, seed in zip(starts, seeds, strict=True):
-        tables.append(_one_start(start, data, depth, seed, seconds))
+        clusters = isinstance(start, str) and start == "kmeans"
+        tables.append(_one_start(start, data, depth, seed, each if clusters else seconds))
     return torch.cat(tables)
 
 
@@ -64,7 +71,9 @@ def _one_start(
     if start == "random":
         return random_routing(x, depth, [seed])
     if start == "kmeans":
-        return kmeans_routing(x, depth, [seed])
+        most = len(x) if seconds is None else max(int(seconds * KMEANS_RATE / max(x.shape[1], 1)), LEAST_ROWS)
+        some = x if most >= len(x) else x[np.random.default_rng(seed).permutation(len(x))[:most]]
+        return kmeans_routing(some, depth, [seed])
     if start == "logrank":
         time, event = presumed_outcomes(data)
         some = rows_in_time(len(x), x.shape[1], seconds)
@@ -104,7 +113,7 @@ def rows_in_time(n: int, columns: int, seconds: float | None) -> NDArray[np.floa
     most = n if seconds is None else int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
     if most >= n:
         return None
-    chosen = np.random.default_rng(0).permutation(n)[: max(most, LEAST_LOGRANK_ROWS)]
+    chosen = np.random.default_rng(0).permutation(n)[: max(most, LEAST_ROWS)]
     return np.bincount(chosen, minlength=n).astype(float)
 
 

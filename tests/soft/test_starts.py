@@ -1,6 +1,7 @@
 """Starts: soft splits against hard routing, the log-rank tree, k-means labels, and awkward features."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,7 +12,9 @@ from sksurv.tree import SurvivalTree
 from sksurv.util import Surv
 
 from softsurv.data.survival_data import SurvivalData
+from softsurv.soft import starts as starts_module
 from softsurv.soft.starts import (
+    KMEANS_RATE,
     LOGRANK_RATE,
     initial_leaves,
     kmeans_routing,
@@ -119,6 +122,24 @@ def test_kmeans_start_finds_nested_clusters():
         found = leaves_of(table.numpy(), x, 2)
         assert len(set(zip(label.tolist(), found.tolist(), strict=True))) == 4
         assert davies_bouldin_score(x, found) == pytest.approx(davies_bouldin_score(x, label))
+
+
+def test_clusterings_share_the_time_that_there_is(monkeypatch):
+    """Each takes a part of the rows; without a limit, or with time enough, all of them."""
+    taken = []
+
+    def seen(x, depth, seeds):
+        taken.append(len(x))
+        return random_routing(x, depth, seeds)
+
+    monkeypatch.setattr(starts_module, "kmeans_routing", seen)
+    n, p = 400, 3
+    rng = np.random.default_rng(0)
+    data = SurvivalData(pd.DataFrame(rng.normal(size=(n, p))).add_prefix("x"), rng.exponential(size=n), np.ones(n))
+    enough = 2 * n * p / KMEANS_RATE
+    for seconds in (None, enough, enough / 4, 0.0):
+        start_routing(["kmeans", "random", "kmeans"], data, 1, [0, 1, 2], seconds)
+    assert taken == [n, n, n, n, n // 4, n // 4, 50, 50]
 
 
 def test_labels_are_reproduced_where_a_line_parts_them():
