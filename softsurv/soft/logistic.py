@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softsurv.budget import Budget
 from softsurv.trees.routing import linear, linear_pullback
 
 TOLERANCE = 1e-4
@@ -25,12 +26,15 @@ def fit_logistic(
     mass: Tensor,  # (M, S, N) weight of each row, 0 for those left out; M is a multiple of G
     labels: Tensor,  # (M, S, N) 0 or 1
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
+    budget: Budget | None = None,  # looked at before each step
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
     value = _value(v, weights, mass, labels, penalty)
     for _ in range(MAX_ITERATIONS):
+        if budget is not None and budget.exhausted:
+            break
         p = torch.sigmoid(v)
         gradient = linear_pullback(mass * (p - labels), design) + penalty * weights
         open_ = gradient.abs().amax(-1) > TOLERANCE

@@ -193,7 +193,7 @@ def branch_step(
         nodes = level_slice(level)
         rows = at_node & imbalanced[..., None]
         if balance.weighs_wanted:
-            fitted = classify_as_printed(objective, rows, left, labels)
+            fitted = classify_as_printed(objective, rows, left, labels, budget)
         else:
             fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
         routing = routing.clone()
@@ -242,11 +242,13 @@ def classify(
     return solve(loss, (weights,), settings, metric, budget).point[0]
 
 
-def classify_as_printed(objective: Objective, rows: Tensor, left: Tensor, labels: Tensor) -> Tensor:
+def classify_as_printed(
+    objective: Objective, rows: Tensor, left: Tensor, labels: Tensor, budget: Budget | None = None
+) -> Tensor:
     """The same with scikit-learn's default ridge, each row weighing by the side on which it is wanted."""
     design = objective.problem.design
     ridge = 1 / rows.sum(-1, keepdim=True).clamp(min=1).to(design)
-    return fit_logistic(design, _mass(rows, left, labels).to(design), labels.to(design), ridge)
+    return fit_logistic(design, _mass(rows, left, labels).to(design), labels.to(design), ridge, budget)
 
 
 def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:

@@ -72,8 +72,8 @@ def _one_start(
         return random_routing(x, depth, [seed])
     if start == "kmeans":
         most = len(x) if seconds is None else max(int(seconds * KMEANS_RATE / max(x.shape[1], 1)), LEAST_ROWS)
-        some = x if most >= len(x) else x[np.random.default_rng(seed).permutation(len(x))[:most]]
-        return kmeans_routing(some, depth, [seed])
+        proposing = x if most >= len(x) else x[np.random.default_rng(seed).permutation(len(x))[:most]]
+        return kmeans_routing(proposing, depth, [seed])
     if start == "logrank":
         time, event = presumed_outcomes(data)
         some = rows_in_time(len(x), x.shape[1], seconds)

@@ -12,6 +12,7 @@ from softsurv.soft import fit, paper
 from softsurv.soft.logistic import fit_logistic, weighted_gram
 from softsurv.soft.problem import make_problem
 from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves
+from softsurv.stopping import StopSignal
 
 
 def nodes(seed, m=2, s=2, n=120, q=4):
@@ -121,3 +122,12 @@ def test_starts_are_there_for_dense_trees_of_this_session_alone(tools, tmp_path)
     tree.save(tmp_path / "model")
     with pytest.raises(InvalidParameterError, match="fit again"):
         load_model(tmp_path / "model").evaluate_starts(data)
+
+
+def test_regressions_of_nodes_look_at_the_clock():
+    design, mass, labels = nodes(2)
+    ridge = torch.ones(2, 2, 1, dtype=torch.float64)
+    assert not fit_logistic(design, mass, labels, ridge, StopSignal(0.0)).any()
+    torch.testing.assert_close(
+        fit_logistic(design, mass, labels, ridge, StopSignal(60.0)), fit_logistic(design, mass, labels, ridge)
+    )
