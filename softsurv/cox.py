@@ -1,4 +1,4 @@
-"""Cox regression that looks at a clock: the nuisance models of survival policies.
+"""Cox regression that looks at a clock: nuisance models of survival policies, and where spline leaves begin.
 
 The well-kept libraries work through the rows one by one and cannot be cut short: ten fits of 20,000 rows x 50 columns
 take two minutes, which no time limit of the caller's sees. Here a Newton step is three products of matrices.

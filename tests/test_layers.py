@@ -10,7 +10,7 @@ import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"arrays", "errors", "results", "numerics", "stopping", "budget", "files", "kernel_cache"},
+    {"arrays", "errors", "results", "numerics", "stopping", "files", "kernel_cache"},
     {"nonparametric", "aalen_johansen", "cox", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
@@ -26,7 +26,6 @@ NEIGHBOURS = {
     ("trees", "hazards"),  # a soft tree is routing and hazards
     ("aalen_johansen", "nonparametric"),  # it counts who is at risk as Kaplan-Meier does
     ("stopping", "results"),  # why to stop is a Status
-    ("budget", "stopping"),
     ("cli", "commands"),
     ("__main__", "cli"),
     ("commands", "cli"),

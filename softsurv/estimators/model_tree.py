@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from softsurv.budget import Budget
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.arguments import understands
 from softsurv.estimators.checks import jobs, n_threads, number, one_of, whole
@@ -199,7 +198,7 @@ class OptimalModelTree(FittedSoftEstimator):
             If the tree is not proven optimal for the quadratic objective.
         """
         family = self._checked_family()
-        budget, signal = Budget(self.time_limit), StopSignal(self.time_limit)
+        budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)  # Ctrl-C in the search fits its best
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         raw = self._weighted_rows(self._read(X, y, **columns)).require_events()
@@ -231,7 +230,7 @@ class OptimalModelTree(FittedSoftEstimator):
         warn_unless_proven(self.search_report_)
         return self
 
-    def _report(self, made: ExactModels, budget: Budget) -> FitReport:
+    def _report(self, made: ExactModels, budget: StopSignal) -> FitReport:
         return FitReport(budget.status or Status.CONVERGED, made.objective, seconds=budget.seconds)
 
     @property

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from softsurv.budget import Budget
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
@@ -21,6 +20,7 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.problem import time_floor
+from softsurv.stopping import StopSignal
 from softsurv.trees.leaf_medians import predicted_medians
 from softsurv.trees.leaf_table import leaf_table_of
 
@@ -223,7 +223,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         is cut or not.
         """
         parameters = SoftParameters(**self.get_params(deep=False))
-        budget = Budget(self.time_limit)
+        budget = StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)

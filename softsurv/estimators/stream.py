@@ -16,7 +16,6 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from softsurv.budget import Budget
 from softsurv.data.chunks import Chunk, Table, fit_preprocessor
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
@@ -32,6 +31,7 @@ from softsurv.soft.streaming.distributed import Ranks, RunningSum, join
 from softsurv.soft.streaming.fit import Job, Sweeps, train_streamed
 from softsurv.soft.streaming.objective import Axis, StreamedObjective, make_axis
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
+from softsurv.stopping import StopSignal
 from softsurv.trees.leaf_table import LeafTable, leaf_table
 
 logger = logging.getLogger(__name__)
@@ -92,7 +92,7 @@ def fit_stream(
     candidate = _streamable(parameters)
     with (
         join(parameters.device) as ranks,
-        Budget(parameters.time_limit) as budget,
+        StopSignal(parameters.time_limit) as budget,
         one_core_each() as workers,
         ChunkStore(parse_bytes(memory), folder, parameters.torch_dtype) as store,
     ):

@@ -175,18 +175,7 @@ def prepare(
         n_statistics=width,
         use_size=size is not None,
         tolerance=_tolerance(task, whole[:, :width], total_offset),
-        use_interval=bounds.interval and interval_applies(task.superadditive, size is not None),
-        use_similar=bool(
-            bounds.similar
-            and cancels  # its proof needs rows that cost 0 under one label
-            and row_kinds is not None
-            and len(row_kinds.split_code) <= SHARED_SPLITS
-        ),
-        use_look_ahead=bounds.look_ahead,
-        use_cache=bounds.cache,
-        use_lanes=bool(
-            bounds.lanes and bounds.base_case and row_kinds is None and split_costs is None and start[-1] <= LANE_CODES
-        ),
+        **_uses(task, bounds, row_kinds, cancels, size is not None, split_costs is not None, int(start[-1])),
     )
     return Prepared(
         task,
@@ -198,16 +187,36 @@ def prepare(
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
         bounds.similar and cancels,
-        bounds.cuts
-        and bounds.interval
-        and task.superadditive
-        and split_costs is None
-        and row_kinds is None
-        and float(start[-1]) ** 2 > CUT_WORK * codes.size
-        and start[-1] > LANE_CODES
-        and len(codes) >= CUT_ROWS,
+        row_kinds is None and split_costs is None and _many_cuts(task, bounds, codes, int(start[-1])),
         lambda sums: task.costs(sums[:, :width]),
     )
+
+
+def _uses(
+    task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool, sized: bool, paid: bool, n_codes: int
+) -> dict[str, bool]:
+    """What of the search is used for a problem: the switches of `Problem`."""
+    return {
+        "use_interval": bounds.interval and interval_applies(task.superadditive, sized),
+        "use_similar": bool(
+            bounds.similar
+            and cancels  # its proof needs rows that cost 0 under one label
+            and row_kinds is not None
+            and len(row_kinds.split_code) <= SHARED_SPLITS
+        ),
+        "use_look_ahead": bounds.look_ahead,
+        "use_cache": bounds.cache,
+        "use_lanes": bool(
+            bounds.lanes and bounds.base_case and row_kinds is None and not paid and n_codes <= LANE_CODES
+        ),
+    }
+
+
+def _many_cuts(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: int) -> bool:
+    """Whether the cuts of distinct rows (U, P) are so many that they are searched one by one."""
+    proven = bounds.cuts and bounds.interval and task.superadditive
+    many = n_codes > LANE_CODES and float(n_codes) ** 2 > CUT_WORK * codes.size
+    return proven and many and len(codes) >= CUT_ROWS
 
 
 def _merged(

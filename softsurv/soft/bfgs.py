@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.nelder_mead import where_finite
 from softsurv.soft.optimisers import (
     Function,
@@ -21,9 +20,11 @@ from softsurv.soft.optimisers import (
     Metric,
     Minimum,
     Point,
+    apart,
     minimise,
     side_by_side,
 )
+from softsurv.stopping import StopSignal
 
 SUFFICIENT_DECREASE = 0.1
 """Share of the promised decrease that a step must bring, as in SLSQP (Kraft 1988)."""
@@ -54,7 +55,7 @@ Inner = LbfgsSettings | BfgsSettings
 
 
 def solve(
-    function: Function, start: Point, settings: Inner, metric: Metric | None = None, budget: Budget | None = None
+    function: Function, start: Point, settings: Inner, metric: Metric | None = None, budget: StopSignal | None = None
 ) -> Minimum:
     """Minimise the function of every tree by the optimiser of these settings; BFGS takes no metric."""
     if isinstance(settings, LbfgsSettings):
@@ -79,7 +80,9 @@ class _State:
         return _State(**{name: value[rows] for name, value in vars(self).items()})
 
 
-def minimise_dense(function: Function, start: Point, settings: BfgsSettings, budget: Budget | None = None) -> Minimum:
+def minimise_dense(
+    function: Function, start: Point, settings: BfgsSettings, budget: StopSignal | None = None
+) -> Minimum:
     """Minimise the function of every tree.
 
     Parameters
@@ -88,7 +91,7 @@ def minimise_dense(function: Function, start: Point, settings: BfgsSettings, bud
     start : tuple of Tensor (M, ...)
         Where a value is not finite there, Nelder and Mead's method looks for a better one first.
     settings : BfgsSettings
-    budget : Budget, optional
+    budget : StopSignal, optional
         Once it is exhausted, the points so far are returned.
 
     Returns
@@ -107,7 +110,7 @@ def minimise_dense(function: Function, start: Point, settings: BfgsSettings, bud
     rounds = 0
     while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
         trial = state.x + state.step[:, None] * state.direction
-        value, *gradient = function.value_and_gradient(*_parts(trial, shapes))
+        value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings)
         rounds += 1
         if rounds % LOOK_EVERY == 0 and not bool(state.moving.all()):
@@ -115,17 +118,7 @@ def minimise_dense(function: Function, start: Point, settings: BfgsSettings, bud
             kept = torch.nonzero(function.even_groups(state.moving))[:, 0]
             trees, state, function = trees[kept], state.take(kept), function.take(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
-    return Minimum(_parts(ended, shapes), loss, ~cut_off)
-
-
-def _parts(table: Tensor, shapes: list[torch.Size]) -> Point:
-    """The tensors (m, ...) that stand side by side in a table (m, D)."""
-    parts, first = [], 0
-    for shape in shapes:
-        last = first + shape.numel()
-        parts.append(table[:, first:last].reshape(len(table), *shape))
-        first = last
-    return tuple(parts)
+    return Minimum(apart(ended, shapes), loss, ~cut_off)
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:

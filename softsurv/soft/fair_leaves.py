@@ -13,7 +13,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.nodec import Trained
 from softsurv.soft.objective import Objective
@@ -21,6 +20,7 @@ from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.penalties import single_leaf_penalties
 from softsurv.soft.problem import Problem
 from softsurv.soft.restricted import Moves, fit_leaves, fit_moves
+from softsurv.stopping import StopSignal
 
 
 def fair_single_leaves(
@@ -30,7 +30,7 @@ def fair_single_leaves(
     l2_all: Tensor,  # (M,)
     fairness: GroupFairness,
     settings: LbfgsSettings,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:  # (M, 1, Q + K)
     """Single-leaf fits with the penalty."""
     fairness = replace(fairness, rho=fairness.rho[:1].expand(problem.n_trees))
@@ -41,7 +41,7 @@ def fair_single_leaves(
 
 
 def fair_in_leaves(
-    objective: Objective, trained: Trained, settings: LbfgsSettings, budget: Budget | None = None
+    objective: Objective, trained: Trained, settings: LbfgsSettings, budget: StopSignal | None = None
 ) -> Trained:
     """Trees whose leaves are fitted again with each row in its HBP leaf, and their objective there."""
     depth = objective.depth

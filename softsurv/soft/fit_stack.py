@@ -15,7 +15,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.errors import NumericalError
 from softsurv.soft.fair_leaves import fair_in_leaves, fair_single_leaves
 from softsurv.soft.fairness import GroupFairness
@@ -30,6 +29,7 @@ from softsurv.soft.problem import Problem, taken
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.restricted import Moves, OverMoves, fit_leaves, fit_moves, moves_metric
 from softsurv.soft.starts import initial_leaves
+from softsurv.stopping import StopSignal
 
 SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
 """The single-leaf fit is convex (in the exponentials of the shapes) and cheap: solve it to the end."""
@@ -164,7 +164,7 @@ def fit_anchors(
     *,
     settings: Sequence[Candidate] | None = None,
     lasso: GroupLasso | None = None,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
     fairness: GroupFairness | None = None,
 ) -> Minimum:
     """The single-leaf fit of each fold and setting, (F, C, 1, Q + K): what the leaves of trees begin at and shrink to.
@@ -192,7 +192,7 @@ def fit_single_leaf(
     ridge: Tensor | None = None,  # (M,)
     l2_all: Tensor | None = None,  # (M,)
     lasso: GroupLasso | None = None,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Minimum:
     """The depth-0 trees; the point is their leaves (M, 1, Q + K).
 
@@ -243,7 +243,7 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
 
 
 def _fit_part(
-    whole: Stack, training: Training, budget: Budget | None, progress: Progress | None, part: slice | None = None
+    whole: Stack, training: Training, budget: StopSignal | None, progress: Progress | None, part: slice | None = None
 ) -> Trained:
     """Fit the leaves to the start's routing, then train; with a group lasso, thin the trees out and refit them."""
     everyone = torch.arange(whole.n_trees)
@@ -278,7 +278,7 @@ def _untrained(whole: Stack, trees: Tensor) -> Trained:
     return Trained(taken(whole.routing, trees), taken(whole.leaves, trees), endless, torch.isfinite(endless), ())
 
 
-def _first_leaves(stack: Stack, training: Training, budget: Budget | None) -> Tensor:
+def _first_leaves(stack: Stack, training: Training, budget: StopSignal | None) -> Tensor:
     """Leaves fitted a little to the start's routing, or to the rows whose path ends in them; others as they are."""
     objective, moves = stack.objective, stack.moves
     if objective.depth == 0 or training.leaf_start in ("random", "spline"):

@@ -14,11 +14,11 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, Minimum
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Moves, fit_moves
+from softsurv.stopping import StopSignal
 
 Pair = tuple[Tensor, Tensor]
 """Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
@@ -91,7 +91,7 @@ def fit_sparse(
     lasso: GroupLasso,
     max_iterations: int = 400,
     tolerance: float = 1e-7,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,)."""
     at: Pair = (routing, leaves)
@@ -125,7 +125,7 @@ def fit_named(
     leaves: Tensor,
     lasso: GroupLasso,
     settings: LbfgsSettings,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Minimum:
     """Make trees sparse, then train them on without the group lasso, dropped features staying out.
 

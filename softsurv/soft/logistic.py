@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
 
 TOLERANCE = 1e-4
@@ -26,7 +26,7 @@ def fit_logistic(
     mass: Tensor,  # (M, S, N) weight of each row, 0 for those left out; M is a multiple of G
     labels: Tensor,  # (M, S, N) 0 or 1
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
-    budget: Budget | None = None,  # looked at before each step
+    budget: StopSignal | None = None,  # looked at before each step
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.bfgs import Inner, solve
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.objective import Objective
@@ -20,6 +19,7 @@ from softsurv.soft.optimisers import LbfgsSettings, runs_ahead
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Restricted, fit_branches, fit_leaves
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
 from softsurv.trees.topology import level_slice, n_branches
 
@@ -114,7 +114,7 @@ def nodec(
     routing: Tensor,
     leaves: Tensor,
     settings: NodecSettings,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
     progress: Progress | None = None,
 ) -> Trained:
     """Train every tree of the stack from its start; an exhausted budget returns the best trees so far."""
@@ -154,7 +154,7 @@ def _improve(
     level: int,
     balance: Balance,
     settings: NodecSettings,
-    budget: Budget | None,
+    budget: StopSignal | None,
 ) -> tuple[Tensor, Tensor]:
     """BN step, then LN step, of one level; the root's working set has no leaves unless it is the whole tree."""
     if objective.depth:
@@ -176,7 +176,7 @@ def branch_step(
     level: int,
     balance: Balance,
     settings: Inner,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:
     """BN step: branch nodes of all working sets of one level, with reassignment where routing is imbalanced."""
     leaf_loss = objective.leaf_terms(leaves).loss
@@ -234,7 +234,7 @@ def classify(
     left: Tensor,  # (M, S, N) bool: side on which each row is now
     labels: Tensor,  # (M, S, N) bool: side on which it is wanted, True for left
     settings: Inner,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:
     """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together."""
     loss = Classification(objective, _mass(rows, left, left), labels.to(weights))
@@ -243,7 +243,7 @@ def classify(
 
 
 def classify_as_printed(
-    objective: Objective, rows: Tensor, left: Tensor, labels: Tensor, budget: Budget | None = None
+    objective: Objective, rows: Tensor, left: Tensor, labels: Tensor, budget: StopSignal | None = None
 ) -> Tensor:
     """The same with scikit-learn's default ridge, each row weighing by the side on which it is wanted."""
     design = objective.problem.design

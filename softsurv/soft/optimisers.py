@@ -17,9 +17,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.problem import taken
 from softsurv.soft.quasi_newton import Memory
+from softsurv.stopping import StopSignal
 
 Point = tuple[Tensor, ...]
 """Parameters of a stack of trees in one or more tensors, each (M, ...)."""
@@ -182,7 +182,7 @@ def minimise(
     start: Point,
     settings: LbfgsSettings,
     metric: Metric | None = None,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
     on_round: Callable[[Tensor], None] | None = None,
 ) -> Minimum:
     """Minimise the function of every tree.
@@ -194,7 +194,7 @@ def minimise(
     settings : LbfgsSettings
     metric : Metric, optional
         The identity by default.
-    budget : Budget, optional
+    budget : StopSignal, optional
         Once it is exhausted, the best points so far are returned.
     on_round : callable, optional
         Called with the losses (M,) of the whole stack after every fourth round and after the last.
@@ -214,7 +214,7 @@ def minimise(
 
     for number in range(1, last + 1):
         trial = torch.addcmul(state.memory.x, state.step[:, None], state.direction)
-        value, *gradient = function.value_and_gradient(*_parts(trial, shapes))
+        value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings, metric)
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
@@ -234,7 +234,7 @@ def minimise(
             rows = here if isinstance(rows, slice) else rows[here]
             watch.narrow()
     keep_best()
-    return Minimum(_parts(best, shapes), loss, ~cut_off)
+    return Minimum(apart(best, shapes), loss, ~cut_off)
 
 
 def side_by_side(parts: Sequence[Tensor]) -> Tensor:
@@ -242,7 +242,7 @@ def side_by_side(parts: Sequence[Tensor]) -> Tensor:
     return parts[0].flatten(1) if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
 
 
-def _parts(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
+def apart(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
     """The tensors (m, ...) that :func:`side_by_side` joined."""
     if len(shapes) == 1:
         return (table.view(len(table), *shapes[0]),)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import torch
 
-from softsurv.budget import Budget
+from softsurv.stopping import StopSignal
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ class Machine:
 
     device: torch.device
     dtype: torch.dtype = torch.float64
-    budget: Budget | None = None
+    budget: StopSignal | None = None
     workers: int = 1
 
     @property

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.soft.bfgs import Inner, solve
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import Minimum, side_by_side
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import taken
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hard_reach, side_probability, subtree_costs
 from softsurv.trees.topology import level_slice
 
@@ -105,7 +105,7 @@ def fit_leaves(
     leaves: Tensor,  # (M, L, Q + K)
     settings: Inner,
     level: int = 0,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:
     """Leaves (M, L, Q + K) for a fixed routing, in which the branch nodes above ``level`` route by their HBP."""
     if objective.fairness is not None:  # the fairness term couples all rows: the routing is no constant of a leaf
@@ -124,7 +124,7 @@ def fit_branches(
     free: Tensor,  # (M, B, 1) bool
     settings: Inner,
     level: int,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Tensor:
     """Routing (M, B, Q) for fixed leaves: only the free branch nodes move."""
     if objective.fairness is not None:
@@ -150,7 +150,7 @@ def fit_moves(
     moves: Moves,
     settings: Inner,
     hard_levels: int = 0,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Minimum:
     """Minimise over the parameters that may move; the point is routing and leaves."""
     metric = moves_metric(objective, moves)

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.cox import fit_cox
 from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.problem import Problem
 from softsurv.soft.starts import presumed_outcomes
@@ -36,7 +37,7 @@ def spline_leaves(
     A Cox regression on all rows gives the cumulative hazard H of each event at its own time and features. For every
     leaf a share 1/L of the events is drawn with replacement, and log H (hazards) or log(exp(H) - 1) (odds) is
     regressed on the features and the increasing functions of log time, whose coefficients stay positive.
-    Raises what scikit-survival raises where the regression fails.
+    Raises ``LinAlgError`` where the regression fails.
     """
     hazard, event = event_hazards(data)
     target = np.log(hazard) if problem.family.link.name == "proportional_hazards" else np.log(np.expm1(hazard))
@@ -54,13 +55,9 @@ def spline_leaves(
 
 def event_hazards(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Cumulative hazards by a Cox regression at the events (E,), and which rows those are (N,)."""
-    from sksurv.linear_model import CoxPHSurvivalAnalysis
-    from sksurv.util import Surv
-
     x, (time, event) = data.x.numpy(), presumed_outcomes(data)
-    model = CoxPHSurvivalAnalysis(alpha=COX_RIDGE, ties="breslow").fit(x, Surv.from_arrays(event, time))
-    baseline = model.cum_baseline_hazard_(time[event])
-    return np.maximum(baseline * np.exp(model.predict(x[event])), LEAST_HAZARD), event
+    cox = fit_cox(x, time, event, COX_RIDGE)
+    return np.maximum(cox.hazard_at(time[event]) * np.exp(cox.log_risk(x[event])), LEAST_HAZARD), event
 
 
 def least_squares(

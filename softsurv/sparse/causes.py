@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
-from softsurv.budget import Budget
 from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import FIT, LeafPenalties, fit_leaves, leaf_models, losses_in_leaves, second_order
+from softsurv.stopping import StopSignal
 from softsurv.trees.incidence import accumulated
 from softsurv.trees.routing import linear
 
@@ -55,7 +55,7 @@ def fit_causes(
     penalties: LeafPenalties | Sequence[LeafPenalties],
     start: Models | None = None,
     settings: LbfgsSettings = FIT,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> tuple[Models, Tensor]:
     """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,).
 

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from softsurv.arrays import FloatArray
-from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.exact.objectives import corrections
@@ -97,7 +96,7 @@ def fit_exact(
     family: LeafFamily,
     settings: ExactSettings,
     stop: StopSignal,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> ExactModels:
     """Fit one regression, search the tree whose corrections gain most, and fit its leaves.
 
@@ -111,7 +110,7 @@ def fit_exact(
     settings : ExactSettings
     stop : StopSignal
         Of the search.
-    budget : Budget, optional
+    budget : StopSignal, optional
         Of the fits.
     """
     split, s, n = split_data(data.x.double().cpu().numpy(), columns), settings, np.array([float(data.n)])

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.budget import Budget
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
@@ -30,6 +29,7 @@ from softsurv.sparse.prefer import Trial, preferred
 from softsurv.sparse.settle import LeafSetting, settle
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import leaves_of
+from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.soft_tree import SoftTree
 
@@ -195,7 +195,7 @@ def _collapsed(
     split: SplitData,
     times: FloatArray,
     penalties: Sequence[LeafPenalties],
-    budget: Budget | None,
+    budget: StopSignal | None,
 ) -> tuple[Rules, Models, list[Collapsed]]:
     """The chosen tree without splits that change nothing, its leaves fitted again, and what was taken out."""
     rules, models, gone = chosen.rules, chosen.models, []

@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
 from softsurv.soft.precondition import inverse_gram
 from softsurv.soft.problem import Problem, groups_of, taken
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
 
 FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
@@ -181,7 +181,7 @@ def fit_leaves(
     penalties: LeafPenalties,
     start: Tensor | None = None,  # (M, 1 + L, Q + K)
     settings: LbfgsSettings = FIT,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Minimum:
     """Fit the leaves of every tree; the point is common models and deviations as one tensor (M, 1 + L, Q + K)."""
     q = problem.design.shape[-1]

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.budget import Budget
 from softsurv.soft.parallel import map_parts
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.start import never, trees_of_corrections
+from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
 
 START_ROWS = 4000
@@ -114,7 +114,7 @@ def grow(
     plans: Sequence[Plan],
     n_rows: FloatArray,
     sweeps: int = 2,
-    budget: Budget | None = None,
+    budget: StopSignal | None = None,
 ) -> Grown:
     """Fit the leaves, improve the rules, and so on; the trees have one depth.
 
@@ -128,7 +128,7 @@ def grow(
         Training rows of each fold.
     sweeps : int
         How often every rule is looked at.
-    budget : Budget, optional
+    budget : StopSignal, optional
         Once it is exhausted, the rules stay as they are.
     """
     fold = np.array([plan.fold for plan in plans])

@@ -45,23 +45,23 @@ def odd(request):
 
 
 def saved(ax):
-    """A picture as SVG and PNG: neither fails, and the SVG is sound XML."""
-    for kind in ("svg", "png"):
-        file = io.BytesIO()
+    """Whether a picture can be kept as PNG, and as an SVG that is sound XML."""
+    files = {kind: io.BytesIO() for kind in ("svg", "png")}
+    for kind, file in files.items():
         ax.figure.savefig(file, format=kind)
-        if kind == "svg":
-            ElementTree.fromstring(file.getvalue().decode())
+    drawn = ElementTree.fromstring(files["svg"].getvalue().decode())
+    return drawn.tag.endswith("svg") and files["png"].getvalue().startswith(b"\x89PNG")
 
 
 def test_pictures_show_names_as_they_are(odd):
-    saved(plot_tree(odd.tree, odd.data, time_unit="$%$"))
-    saved(plot_leaf_curves(odd.tree, odd.data, time_unit="\x03$%$"))
-    saved(plot_brier({"$%$": odd.tree, "\x04": odd.tree}, odd.data))
+    assert saved(plot_tree(odd.tree, odd.data, time_unit="$%$"))
+    assert saved(plot_leaf_curves(odd.tree, odd.data, time_unit="\x03$%$"))
+    assert saved(plot_brier({"$%$": odd.tree, "\x04": odd.tree}, odd.data))
     for name in (ODD[0], ODD[1], "level $%$"):
-        saved(plot_feature_profile(odd.tree, odd.data, name, time_unit="$%$"))
+        assert saved(plot_feature_profile(odd.tree, odd.data, name, time_unit="$%$"))
     if isinstance(odd.tree, SoftSurvivalTree):
-        saved(plot_leaf_effects(odd.tree))
-        saved(plot_routing_effects(odd.tree))
+        assert saved(plot_leaf_effects(odd.tree))
+        assert saved(plot_routing_effects(odd.tree))
 
 
 def test_pages_show_names_as_they_are(odd, browser):

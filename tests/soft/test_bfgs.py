@@ -7,10 +7,10 @@ import pytest
 import torch
 from scipy.optimize import minimize as scipy_minimise
 
-from softsurv.budget import Budget
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
 from softsurv.soft.nelder_mead import where_finite
 from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.stopping import StopSignal
 
 TO_THE_END = BfgsSettings(max_iterations=500, accuracy=1e-14)
 
@@ -85,7 +85,7 @@ def test_no_tree_ends_above_its_start_and_a_round_limit_is_said():
 
 
 def test_an_exhausted_budget_returns_the_start():
-    with Budget(0.0) as budget:
+    with StopSignal(0.0) as budget:
         end = minimise_dense(VALLEYS, (START,), TO_THE_END, budget)
     torch.testing.assert_close(end.point[0], START)
     assert not bool(end.converged.any())

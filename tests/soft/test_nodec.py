@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from softsurv.budget import Budget
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
@@ -13,6 +12,7 @@ from softsurv.soft.optimisers import LbfgsSettings, never_waiting
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.restricted import fit_leaves
 from softsurv.soft.starts import initial_leaves, logrank_routing, random_routing
+from softsurv.stopping import StopSignal
 
 QUICK = NodecSettings(max_sweeps=3)
 
@@ -123,7 +123,7 @@ def test_early_stopping_of_some_trees_leaves_the_others_alone(tools):
 @pytest.mark.parametrize("why", ["time", "interrupt"])
 def test_an_exhausted_budget_returns_the_best_so_far(tools, why):
     objective, routing, leaves = started(tools, tools.simulate(80))
-    budget = Budget(0.0 if why == "time" else None)
+    budget = StopSignal(0.0 if why == "time" else None)
     budget.interrupted = why == "interrupt"
     found = nodec(objective, routing, leaves, NodecSettings(), budget)
     assert not found.converged.any()
@@ -134,7 +134,7 @@ def test_an_exhausted_budget_returns_the_best_so_far(tools, why):
 
 def test_interruption_in_the_middle_keeps_what_was_reached(tools):
     objective, routing, leaves = started(tools, tools.simulate(80))
-    budget = Budget()
+    budget = StopSignal()
 
     def progress(sweep, value):
         budget.interrupted = sweep == 2

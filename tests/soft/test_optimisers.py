@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize as scipy_minimise
 from scipy.optimize import rosen, rosen_der
 
-from softsurv.budget import Budget
 from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.stopping import StopSignal
 
 
 class Rowwise:
@@ -203,7 +203,7 @@ def test_iteration_limit_counts_accepted_steps():
 
 
 def test_an_exhausted_budget_returns_the_best_so_far():
-    budget = Budget(60.0)
+    budget = StopSignal(60.0)
     start = random_start(3, 4)
 
     def function(x, rows):

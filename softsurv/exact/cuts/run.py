@@ -133,6 +133,7 @@ class CutRun:
         builder = TreeBuilder()
 
         def grow(rows: BoolArray, depth: int, leaves: int, node: int, choice: int) -> int:
+            """Add the tree of some rows to the builder: its place there."""
             own = sums[rows].sum(axis=0)
             depth = min(depth, leaves - 1)
             leaves = min(leaves, 1 << depth)

@@ -72,6 +72,7 @@ def spread(typingctx: Any, number: Any) -> Any:
     """A vector with the number in every lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         undefined = ir.Constant(_VECTOR, ir.Undefined)
         first = builder.insert_element(undefined, args[0], ir.Constant(ir.IntType(32), 0))
         return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
@@ -84,6 +85,7 @@ def smaller(typingctx: Any, a: Any, b: Any) -> Any:
     """The smaller number of each lane (neither may be NaN)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         return builder.select(builder.fcmp_ordered("<", *args), *args)
 
     return vector(vector, vector), generate
@@ -94,6 +96,7 @@ def larger(typingctx: Any, a: Any, b: Any) -> Any:
     """The larger number of each lane (neither may be NaN)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         return builder.select(builder.fcmp_ordered(">", *args), *args)
 
     return vector(vector, vector), generate
@@ -104,6 +107,7 @@ def gather(typingctx: Any, array: Any, places: Any, index: Any) -> Any:
     """The numbers of an array at places[index : index + 8], int32, as a vector."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         values, places, index = args
         view = context.make_array(signature.args[0])(context, builder, values)
         at = context.make_array(signature.args[1])(context, builder, places)
@@ -126,6 +130,7 @@ def least(typingctx: Any, a: Any) -> Any:
     """The least number of all lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         lanes = [builder.extract_element(args[0], ir.Constant(ir.IntType(32), k)) for k in range(LANES)]
         while len(lanes) > 1:
             pairs = zip(lanes[::2], lanes[1::2], strict=True)
@@ -139,6 +144,7 @@ def _lane_by_lane(instruction: str) -> Callable[..., Any]:
     @intrinsic
     def operate(typingctx: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            """Machine code of the call."""
             return getattr(builder, instruction)(*args)
 
         return vector(vector, vector), generate
@@ -195,6 +201,7 @@ def no_counts(typingctx: Any) -> Any:
     """Eight zeros."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         return ir.Constant(_WORDS, [0] * LANES)
 
     return counts(), generate
@@ -205,6 +212,7 @@ def count_both(typingctx: Any, before: Any, word: Any, array: Any, index: Any) -
     """before + the bits that a word has in common with each of array[index : index + 8]."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         before, word, array, index = args
         view = context.make_array(signature.args[2])(context, builder, array)
         element = cgutils.get_item_pointer(context, builder, signature.args[2], view, [index], wraparound=False)
@@ -226,6 +234,7 @@ def as_numbers(typingctx: Any, number: Any) -> Any:
     """Eight counts as float64."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         return builder.uitofp(args[0], _VECTOR)
 
     return vector(counts), generate
@@ -240,6 +249,7 @@ def transpose(typingctx: Any, block: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Machine code of the call."""
         view = context.make_array(signature.args[0])(context, builder, args[0])
         places = [
             builder.bitcast(

@@ -91,6 +91,26 @@ class Lanes(NamedTuple):
 
 
 @shared_kernel
+def collect(problem, rows, n, local):
+    """The statistics of the subset's rows and the renumbered bins in which they are."""
+    width = problem.stats.shape[1]
+    local.total[:] = 0.0
+    for i in range(n):
+        r = rows[i]
+        m = 0
+        for f in range(problem.nominal.shape[0]):
+            b = local.map[problem.gcode[r, f]]
+            if b >= 0:
+                local.active[i, m] = b
+                m += 1
+        local.n_active[i] = m
+        for k in range(width):
+            value = problem.stats[r, k]
+            local.stats[i, k] = value
+            local.total[k] += value
+
+
+@shared_kernel
 def localise(problem, rows, n, local):
     """Renumber the bins that occur in a subset; fills everything of `Local` up to ``total``."""
     gcode, start, nominal = problem.gcode, problem.code_start, problem.nominal
@@ -140,21 +160,7 @@ def localise(problem, rows, n, local):
     local.size[1] = bins
     local.size[2] = splits
     local.size[3] = n
-    width = problem.stats.shape[1]
-    local.total[:] = 0.0
-    for i in range(n):
-        r = rows[i]
-        m = 0
-        for f in range(n_features):
-            b = table[gcode[r, f]]
-            if b >= 0:
-                local.active[i, m] = b
-                m += 1
-        local.n_active[i] = m
-        for k in range(width):
-            value = problem.stats[r, k]
-            local.stats[i, k] = value
-            local.total[k] += value
+    collect(problem, rows, n, local)
 
 
 @shared_kernel

@@ -18,7 +18,6 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from softsurv.budget import Budget
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import NumericalError
 from softsurv.results import FitReport, Status
@@ -34,6 +33,7 @@ from softsurv.soft.streaming.checkpoint import State, read_checkpoint, write_che
 from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import Axis, StreamedObjective
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore
+from softsurv.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Job:
     """Where a streamed tree is trained, and what keeps it safe."""
 
     ranks: Ranks
-    budget: Budget
+    budget: StopSignal
     workers: int = 1
     checkpoint: str | PathLike[str] | None = None
     identity: dict[str, Any] = field(default_factory=dict)

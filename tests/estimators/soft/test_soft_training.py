@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import softsurv.estimators.soft as soft_module
 from softsurv import SoftSurvivalTree
-from softsurv.budget import Budget
 from softsurv.data.datasets import load_dataset
 from softsurv.hazards import get_family
 from softsurv.results import Status
+from softsurv.stopping import StopSignal
 
 FIXED = {"l2": 1.0, "shrinkage": 1.0, "routing_l2": 0.1, "n_restarts": 2, "device": "cpu"}
 SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
@@ -145,7 +145,7 @@ def test_a_time_limit_holds_for_the_choice_too(rows):
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need the main thread")
 def test_ctrl_c_keeps_the_best_so_far(rows, monkeypatch):
-    class Interrupted(Budget):
+    class Interrupted(StopSignal):
         """Ctrl-C arrives once training looks at its budget for the fifth time."""
 
         looks = 0
@@ -157,7 +157,7 @@ def test_ctrl_c_keeps_the_best_so_far(rows, monkeypatch):
                 signal.raise_signal(signal.SIGINT)
             return super().status
 
-    monkeypatch.setattr(soft_module, "Budget", Interrupted)
+    monkeypatch.setattr(soft_module, "StopSignal", Interrupted)
     before = signal.getsignal(signal.SIGINT)
     tree = SoftSurvivalTree(depth=2, max_iter=5000, **FIXED).fit(*rows)
     assert tree.report_.status == Status.INTERRUPTED
