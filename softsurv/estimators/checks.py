@@ -6,6 +6,8 @@ import math
 import numbers
 from typing import Any
 
+import numpy as np
+
 from softsurv.errors import InvalidParameterError
 
 
@@ -32,6 +34,12 @@ def number(name: str, value: Any, least: float, unit: str = "") -> None:
     if not good or not least <= float(value) < math.inf:
         of = f" of {unit}" if unit else ""
         raise InvalidParameterError(f"{name} must be a finite number{of} >= {least:g}, got {value!r}")
+
+
+def flag(name: str, value: Any) -> None:
+    """The value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidParameterError(f"{name} must be True or False, got {value!r}")
 
 
 def jobs(value: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from softsurv.errors import InvalidParameterError
@@ -12,20 +11,17 @@ from softsurv.estimators.checks import jobs, n_threads, number, one_of, whole
 from softsurv.estimators.exact_tree import warn_unless_proven
 from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft import encoded_rows
-from softsurv.estimators.soft_features import encoded_names, whole_numbers
-from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
-from softsurv.estimators.soft_inference import sizes_of_splits
+from softsurv.estimators.soft_features import encoded_names
+from softsurv.estimators.soft_fitted import FittedSoftEstimator
+from softsurv.estimators.soft_making import Made, fitted_tree
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport, Status
-from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import one_core_each
-from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.exact import ExactModels, ExactSettings, fit_exact
 from softsurv.stopping import StopSignal
-from softsurv.trees.leaf_table import leaf_table_of
 from softsurv.trees.soft_text import encoded_columns
 
 SEARCH = "search"
@@ -210,28 +206,28 @@ class OptimalModelTree(FittedSoftEstimator):
         with budget, one_core_each():
             made = fit_exact(data, encoded_columns(encoder, list(encoded)), family, settings, signal, budget)
         tree = made.trees[0]
-        imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
-        details = {"imputed": imputed, "whole": whole_numbers(raw.X), SEARCH: made.search.to_dict()}
+        candidate = Candidate(
+            family.name, tree.depth, self.l2, self.shrinkage, 0.0, len(tree.used_leaves), 1, self._own
+        )
+        details = {SEARCH: made.search.to_dict(), "reason": self._reason(made)}
+        report = FitReport(budget.status or Status.CONVERGED, made.objective, seconds=budget.seconds, details=details)
         self._adopt(
-            FittedSoftTree(
-                tree,
-                Candidate(family.name, tree.depth, self.l2, self.shrinkage, 0.0, len(tree.used_leaves), 1, self._own),
-                replace(self._report(made, budget), details=details),
-                leaf_table_of(raw, leaf_of(tree, data.x), len(tree.used_leaves)),
-                spread=data.x.numpy().std(0),
-                time_floor=time_floor(raw.time),
-                preprocessor=encoder,
-                centre=data.x.numpy().mean(0),
-                split_sizes=sizes_of_splits(made.trees, data),
-                covariance=made.covariances[0],
-                causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
-            )
+            fitted_tree(raw, encoder, data, Made(made.trees, candidate, report, [], made.covariances), self.horizon_)
         )
         warn_unless_proven(self.search_report_)
         return self
 
-    def _report(self, made: ExactModels, budget: StopSignal) -> FitReport:
-        return FitReport(budget.status or Status.CONVERGED, made.objective, seconds=budget.seconds)
+    def _reason(self, made: ExactModels) -> str:
+        """Why the tree has this size."""
+        asked = f"the {made.complexity:.3g} in log-likelihood that complexity={self.complexity!r} asks of a leaf"
+        if made.rules:
+            return f"for each of its splits the tree gains more than {asked}"
+        if self.max_depth == 0 or self.max_leaves == 1:
+            return "max_depth or max_leaves asks for it"
+        return (
+            f"no split that leaves {self.min_events_leaf:g} events on each side gains {asked}, to second order; "
+            "a smaller complexity gives a tree"
+        )
 
     @property
     def _own(self) -> float | None:

@@ -13,7 +13,7 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.histories import cause_code
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.checks import jobs, number, one_of, whole
+from softsurv.estimators.checks import flag, jobs, number, one_of, whole
 from softsurv.exact.problem import MAX_DEPTH
 
 OBJECTIVES = {"relative_risk": ("adaptive", "nelson_aalen", "km"), "ibs": ("km", "ipcw")}
@@ -181,6 +181,8 @@ def check_parameters(p: Any) -> None:
     if p.time_limit is not None:
         number("time_limit", p.time_limit, 0.0, "seconds")
     jobs(p.n_jobs)
+    for name in ("level_sets", "progress"):
+        flag(name, getattr(p, name))
     if p.random_state is not None:
         whole("random_state", p.random_state, 0)
     if p.reference is not None and p.objective != "ibs":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from softsurv.data.preprocess import Preprocessor
@@ -11,18 +10,13 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
 from softsurv.estimators.bridge import start_tree
-from softsurv.estimators.soft_features import encoded_names, whole_numbers
-from softsurv.estimators.soft_fitted import FittedSoftEstimator, leaf_of
-from softsurv.estimators.soft_inference import sizes_of_splits
-from softsurv.estimators.soft_making import Made, Order, dense_tree, rule_tree
+from softsurv.estimators.soft_features import encoded_names
+from softsurv.estimators.soft_fitted import FittedSoftEstimator
+from softsurv.estimators.soft_making import Made, Order, dense_tree, fitted_tree, rule_tree
 from softsurv.estimators.soft_parameters import SoftParameters, choose_device
 from softsurv.hazards.base import LeafFamily
-from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine, one_core_each
-from softsurv.soft.problem import time_floor
 from softsurv.stopping import StopSignal
-from softsurv.trees.leaf_medians import predicted_medians
-from softsurv.trees.leaf_table import leaf_table_of
 
 
 @understands(max_depth="depth")
@@ -249,27 +243,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         self, raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made
     ) -> SoftSurvivalTree:
         """Take over what was made of the rows, with what training rows say of it."""
-        tree, report = made.trees[0], made.report
-        leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
-        predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, self.horizon_, raw.outcomes()["weight"])
         self._keep_starts(made.starts)
-        imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
-        self._adopt(
-            FittedSoftTree(
-                tree,
-                made.candidate,
-                replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
-                replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
-                spread=data.x.numpy().std(0),
-                time_floor=time_floor(raw.time),
-                preprocessor=encoder,
-                tried=made.tried,
-                centre=data.x.numpy().mean(0),
-                split_sizes=sizes_of_splits(made.trees, data),
-                covariance=made.covariances[0],
-                causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
-            )
-        )
+        self._adopt(fitted_tree(raw, encoder, data, made, self.horizon_))
         return self
 
 

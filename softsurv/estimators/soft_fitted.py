@@ -16,11 +16,12 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.checks import one_of
 from softsurv.estimators.prepared import PreparedRows
 from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_causes import SoftCauses
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
-from softsurv.estimators.soft_parameters import choose_device, require_one_of
+from softsurv.estimators.soft_parameters import choose_device
 from softsurv.estimators.soft_starts import SoftStarts
 from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
@@ -232,8 +233,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         more than 1,000 parameters, and in models saved by earlier versions.
         """
         check_is_fitted(self, "tree_")
-        require_one_of("per", per, UNITS)
-        require_one_of("measure", measure, ("own", "time"))
+        one_of("per", per, UNITS)
+        one_of("measure", measure, ("own", "time"))
         for tree in self._trees:
             if measure == "time" and tree.family.name not in LOG_LINEAR:
                 raise InvalidParameterError(

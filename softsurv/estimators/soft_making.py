@@ -14,18 +14,23 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import warn
 from softsurv.estimators.bridge import routing_from_tree
 from softsurv.estimators.progress import choice_bar, training_bar
-from softsurv.estimators.soft_features import source_numbers
-from softsurv.estimators.soft_inference import covariance_of_leaves
+from softsurv.estimators.soft_features import source_numbers, whole_numbers
+from softsurv.estimators.soft_fitted import leaf_of
+from softsurv.estimators.soft_inference import covariance_of_leaves, sizes_of_splits
 from softsurv.estimators.soft_parameters import SoftParameters
 from softsurv.results import FitReport, Status
 from softsurv.soft.fit import FittedStarts, fit_starts
 from softsurv.soft.fit_stack import SINGLE_LEAF
+from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
 from softsurv.sparse.fit import fit_rules
 from softsurv.sparse.settle import told
 from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.leaf_medians import predicted_medians
+from softsurv.trees.leaf_table import leaf_table_of
 from softsurv.trees.soft_text import encoded_columns
 from softsurv.trees.soft_tree import SoftTree
 
@@ -72,6 +77,30 @@ class Made:
     tried: list[dict[str, Any]]
     covariances: tuple[FloatArray | None, ...]
     starts: FittedStarts | None = None
+
+
+def fitted_tree(
+    raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made, horizon: float
+) -> FittedSoftTree:
+    """What was made as one value, with what the training rows say of it; ``horizon`` is their largest time."""
+    tree, report = made.trees[0], made.report
+    leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
+    predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
+    return FittedSoftTree(
+        tree,
+        made.candidate,
+        replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
+        replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
+        spread=data.x.numpy().std(0),
+        time_floor=time_floor(raw.time),
+        preprocessor=encoder,
+        tried=made.tried,
+        centre=data.x.numpy().mean(0),
+        split_sizes=sizes_of_splits(made.trees, data),
+        covariance=made.covariances[0],
+        causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
+    )
 
 
 def rule_tree(order: Order) -> Made:

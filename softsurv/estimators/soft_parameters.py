@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +11,7 @@ import torch
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.bridge import check_start
+from softsurv.estimators.checks import flag, number, one_of, whole
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft import paper
@@ -77,27 +76,29 @@ class SoftParameters:
             check_depth(self.depth)
         _ = self.families
         if self.max_terms not in (None, "auto"):
-            _whole("max_terms", self.max_terms, 1)
+            whole("max_terms", self.max_terms, 1)
             self._check_rules()
-        require_one_of("prefer", self.prefer, PREFERENCES)
-        require_one_of("solver", self.solver, SOLVERS)
-        require_one_of("dtype", self.dtype, ("float64", "float32"))
-        require_one_of("preset", self.preset, (None, "paper"))
+        one_of("prefer", self.prefer, PREFERENCES)
+        one_of("solver", self.solver, SOLVERS)
+        one_of("dtype", self.dtype, ("float64", "float32"))
+        one_of("preset", self.preset, (None, "paper"))
         if isinstance(self.init, str):
-            require_one_of("init", self.init, ("auto", *STARTS))
+            one_of("init", self.init, ("auto", *STARTS))
         else:
             check_start(self.init)
-        _whole("n_restarts", self.n_restarts, 1)
+        whole("n_restarts", self.n_restarts, 1)
         if self.max_iter is not None:
-            _whole("max_iter", self.max_iter, 1)
+            whole("max_iter", self.max_iter, 1)
         for name in (*PENALTIES, "slope_shrinkage", "time_limit"):
             if getattr(self, name) is not None:
-                _not_negative(name, getattr(self, name))
+                number(name, getattr(self, name), 0.0)
         for name in ("fairness", "l1"):
-            _not_negative(name, getattr(self, name))
+            number(name, getattr(self, name), 0.0)
         if self.random_state is not None:
-            _whole("random_state", self.random_state, 0)
+            whole("random_state", self.random_state, 0)
         choose_device(self.device)
+        for name in ("preprocess", "progress"):
+            flag(name, getattr(self, name))
         if self.preset == "paper" and self.depth is None and isinstance(self.init, str):
             raise InvalidParameterError(
                 'preset="paper" needs a depth, as the paper has no rule for it; pass depth=1 or 2'
@@ -277,19 +278,3 @@ def choose_device(device: str) -> torch.device:
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InvalidParameterError(f'device {device!r} asks for CUDA, but torch sees no CUDA device; use "auto"')
     return chosen
-
-
-def require_one_of(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    """Refuse a value that is not among those allowed."""
-    if value not in allowed:
-        raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise InvalidParameterError(f"{name} must be an integer >= {least}, got {value!r}")
-
-
-def _not_negative(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
-        raise InvalidParameterError(f"{name} must be a finite number >= 0, got {value!r}")

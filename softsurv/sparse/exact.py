@@ -81,6 +81,8 @@ class ExactModels:
         Penalised mean loss of the leaves as they are fitted.
     covariances : tuple of ndarray or None
         As `SparseFit` has them.
+    complexity : float
+        What a leaf had to gain in log-likelihood.
     """
 
     trees: tuple[SoftTree, ...]
@@ -88,6 +90,7 @@ class ExactModels:
     search: FitReport
     objective: float
     covariances: tuple[FloatArray | None, ...]
+    complexity: float
 
 
 def fit_exact(
@@ -123,7 +126,8 @@ def fit_exact(
     size = weight * data.failed
     start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
     bins = bins_of(start, s.n_cuts + 1, most=None)
-    rules, report = search_rules(bins, table, size, settings, stop)
+    complexity = bic(bins, size) if s.complexity is None else s.complexity
+    rules, report = search_rules(bins, table, size, settings, complexity, stop)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -133,11 +137,11 @@ def fit_exact(
         )
         for problem, model in zip(problems, models, strict=True)
     )
-    return ExactModels(trees, rules, report, float(loss[0]), covariances)
+    return ExactModels(trees, rules, report, float(loss[0]), covariances, complexity)
 
 
 def search_rules(
-    bins: Bins, table: FloatArray, size: FloatArray, settings: ExactSettings, stop: StopSignal
+    bins: Bins, table: FloatArray, size: FloatArray, settings: ExactSettings, complexity: float, stop: StopSignal
 ) -> tuple[Rules, FitReport]:
     """The rules of the best tree, and how far it is proven."""
     s = settings
@@ -152,7 +156,7 @@ def search_rules(
         offset,
         min_leaf=min(s.least_events, float(size.sum())),
         size=size,
-        complexity=bic(bins, size) if s.complexity is None else s.complexity,
+        complexity=complexity,
         memory_limit=s.memory_limit,
     )
     depth = s.depth if len(bins.rules) else 0

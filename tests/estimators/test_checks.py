@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softsurv import OptimalClassificationTree, OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import jobs, n_threads, number, one_of, rows_for_a_leaf, whole
 
@@ -34,3 +35,20 @@ def test_numbers_of_any_library_pass():
 def test_what_is_wrong_is_named(check, sentence):
     with pytest.raises(InvalidParameterError, match=sentence):
         check()
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda: OptimalSurvivalTree(level_sets="yes"), "level_sets"),
+        (lambda: OptimalSurvivalTree(progress=1), "progress"),
+        (lambda: OptimalClassificationTree(path="no"), "path"),
+        (lambda: SoftSurvivalTree(preprocess=None), "preprocess"),
+    ],
+)
+def test_flags_are_true_or_false(made, name):
+    X, event = np.arange(40.0)[:, None] % 7, np.arange(40) % 2 == 0
+    tree = made()
+    y = event if isinstance(tree, OptimalClassificationTree) else (event, np.arange(1.0, 41))
+    with pytest.raises(InvalidParameterError, match=f"{name} must be True or False"):
+        tree.fit(X, y)

@@ -110,7 +110,7 @@ def test_the_search_is_exact_over_its_cuts():
     g, h = rng.normal(size=(n, 2)), np.abs(rng.normal(size=(n, 3)))
     table = np.column_stack([g, h[:, 0] + 0.5, h[:, 1], h[:, 2] + 0.5])
     limits = exact.ExactSettings(3, 5, 3.0, 0.2, 10, 0.3, 2.0, None, 1e8, 1)
-    found, report = exact.search_rules(bins, table, np.ones(n), limits, StopSignal(60.0))
+    found, report = exact.search_rules(bins, table, np.ones(n), limits, 0.2, StopSignal(60.0))
     scaled = corrections.statistics(table, 2.0)
     nominal, none = np.zeros(2, bool), np.zeros(n)
     least = least_objective(corrections.TASK, codes.T, nominal, scaled, none, 3, 5, min_leaf=3, complexity=0.2)
@@ -163,3 +163,17 @@ def test_a_soft_tree_of_one_leaf_is_the_same_regression(rows):
     one = OptimalModelTree(max_depth=0).fit(X, y)
     soft = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3).fit(X, y)
     np.testing.assert_allclose(one.predict_median(X), soft.predict_median(X), rtol=1e-3)
+
+
+def test_one_leaf_says_why(rows):
+    X, y, _ = rows
+    text = OptimalModelTree(max_depth=2, complexity=1e3).fit(X, y).export_text()
+    assert "One weibull regression for all rows: no split that leaves 10 events on each side gains the 1e+03" in text
+    assert "max_depth or max_leaves asks for it" in OptimalModelTree(max_depth=0).fit(X, y).export_text()
+
+
+def test_leaves_print_the_median_that_they_predict(tree, rows):
+    table = tree.leaf_table_
+    curve = tree.predict_survival_function(rows[0][tree.apply(rows[0]) == 0], [table.predicted[0]])
+    assert curve.mean() == pytest.approx(0.5, abs=1e-6)
+    assert "predicted median" in tree.export_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import jobs, n_threads, number, whole
+from softsurv.estimators.checks import flag, jobs, n_threads, number, whole
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.stopping import StopSignal
 
@@ -123,4 +123,6 @@ class SearchArguments(TreeArguments):
     def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
         limits = super()._limits(max_depth, max_leaves)
         jobs(self.n_jobs)
+        for name in ("path", "progress"):
+            flag(name, getattr(self, name))
         return replace(limits, n_jobs=n_threads(self.n_jobs), progress=self.progress, path=self.path)
