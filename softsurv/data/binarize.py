@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -14,13 +13,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.data.binarizer_checks import check_binarizer
 from softsurv.data.blocks import NumberBlock
+from softsurv.data.coded_columns import CodedColumn, routed
 from softsurv.data.cuts import block_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.rules import CodedColumn, Rule, fill, rule_text
-from softsurv.errors import InvalidParameterError, ModelFileError
+from softsurv.data.rules import Rule, fill, rule_text
+from softsurv.errors import DataWarning, InvalidParameterError, ModelFileError, warn
 
 FORMAT = 1  # version of the state that to_dict writes
 DEFAULT_THRESHOLDS = 10
@@ -32,10 +33,9 @@ Thresholds = int | Literal["all"] | list[float] | Mapping[str, Any]
 class Binarizer(BaseEstimator):
     """Turn raw features into ordered and nominal codes, and into 0/1 columns, for the exact solvers.
 
-    Numbers are cut at thresholds, categories are split one level against the rest. Missing values are filled as
-    `Preprocessor` does: numbers by the training mean, categories by the most frequent level; booleans are numbers;
-    constant columns are left out and recorded in ``dropped_``. A level not seen in training is none of the levels
-    and goes where the rest goes, with a `DataWarning`.
+    Numbers are cut at thresholds, categories are split one level against the rest. Booleans are numbers; constant
+    columns are left out and recorded in ``dropped_``. A level not seen in training is none of the levels and goes
+    where the rest goes, with a `DataWarning`.
 
     Parameters
     ----------
@@ -50,11 +50,16 @@ class Binarizer(BaseEstimator):
     min_share : float
         Cuts with a smaller share of the rows on either side are left out, levels with a smaller share are merged
         into "other" (paper `surtree` takes 0.01).
+    missing : {"impute", "route"}
+        "impute" fills missing values as `Preprocessor` does: numbers by the training mean, categories by the most
+        frequent level. "route" fills nothing: every split of a column with missing values is there twice, these left
+        and right, and "is missing" is a split too. Thresholds are then those of the known values. A missing value in
+        a column that had none in training goes to the side of more training rows, with a `DataWarning`.
 
     Attributes
     ----------
     columns_ : list of CodedColumn
-        One for each column of the codes.
+        One for each column of the codes; two or more for a raw column with missing values that are routed.
     sources_ : list of Source
         Their raw columns, with levels and the value that stands for a missing one.
     dropped_ : dict of str to str
@@ -77,10 +82,12 @@ class Binarizer(BaseEstimator):
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
         min_share: float = 0.0,
+        missing: str = "impute",
     ) -> None:
         self.thresholds = thresholds
         self.max_levels = max_levels
         self.min_share = min_share
+        self.missing = missing
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any = None) -> Binarizer:
@@ -105,7 +112,8 @@ class Binarizer(BaseEstimator):
         """
         check_binarizer(self)
         block = NumberBlock.of(frame)
-        filler = Preprocessor(scale=False, drop_first=False)
+        routes = self.missing == "route"
+        filler = Preprocessor(impute=not routes, scale=False, drop_first=False, add_indicator=routes)
         self.filler_ = filler.fit_checked(frame, named=named, block=block, order=order)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
@@ -117,23 +125,35 @@ class Binarizer(BaseEstimator):
         for source in self.filler_.sources_:
             name = source.name
             column = self._levels(source, table[name]) if source.levels else CodedColumn(name, tuple(cuts[name]))
-            if column.n_codes < 2:
+            columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
+            self.sources_ += [source] * len(columns)
+            self.columns_ += columns
+            if not columns:
                 self.dropped_[name] = "no split left"
-                continue
-            self.sources_.append(source)
-            self.columns_.append(column)
         return table, len(frame)
+
+    def _sided(self, column: CodedColumn, values: NDArray[Any]) -> Sequence[CodedColumn]:
+        """The columns of codes that a raw column gives: several where it has missing values that are routed."""
+        n_missing = int(pd.isna(values).sum()) if self.missing == "route" else 0
+        return routed(column, n_missing, len(values), self._least(len(values))) if n_missing else [column]
+
+    def _least(self, n: int) -> int:
+        """Rows that either side of a split has at least."""
+        return max(1, math.ceil(self.min_share * n - 1e-9))
 
     def _cuts(self, table: Mapping[str, NDArray[Any]], n: int) -> dict[str, list[float]]:
         """Cuts of every number; columns that want as many quantiles are looked at together."""
-        least = max(1, math.ceil(self.min_share * n - 1e-9))
+        least = self._least(n)
         together: dict[Any, list[str]] = {}
         cuts: dict[str, list[float]] = {}
         for source in self.filler_.sources_:
             if source.levels is None:
-                wanted = self._thresholds_of(source.name)
+                wanted, values = self._thresholds_of(source.name), table[source.name]
+                known = values[~np.isnan(values)]  # all of them unless missing values are routed
                 if isinstance(wanted, list | tuple | np.ndarray):
-                    cuts[source.name] = _explicit(table[source.name], wanted, least)
+                    cuts[source.name] = _explicit(known, wanted, least)
+                elif known.size < n:
+                    cuts[source.name] = block_cuts(known[None], wanted, least)[0].tolist()
                 else:
                     together.setdefault(wanted, []).append(source.name)
         for wanted, names in together.items():
@@ -145,11 +165,12 @@ class Binarizer(BaseEstimator):
         assert source.levels is not None
         levels = sorted(source.levels)  # the order of a categorical type moves no fit
         count = {level: int(np.count_nonzero(values == level)) for level in levels}
+        known = sum(count.values())
         # stable: of equally frequent levels the first in alphabetical order is kept
         ranked = sorted(levels, key=lambda level: -count[level])
         kept = ranked if self.max_levels is None or len(ranked) <= self.max_levels else ranked[: self.max_levels - 1]
         kept = [level for level in kept if count[level] >= self.min_share * values.size]
-        while kept and 0 < values.size - sum(count[k] for k in kept) < self.min_share * values.size:
+        while kept and 0 < known - sum(count[k] for k in kept) < self.min_share * values.size:
             kept.pop()  # "other" is a level too, and too rare
         if not kept:
             return CodedColumn(source.name)
@@ -176,26 +197,40 @@ class Binarizer(BaseEstimator):
 
     # -- applying ------------------------------------------------------------------------------------------------
     def filled(self, X: Any) -> tuple[dict[str, NDArray[Any]], int]:
-        """Complete raw columns (N,) by name, and N: numbers as float64, categories as text.
+        """Raw columns (N,) by name, and N: numbers as float64, categories as text; NaN and None where routed.
 
         Raises
         ------
         InvalidSurvivalDataError
             A column is missing, or holds text where training had numbers.
+
+        Warns
+        -----
+        DataWarning
+            A column has levels that training did not show, or its first missing values where these are routed.
         """
         check_is_fitted(self, "filler_")
         frame = self.filler_.aligned(X)
-        return self._filled(frame, NumberBlock.of(frame)), len(frame)
+        table = self._filled(frame, NumberBlock.of(frame))
+        for name in sorted(self.never_missing):
+            n_missing = int(pd.isna(table[name]).sum())
+            if n_missing:
+                warn(
+                    f"column {name!r} has {n_missing} missing value(s) and had none in training; they go to the side "
+                    "of more training rows at every split on it",
+                    DataWarning,
+                )
+        return table, len(frame)
 
     def _filled(self, frame: pd.DataFrame, block: NumberBlock) -> dict[str, NDArray[Any]]:
-        """Complete raw columns (N,) by name, of a frame with the training columns."""
+        """Raw columns (N,) by name, of a frame with the training columns."""
         gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
         table: dict[str, NDArray[Any]] = {}
         for source in self.filler_.sources_:
             if source.levels is None and source.name in block.place:
                 values = block.column(source.name)
-                if gaps[block.place[source.name]]:
-                    values = np.where(np.isnan(values), float(source.fill or 0.0), values)
+                if source.fill is not None and gaps[block.place[source.name]]:
+                    values = np.where(np.isnan(values), float(source.fill), values)
             else:
                 values = fill(frame[source.name], source)
                 self.filler_.warn_of_unseen(values, source)
@@ -208,18 +243,15 @@ class Binarizer(BaseEstimator):
         return self.codes_of(*self.filled(X))
 
     def codes_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
-        """Codes of n rows that :meth:`filled` has completed."""
+        """Codes of n rows as :meth:`filled` gives them."""
         codes = np.empty((len(self.columns_), n), dtype=np.int32)
-        yes_no = [k for k, column in enumerate(self.columns_) if len(column.cuts) == 1]
-        if yes_no:
+        is_yes_no = [len(column.cuts) == 1 and not column.missing for column in self.columns_]
+        yes_no = np.flatnonzero(is_yes_no)
+        if yes_no.size:
             values = np.stack([table[self.columns_[k].name] for k in yes_no])
             codes[yes_no] = values > np.array([self.columns_[k].cuts for k in yes_no])
-        for k, column in enumerate(self.columns_):
-            if column.levels:
-                place = {level: code for code, level in enumerate(column.levels)}
-                codes[k] = [place.get(value, len(place)) for value in table[column.name]]
-            elif len(column.cuts) != 1:
-                codes[k] = np.searchsorted(column.cuts, table[column.name], side="left")
+        for k in np.flatnonzero(np.logical_not(is_yes_no)):
+            codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
         return np.ascontiguousarray(codes.T)
 
     @property
@@ -261,14 +293,14 @@ class Binarizer(BaseEstimator):
         The code of "other" asks for the levels that are named instead, so that a level never seen before stays with
         the rest; rows with that code then answer no.
         """
-        column = self.columns_[feature]
-        if not column.levels:
-            return Rule(feature, threshold=column.cuts[code]), False
-        if column.ordered:
-            return Rule(feature, levels=tuple(sorted(column.levels[: code + 1]))), False
-        if code == len(column.levels):
-            return Rule(feature, levels=column.levels), True
-        return Rule(feature, levels=(column.levels[code],)), False
+        return self.columns_[feature].rule(feature, code, routes=self.missing == "route")
+
+    @property
+    def never_missing(self) -> frozenset[str]:
+        """Raw columns whose missing values are routed though training had none."""
+        met = {column.name for column in self.columns_ if column.missing}
+        all_ = {column.name for column in self.columns_} if self.missing == "route" else set()
+        return frozenset(all_ - met)
 
     # -- saving --------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:
@@ -292,8 +324,7 @@ class Binarizer(BaseEstimator):
             fitted.filler_ = Preprocessor.from_dict(state["filler"])
             fitted.n_features_in_ = fitted.filler_.n_features_in_
             fitted.columns_ = [
-                CodedColumn(c["name"], tuple(c["cuts"]), tuple(c["levels"]), c["other"], c.get("ordered", False))
-                for c in state["columns"]
+                CodedColumn(**{**c, "cuts": tuple(c["cuts"]), "levels": tuple(c["levels"])}) for c in state["columns"]
             ]
             known = {source.name: source for source in fitted.filler_.sources_}
             fitted.sources_ = [known[column.name] for column in fitted.columns_]
@@ -301,30 +332,6 @@ class Binarizer(BaseEstimator):
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"binarizer state is incomplete or damaged: {error}") from error
         return fitted
-
-
-def check_binarizer(p: Any) -> None:
-    """Check the arguments; the sentence names the argument, what it must be and what it got."""
-    chosen = p.thresholds.values() if isinstance(p.thresholds, Mapping) else [p.thresholds]
-    if not all(_is_choice(value) for value in chosen):
-        raise InvalidParameterError(
-            f'thresholds must be an integer >= 1, "all", a list of numbers, or a mapping from column to one of these, '
-            f"got {p.thresholds!r}"
-        )
-    if p.max_levels is not None and (not _is_whole(p.max_levels) or p.max_levels < 2):
-        raise InvalidParameterError(f"max_levels must be an integer >= 2 or None, got {p.max_levels!r}")
-    if not isinstance(p.min_share, int | float | np.number) or not 0 <= p.min_share < 0.5:
-        raise InvalidParameterError(f"min_share must be a share of the rows in [0, 0.5), got {p.min_share!r}")
-
-
-def _is_choice(value: Any) -> bool:
-    if isinstance(value, list | tuple | np.ndarray):
-        return all(isinstance(cut, numbers.Real) and math.isfinite(cut) for cut in value)
-    return value == "all" if isinstance(value, str) else _is_whole(value) and value >= 1
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def _explicit(values: NDArray[np.float64], wanted: Any, least: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""What exact trees ask of a raw column, and how a column becomes codes that answer it."""
+"""What exact trees ask of a raw column, in arithmetic and in words."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from softsurv.data.encoding import Source, raw_values
 PLAIN_LEVEL = re.compile(r"\w[\w .:/%-]*")
 """Levels that need no quotes: nothing in them reads as an operator."""
 
+OR_MISSING = " or missing"
+"""Ends the words of a question to which missing values answer yes."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -29,52 +32,32 @@ class Rule:
         For a number: is it at most the threshold? nan for a category.
     levels : tuple of str
         For a category: is it one of these levels? Levels not seen in training never are.
+    missing : bool or None
+        Whether a missing value answers yes; None where it is filled before the question. True without threshold and
+        levels: is the value missing?
     """
 
     feature: int
     threshold: float = math.nan
     levels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CodedColumn:
-    """How one raw column becomes small integers.
-
-    Attributes
-    ----------
-    cuts : tuple of float
-        Of a number, ascending: the code is the number of cuts below the value, so code <= k where value <= cuts[k].
-    levels : tuple of str
-        Of a category: the code is the place of the level, ``len(levels)`` for every other level.
-    other : bool
-        Whether training has levels that are not in ``levels``.
-    ordered : bool
-        Whether ``levels`` are cut in their order: code <= k where the level is one of the first k + 1.
-    """
-
-    name: str
-    cuts: tuple[float, ...] = ()
-    levels: tuple[str, ...] = ()
-    other: bool = False
-    ordered: bool = False
+    missing: bool | None = None
 
     @property
-    def nominal(self) -> bool:
-        return bool(self.levels) and not self.ordered
+    def asks_missing(self) -> bool:
+        """Whether the question is whether the value is missing."""
+        return not self.levels and math.isnan(self.threshold)
 
-    @property
-    def n_codes(self) -> int:
-        """Codes that occur in training."""
-        return len(self.levels) + self.other if self.levels else len(self.cuts) + 1
-
-    @property
-    def splits(self) -> range:
-        """Codes that name a split: of two levels, one says it all."""
-        return range(self.n_codes if self.nominal and self.n_codes > 2 else self.n_codes - 1)
+    def answers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which values (n,) answer yes: numbers, or text with None where missing."""
+        gone = np.asarray(pd.isna(values)) if self.missing is not None else np.zeros(len(values), np.bool_)
+        if self.asks_missing:
+            return gone
+        yes = np.isin(values.astype(str), self.levels) if self.levels else values <= self.threshold
+        return np.where(gone, self.missing, yes) if gone.any() else np.asarray(yes)
 
 
 def fill(column: pd.Series, source: Source) -> NDArray[Any]:
-    """A raw column (N,) as its source says, with the source's value in the place of missing ones."""
+    """A raw column (N,) as its source says, with the source's value, where it has one, in the place of missing ones."""
     values = raw_values(column, source)
     return np.where(pd.isna(values), source.fill, values) if source.fill is not None else values
 
@@ -88,12 +71,16 @@ def number_text(value: float) -> str:
 
 def level_words(level: str) -> str:
     """A level, in quotes where it could be read as anything else, such as ``"<=20mm"``."""
-    return level if PLAIN_LEVEL.fullmatch(level) else '"' + level.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    plain = PLAIN_LEVEL.fullmatch(level) and not level.endswith(OR_MISSING)
+    return level if plain else '"' + level.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def rule_text(rule: Rule, name: str) -> str:
-    """The question in words: ``age <= 45``, ``grade = III`` or ``grade in I, II``."""
+    """The question in words: ``age <= 45 or missing``, ``grade = III``, ``grade in I, II`` or ``age is missing``."""
+    if rule.asks_missing:
+        return f"{name} is missing"
+    end = OR_MISSING if rule.missing else ""
     if not rule.levels:
-        return f"{name} <= {number_text(rule.threshold)}"
+        return f"{name} <= {number_text(rule.threshold)}{end}"
     levels = [level_words(level) for level in rule.levels]
-    return f"{name} = {levels[0]}" if len(levels) == 1 else f"{name} in {', '.join(levels)}"
+    return f"{name} = {levels[0]}{end}" if len(levels) == 1 else f"{name} in {', '.join(levels)}{end}"

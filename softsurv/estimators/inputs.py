@@ -57,7 +57,7 @@ class BinnedRows:
 def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> pd.DataFrame:
     """A table of features (n, P) as a frame, by scikit-learn's rules: names, number of columns, no infinity.
 
-    Frames, and mappings from name to column, may hold categories; missing values are filled as in training.
+    Frames, and mappings from name to column, may hold categories; missing values are filled or routed as in training.
     """
     if hasattr(X, "columns") or (isinstance(X, Mapping) and not issparse(X)):
         frame = as_frame(X)
@@ -109,7 +109,7 @@ def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
 
 
 def binned_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> BinnedRows:
-    """Training rows without missing values as the bins of a fitted binarizer."""
+    """Training rows, as `Binarizer.fit_filled` gives them, as the bins of a fitted binarizer."""
     return BinnedRows(
         binarizer.codes_of(table, n),
         binarizer.n_codes,

@@ -7,7 +7,8 @@ E / H, events over expected events in the node: the deviance -E log(E / H) is co
 for such costs a best division is one by a line through the origin (Breiman et al. 1984, Theorem 4.5; Chou 1991). In a
 deeper tree that is not so: a set out of order may prepare better splits below it, and the order within a node need not
 be that of all rows, which is taken here. So the order is a restriction, and what it may lose is not known. One level
-against the rest stays a split of its own, hence no tree is worse on the training rows than without the order.
+against the rest stays a split of its own, hence no tree is worse on the training rows than without the order. Missing values
+that are routed go with either side of every cut.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.data.binarize import Binarizer
-from softsurv.data.rules import CodedColumn
+from softsurv.data.coded_columns import CodedColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.nonparametric import nelson_aalen
 
@@ -37,7 +38,7 @@ def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], da
     ----------
     binarizer : Binarizer
     table : mapping of str to ndarray (N,)
-        Complete raw columns of the training rows, as `Binarizer.fit_filled` gives them.
+        Raw columns of the training rows, as `Binarizer.fit_filled` gives them.
     data : SurvivalData
         The same rows.
     """
@@ -46,12 +47,14 @@ def add_level_orders(binarizer: Binarizer, table: Mapping[str, NDArray[Any]], da
     baseline = nelson_aalen(time, data.failed, weight, entry)
     met = baseline(time) - (0.0 if entry is None else np.where(entry > 0, baseline(entry), 0.0))
     for column, source in list(zip(binarizer.columns_, binarizer.sources_, strict=True)):
-        if column.nominal and not column.other and len(column.levels) >= LEAST_LEVELS:
+        whole = column.nominal and not column.other  # not the columns of single levels and missing values
+        if whole and len(column.levels) >= LEAST_LEVELS:
             values = table[column.name]
             risk = {}
             for level in column.levels:
                 here = values == level
                 risk[level] = ((weight * event)[here].sum() + BORROWED) / ((weight * met)[here].sum() + BORROWED)
             order = sorted(column.levels, key=lambda level: (risk[level], level))
-            binarizer.sources_.append(source)
-            binarizer.columns_.append(CodedColumn(column.name, (), tuple(order), ordered=True))
+            for side in ("first", "last") if column.missing else ("",):
+                binarizer.sources_.append(source)
+                binarizer.columns_.append(CodedColumn(column.name, (), tuple(order), ordered=True, missing=side))

@@ -204,7 +204,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         check_least_rows(self, data.n)
         order, columns = self._in_order(data)
         data = data.take(order)
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if self.level_sets:
             add_level_orders(self.binarizer_, table, data)

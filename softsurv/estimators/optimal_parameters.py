@@ -52,6 +52,7 @@ class OptimalParameters:
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
         min_share: float = 0.0,
+        missing: str = "impute",
         level_sets: bool = False,
         leaf: str = "auto",
         shrinkage: float | str = "auto",
@@ -73,6 +74,7 @@ class OptimalParameters:
         self.thresholds = thresholds
         self.max_levels = max_levels
         self.min_share = min_share
+        self.missing = missing
         self.level_sets = level_sets
         self.leaf = leaf
         self.shrinkage = shrinkage

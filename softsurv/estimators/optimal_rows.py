@@ -27,7 +27,7 @@ class Rows:
     Attributes
     ----------
     table : dict of str to ndarray (N,)
-        Complete raw columns.
+        Raw columns, as `Binarizer.filled` gives them.
     codes : ndarray (N, P)
     time, event, weight : ndarray (N,)
     entry : ndarray (N,) or None
@@ -56,7 +56,7 @@ class Rows:
 
     @classmethod
     def coded(cls, data: SurvivalData, binarizer: Binarizer, table: dict[str, NDArray[Any]]) -> Rows:
-        """Rows of data whose columns the binarizer has completed already."""
+        """Rows of data whose columns the binarizer has read already."""
         if data.upper is not None and not bool((data.event | data.upper.isinf()).all()):
             raise InvalidSurvivalDataError(
                 "upper must be inf in every row for an optimal tree, got interval censoring; fit a SoftSurvivalTree"

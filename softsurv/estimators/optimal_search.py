@@ -38,6 +38,7 @@ from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import Branch, HardTree
+from softsurv.trees.missing_sides import larger_sides
 
 Progress = Callable[[float, float, float], None]
 
@@ -117,7 +118,9 @@ class TreeSearch:
 
     def grown(self, root: Branch | None, leaf_sums: FloatArray | None = None) -> HardTree:
         """The tree of nested branches with the relative risk of every leaf."""
-        tree = HardTree.grow(self.rows.sources, root)
+        tree, never_missing = HardTree.grow(self.rows.sources, root), self.rows.binarizer.never_missing
+        if never_missing:
+            tree = larger_sides(tree, never_missing, self.rows.table, self.rows.weight)
         return with_risk(self.rows, tree, self.leaf_sums(tree) if leaf_sums is None else leaf_sums, self.shrinkage)
 
     def gains(self, tree: HardTree) -> FloatArray:

@@ -26,6 +26,8 @@ class Questions(Protocol):
     @property
     def levels(self) -> tuple[tuple[str, ...], ...]: ...
     @property
+    def missing(self) -> tuple[bool | None, ...]: ...
+    @property
     def left(self) -> IntArray: ...
     @property
     def right(self) -> IntArray: ...
@@ -80,7 +82,7 @@ LABEL = """    def label(value):
 def hard_tree_python(tree: Questions, name: str) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
-    Missing values (absent, None or nan) are filled as in training. Names and labels of the data are literals in it.
+    Missing values (absent, None or nan) are filled or routed as in training. Names and labels of the data are literals in it.
     """
     if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
         raise InvalidParameterError(
@@ -105,16 +107,23 @@ def hard_tree_python(tree: Questions, name: str) -> str:
             comment = tree.leaf_lines()[leaf]
             text.append(f"{pad}return {leaf}" + (f"  # {_literal(comment)}" if comment else ""))
             return
-        v, levels = variable[int(tree.feature[node])], tree.levels[node]
-        question = (
-            f"{v} in ({', '.join(map(_literal, levels))},)" if levels else f"{v} <= {_literal(tree.threshold[node])}"
-        )
-        text.append(f"{pad}if {question}:")
+        text.append(f"{pad}if {_question(tree, node, variable[int(tree.feature[node])])}:")
         walk(int(tree.left[node]), indent + 1)
         walk(int(tree.right[node]), indent)
 
     walk(0, 1)
     return "\n".join(text) + "\n"
+
+
+def _question(tree: Questions, node: int, v: str) -> str:
+    """The question of a branch node about a variable, which is None where a value is missing and routed."""
+    levels, cut, missing = tree.levels[node], float(tree.threshold[node]), tree.missing[node]
+    if not levels and math.isnan(cut):
+        return f"{v} is None"
+    known = f"{v} in ({', '.join(map(_literal, levels))},)" if levels else f"{v} <= {_literal(cut)}"
+    if missing is None:
+        return known
+    return f"{v} is None or {known}" if missing else f"{v} is not None and {known}"
 
 
 def _leaf(leaf: int, line: str, separator: str = ": ") -> str:

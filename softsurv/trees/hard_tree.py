@@ -48,6 +48,9 @@ class HardTree:
     value : ndarray (L, K)
         Numbers of each leaf, such as its relative risk; K may be 0.
     value_names : tuple of str, length K
+    missing : tuple of bool or None, length V
+        Whether missing values go left; None where they are filled first, as everywhere by default. True at a node
+        without threshold and levels: the node asks whether the value is missing.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class HardTree:
     right: IntArray
     value: FloatArray
     value_names: tuple[str, ...] = ()
+    missing: tuple[bool | None, ...] = ()
     leaf: IntArray = field(init=False)
     """Number of each leaf, -1 at a branch node, (V,)."""
 
@@ -85,6 +89,7 @@ class HardTree:
         object.__setattr__(self, "sources", tuple(self.sources))
         object.__setattr__(self, "levels", tuple(tuple(some) for some in self.levels))
         object.__setattr__(self, "value_names", tuple(self.value_names))
+        object.__setattr__(self, "missing", tuple(self.missing) or (None,) * self.feature.size)
         _check(self)
         is_leaf = self.feature < 0
         object.__setattr__(self, "leaf", np.where(is_leaf, np.cumsum(is_leaf) - 1, -1))
@@ -127,6 +132,7 @@ class HardTree:
             np.array(right),
             numbers,
             tuple(value_names),
+            tuple(None if rule is None else rule.missing for rule in rules),
         )
 
     # -- shape ---------------------------------------------------------------------------------------------------
@@ -155,7 +161,7 @@ class HardTree:
 
     # -- routing -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
-        """Leaf of each row of a raw table, (n,); columns are found by name, missing values filled as in training.
+        """Leaf of each row of a raw table, (n,); columns are found by name, missing values filled or routed as in training.
 
         Raises
         ------
@@ -172,7 +178,7 @@ class HardTree:
         return self.leaf_of({source.name: fill(frame[source.name], source) for source in asked}, len(frame))
 
     def leaf_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
-        """Leaf of each of n rows, (n,), of complete columns by name, such as those of ``Binarizer.filled``."""
+        """Leaf of each of n rows, (n,), of columns by name as ``Binarizer.filled`` gives them."""
         return self.leaf[self.node_of(table, n)]
 
     def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
@@ -180,10 +186,7 @@ class HardTree:
         at = np.zeros(n, dtype=np.int64)
         for node in np.flatnonzero(self.feature >= 0):  # preorder: parents first
             here = np.flatnonzero(at == node)
-            values = table[self.sources[self.feature[node]].name][here]
-            yes = (
-                np.isin(values.astype(str), self.levels[node]) if self.levels[node] else values <= self.threshold[node]
-            )
+            yes = self.rule(node).answers(table[self.sources[self.feature[node]].name][here])
             at[here] = np.where(yes, self.left[node], self.right[node])
         return at
 
@@ -199,7 +202,7 @@ class HardTree:
     # -- reading -------------------------------------------------------------------------------------------------
     def rule(self, node: int) -> Rule:
         """The question of a branch node."""
-        return Rule(int(self.feature[node]), float(self.threshold[node]), self.levels[node])
+        return Rule(int(self.feature[node]), float(self.threshold[node]), self.levels[node], self.missing[node])
 
     def text(self, node: int) -> str:
         """The question of a branch node in the data's units; rows for which it is true go left."""
@@ -240,6 +243,7 @@ class HardTree:
             "right": self.right.tolist(),
             "value": self.value.tolist(),
             "value_names": list(self.value_names),
+            "missing": list(self.missing),
         }
 
     @classmethod
@@ -256,7 +260,8 @@ class HardTree:
             names = tuple(state["value_names"])
             value = np.array(state["value"], dtype=float)
             feature, left, right = (np.array(state[k], dtype=np.int64) for k in ("feature", "left", "right"))
-            return cls(sources, feature, threshold, tuple(map(tuple, state["levels"])), left, right, value, names)
+            levels, missing = tuple(map(tuple, state["levels"])), tuple(state.get("missing", ()))
+            return cls(sources, feature, threshold, levels, left, right, value, names, missing)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"tree state is incomplete or damaged: {error}") from error
 
@@ -265,7 +270,7 @@ def _check(tree: HardTree) -> None:
     """Refuse arrays that do not make up a tree in preorder."""
     size = tree.feature.size
     shapes = {name: getattr(tree, name).shape for name in ("feature", "threshold", "left", "right")}
-    if size == 0 or set(shapes.values()) != {(size,)} or len(tree.levels) != size:
+    if size == 0 or set(shapes.values()) != {(size,)} or not len(tree.levels) == len(tree.missing) == size:
         raise InvalidParameterError(f"a tree must have one entry per node in every array, got {shapes}")
     branch = tree.feature >= 0
     nodes = np.flatnonzero(branch)
@@ -276,10 +281,13 @@ def _check(tree: HardTree) -> None:
     if branch.any() and tree.feature.max() >= len(tree.sources):
         raise InvalidParameterError(f"feature must be below {len(tree.sources)}, got {tree.feature.max()}")
     for node in nodes:
-        source = tree.sources[tree.feature[node]]
-        good = np.isfinite(tree.threshold[node]) if source.levels is None else bool(tree.levels[node])
-        if not good or bool(tree.levels[node]) != (source.levels is not None):
-            raise InvalidParameterError(f"node {node} must ask {source.name!r} by its kind: a threshold, or levels")
+        source, rule = tree.sources[tree.feature[node]], tree.rule(node)
+        good = not rule.levels and np.isfinite(rule.threshold) if source.levels is None else bool(rule.levels)
+        good = bool(rule.missing) and bool(np.isnan(rule.threshold)) if rule.asks_missing else good
+        if not good:
+            raise InvalidParameterError(
+                f"node {node} must ask {source.name!r} by its kind, a threshold or levels, or whether it is missing"
+            )
     expected = (int((~branch).sum()), len(tree.value_names))
     if tree.value.shape != expected:
         raise InvalidParameterError(f"value must have shape (leaves, names) = {expected}, got {tree.value.shape}")

@@ -74,6 +74,7 @@ class TreeArguments:
     thresholds: Any = DEFAULT_THRESHOLDS
     max_levels: int | None = None
     min_share: float = 0.0
+    missing: str = "impute"
     time_limit: float | None = 60.0
     memory_limit: float = 1e9
 

@@ -23,6 +23,7 @@ from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
 from softsurv.estimators.separable.solve import Solved
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch, HardTree
+from softsurv.trees.missing_sides import larger_sides
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Training:
     Attributes
     ----------
     table : dict of str to ndarray (N,)
-        Raw columns without missing values, of the rows of positive weight.
+        Raw columns of the rows of positive weight, as `Binarizer.filled` gives them.
     rows : BinnedRows
         The same rows as bins.
     kept : (N,) int
@@ -106,7 +107,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         if kept.size < n_given:
             frame, weight = frame.iloc[kept], weight[kept]
         rows_for_a_leaf(limits.min_leaf, len(frame))
-        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         checked = checked_features(frame)
         table, n = binarizer.fit_filled(checked, order=column_order(checked))
         if not binarizer.columns_:
@@ -205,6 +206,8 @@ def in_data_units(
     """A tree on bins as one in the data's units, with its labels in the order of its leaves."""
     root, order = branches(tree, training.binarizer)
     hard = HardTree.grow(training.binarizer.sources_, root)
+    if training.binarizer.never_missing:
+        hard = larger_sides(hard, training.binarizer.never_missing, training.table, training.rows.weight)
     label = np.asarray(label)[order]
     value, names = objective.leaf_values(label, training.leaf_of(hard), training.rows.weight)
     return replace(hard, value=value, value_names=tuple(names)), label

@@ -71,7 +71,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         Times at which the mean predicted survival of any two groups may differ by at most ``tolerance``.
     tolerance : float
         A difference of probabilities, in [0, 1], on the training rows.
-    max_depth, max_leaves, min_samples_leaf, complexity, thresholds, max_levels, min_share, time_limit, memory_limit
+    max_depth, max_leaves, min_samples_leaf, complexity, thresholds, max_levels, min_share, missing, time_limit,
+    memory_limit
         As in `OptimalSurvivalTree` with the objective "relative_risk", whose leaves these are.
 
     Attributes
@@ -110,6 +111,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         thresholds: Any = DEFAULT_THRESHOLDS,
         max_levels: int | None = None,
         min_share: float = 0.0,
+        missing: str = "impute",
         time_limit: float | None = 60.0,
         memory_limit: float = 1e9,
     ) -> None:
@@ -122,6 +124,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             thresholds=thresholds,
             max_levels=max_levels,
             min_share=min_share,
+            missing=missing,
             shrinkage=0.0,
             tune=None,
             time_limit=time_limit,
@@ -208,7 +211,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
         check_least_rows(self, data.n)
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         table, _ = self.binarizer_.fit_filled(data.X, order=columns)
         if not self.binarizer_.columns_:
             warn("no feature can be split, so all rows get one curve; check X", DataWarning)

@@ -1,0 +1,114 @@
+"""How a raw column becomes small integers, and what each of their splits asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from softsurv.data.rules import Rule
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """How one raw column becomes small integers.
+
+    Attributes
+    ----------
+    cuts : tuple of float
+        Of a number, ascending: the code is the number of cuts below the value, so code <= k where value <= cuts[k].
+    levels : tuple of str
+        Of a category: the code is the place of the level, ``len(levels)`` for every other level.
+    other : bool
+        Whether training has levels that are not in ``levels``.
+    ordered : bool
+        Whether ``levels`` are cut in their order: code <= k where the level is one of the first k + 1.
+    missing : {"", "first", "last", "apart"}
+        Code of a missing value: none, as it is filled or was not met in training; the first code; the last; one of
+        its own behind all others.
+    as_one : bool
+        Whether all ``levels`` are code 0, and all others code 1.
+    """
+
+    name: str
+    cuts: tuple[float, ...] = ()
+    levels: tuple[str, ...] = ()
+    other: bool = False
+    ordered: bool = False
+    missing: Literal["", "first", "last", "apart"] = ""
+    as_one: bool = False
+
+    @property
+    def nominal(self) -> bool:
+        return bool(self.levels) and not self.ordered
+
+    @property
+    def n_codes(self) -> int:
+        """Codes that occur in training."""
+        known = (1 if self.as_one else len(self.levels)) + self.other if self.levels else len(self.cuts) + 1
+        return known + (self.missing == "apart")
+
+    @property
+    def splits(self) -> range:
+        """Codes that name a split: of two levels, one says it all."""
+        return range(self.n_codes if self.nominal and self.n_codes > 2 else self.n_codes - 1)
+
+    @property
+    def missing_code(self) -> int:
+        """Code of a missing value, where it has one."""
+        return 0 if self.missing == "first" else self.n_codes - 1
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Codes (N,) of raw values (N,): numbers, or text with None where missing."""
+        if self.levels:
+            place = {level: 0 if self.as_one else code for code, level in enumerate(self.levels)}
+            rest = 1 if self.as_one else len(place)
+            codes = np.array([place.get(value, rest) for value in values], dtype=np.int32)
+        else:
+            codes = np.searchsorted(self.cuts, values, side="left").astype(np.int32)
+        if self.missing:
+            codes[pd.isna(values)] = self.missing_code
+        return codes
+
+    def rule(self, feature: int, code: int, *, routes: bool) -> tuple[Rule, bool]:
+        """The question of a split, and whether its answers are swapped; ``routes`` where missing values are routed.
+
+        The code of "other" asks for the levels that are named instead, so that a level never seen before stays with
+        the rest; rows with that code then answer no.
+        """
+        if self.missing == "apart" and code == (self.n_codes - 1 if self.nominal else self.n_codes - 2):
+            return Rule(feature, missing=True), not self.nominal
+        levels, swapped = self.levels, False
+        if self.ordered:
+            levels = tuple(sorted(levels[: code + 1]))
+        elif levels and not self.as_one:
+            swapped = code == len(levels)
+            levels = levels if swapped else (levels[code],)
+        goes = self.missing_code == code if self.nominal else self.missing_code <= code
+        missing = (bool(self.missing) and goes != swapped) if routes else None
+        if levels:
+            return Rule(feature, levels=levels, missing=missing), swapped
+        return Rule(feature, threshold=self.cuts[code], missing=missing), swapped
+
+
+def routed(column: CodedColumn, n_missing: int, n: int, least: int) -> Sequence[CodedColumn]:
+    """Columns of codes with every split of a column twice, its missing values left and right, and "is missing" once.
+
+    The last is left out where fewer than ``least`` of the n rows would be on a side.
+    """
+    apart = least <= n_missing <= n - least
+    if not column.levels:
+        high = replace(column, missing="apart" if apart else "last")
+        return [high, replace(column, missing="first")] if column.cuts else [high]
+    single = [replace(column, levels=(level,), other=True, as_one=True) for level in column.levels]
+    named = [replace(column, as_one=True)] if column.other else []  # all others against the levels that are named
+    with_missing = [replace(one, missing="first") for one in single] + [replace(all_, missing="last") for all_ in named]
+    if not apart:
+        others = [replace(one, missing="last") for one in single] + [replace(all_, missing="first") for all_ in named]
+        return others + with_missing
+    base = replace(column, missing="apart")
+    return [base] if len(column.levels) + column.other < 3 else [base, *with_missing]
