@@ -53,8 +53,7 @@ class Binarizer(BaseEstimator):
     missing : {"impute", "route"}
         "impute" fills missing values as `Preprocessor` does: numbers by the training mean, categories by the most
         frequent level. "route" fills nothing: every split of a column with missing values is there twice, these left
-        and right, and "is missing" is a split too. Thresholds are then those of the known values. A missing value in
-        a column that had none in training goes to the side of more training rows, with a `DataWarning`.
+        and right, and "is missing" is a split too. Thresholds are then those of the known values.
 
     Attributes
     ----------
@@ -112,8 +111,7 @@ class Binarizer(BaseEstimator):
         """
         check_binarizer(self)
         block = NumberBlock.of(frame)
-        routes = self.missing == "route"
-        filler = Preprocessor(impute=not routes, scale=False, drop_first=False, add_indicator=routes)
+        filler = Preprocessor(impute=not self.routes, scale=False, drop_first=False, add_indicator=self.routes)
         self.filler_ = filler.fit_checked(frame, named=named, block=block, order=order)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
@@ -134,7 +132,7 @@ class Binarizer(BaseEstimator):
 
     def _sided(self, column: CodedColumn, values: NDArray[Any]) -> Sequence[CodedColumn]:
         """The columns of codes that a raw column gives: several where it has missing values that are routed."""
-        n_missing = int(pd.isna(values).sum()) if self.missing == "route" else 0
+        n_missing = int(pd.isna(values).sum()) if self.routes else 0
         return routed(column, n_missing, len(values), self._least(len(values))) if n_missing else [column]
 
     def _least(self, n: int) -> int:
@@ -212,12 +210,12 @@ class Binarizer(BaseEstimator):
         check_is_fitted(self, "filler_")
         frame = self.filler_.aligned(X)
         table = self._filled(frame, NumberBlock.of(frame))
-        for name in sorted(self.never_missing):
-            n_missing = int(pd.isna(table[name]).sum())
+        for name in sorted({column.name for column in self.columns_ if not column.missing}):
+            n_missing = int(pd.isna(table[name]).sum()) if self.routes else 0
             if n_missing:
                 warn(
-                    f"column {name!r} has {n_missing} missing value(s) and had none in training; they go to the side "
-                    "of more training rows at every split on it",
+                    f"column {name!r} has {n_missing} missing value(s) and had none in training; at every split on it "
+                    "they go to the side of more training rows",
                     DataWarning,
                 )
         return table, len(frame)
@@ -293,14 +291,12 @@ class Binarizer(BaseEstimator):
         The code of "other" asks for the levels that are named instead, so that a level never seen before stays with
         the rest; rows with that code then answer no.
         """
-        return self.columns_[feature].rule(feature, code, routes=self.missing == "route")
+        return self.columns_[feature].rule(feature, code, routes=self.routes)
 
     @property
-    def never_missing(self) -> frozenset[str]:
-        """Raw columns whose missing values are routed though training had none."""
-        met = {column.name for column in self.columns_ if column.missing}
-        all_ = {column.name for column in self.columns_} if self.missing == "route" else set()
-        return frozenset(all_ - met)
+    def routes(self) -> bool:
+        """Whether missing values are routed."""
+        return bool(self.missing == "route")
 
     # -- saving --------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Any]:

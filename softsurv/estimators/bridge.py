@@ -119,6 +119,11 @@ def _heap_places(tree: HardTree) -> NDArray[np.int64]:
 
 def _question(source: Source, rule: Rule, columns: list[OutputColumn]) -> tuple[float, FloatArray, float]:
     """Intercept, slopes (P,) and cut of a question: rows with intercept + slopes.x <= cut go left."""
+    if rule.asks_missing:
+        raise InvalidParameterError(
+            f"init asks whether {source.name!r} is missing, which a soft tree cannot ask; fit the tree of init with "
+            "missing='impute'"
+        )
     mine = [k for k, column in enumerate(columns) if column.source == source.name and column.kind != "missing"]
     kind = "number" if source.levels is None else "level"
     if not mine or columns[mine[0]].kind != kind:
@@ -145,6 +150,13 @@ def _question(source: Source, rule: Rule, columns: list[OutputColumn]) -> tuple[
 def _check_fill(source: Source, rule: Rule, fills: dict[str, Any]) -> None:
     """Refuse an imputation that would send rows with a missing value to the other side."""
     mine, theirs = source.fill, fills.get(source.name, source.fill)
+    if rule.missing is not None and theirs is not None:
+        goes = theirs in rule.levels if rule.levels else float(theirs) <= rule.threshold
+        if goes != rule.missing:
+            raise InvalidParameterError(
+                f"init routes missing values of {source.name!r} and this fit fills them with {theirs!r}, on the other "
+                "side of a split; fit the tree of init with missing='impute'"
+            )
     if mine is None or theirs is None or mine == theirs:
         return
     sides = [value in rule.levels if rule.levels else float(value) <= rule.threshold for value in (mine, theirs)]

@@ -7,8 +7,8 @@ E / H, events over expected events in the node: the deviance -E log(E / H) is co
 for such costs a best division is one by a line through the origin (Breiman et al. 1984, Theorem 4.5; Chou 1991). In a
 deeper tree that is not so: a set out of order may prepare better splits below it, and the order within a node need not
 be that of all rows, which is taken here. So the order is a restriction, and what it may lose is not known. One level
-against the rest stays a split of its own, hence no tree is worse on the training rows than without the order. Missing values
-that are routed go with either side of every cut.
+against the rest stays a split of its own, hence no tree is worse on the training rows than without the order. Missing
+values that are routed go with either side of every cut.
 """
 
 from __future__ import annotations

@@ -63,6 +63,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     thresholds, max_levels, min_share
         Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
         their weights; "all" loses nothing.
+    missing : {"impute", "route"}
+        "impute": a missing value counts as the training mean or the most frequent level. "route": the search chooses
+        a side for missing values at every split, which the printed rule says (``age <= 63 or missing``), and may
+        split by whether a value is missing. Where a split met no missing value in training, they go to the side of
+        more rows.
     level_sets : bool
         Let several levels of a category go left: its levels may also be cut in the order of their risk among all
         training rows. For a single split the best set is of that form in the order of the node; deeper, sets out of

@@ -118,9 +118,9 @@ class TreeSearch:
 
     def grown(self, root: Branch | None, leaf_sums: FloatArray | None = None) -> HardTree:
         """The tree of nested branches with the relative risk of every leaf."""
-        tree, never_missing = HardTree.grow(self.rows.sources, root), self.rows.binarizer.never_missing
-        if never_missing:
-            tree = larger_sides(tree, never_missing, self.rows.table, self.rows.weight)
+        tree = HardTree.grow(self.rows.sources, root)
+        if self.rows.binarizer.routes:
+            tree = larger_sides(tree, self.rows.table, self.rows.weight)
         return with_risk(self.rows, tree, self.leaf_sums(tree) if leaf_sums is None else leaf_sums, self.shrinkage)
 
     def gains(self, tree: HardTree) -> FloatArray:

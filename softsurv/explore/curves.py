@@ -216,7 +216,7 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.Dat
     -------
     DataFrame, index encoded feature
         ``here`` and ``elsewhere``, means in the data's own units (shares of a level), and ``difference`` of the
-        means in standard deviations of all rows. Empty where there are no other rows.
+        means in standard deviations of all rows, all of known values. Empty where there are no other rows.
     """
     inside = np.zeros(data.n, dtype=bool)
     inside[rows] = True
@@ -224,9 +224,10 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.Dat
     if inside.all() or not inside.any() or not view.columns:
         return pd.DataFrame(columns=columns, dtype=float)
     encoded = view.encode(data.X)
-    spread = encoded.std(0)
-    here, elsewhere = encoded[inside].mean(0), encoded[~inside].mean(0)
+    here, elsewhere = _known_mean(encoded[inside]), _known_mean(encoded[~inside])
+    spread = np.sqrt(_known_mean((encoded - _known_mean(encoded)) ** 2))
     difference = np.divide(here - elsewhere, spread, out=np.zeros_like(spread), where=spread > 0)
+    difference[np.isnan(difference)] = 0.0  # no value is known on one side
     units = [
         [column.to_units(value) for column, value in zip(view.columns, values, strict=True)]
         for values in (here, elsewhere)
@@ -235,7 +236,15 @@ def distinguishing(view: TreeView, data: SurvivalData, rows: IntArray) -> pd.Dat
         {"here": units[0], "elsewhere": units[1], "difference": difference},
         index=pd.Index([column.name for column in view.columns], name="feature"),
     )
+    never = [column.kind == "missing" and not wide for column, wide in zip(view.columns, spread, strict=True)]
+    frame, difference = frame[np.logical_not(never)], difference[np.logical_not(never)]
     return frame.iloc[np.argsort(-np.abs(difference), kind="stable")]
+
+
+def _known_mean(encoded: FloatArray) -> FloatArray:
+    """Mean of the known values of each column (n, P); nan where none is known."""
+    n = np.count_nonzero(~np.isnan(encoded), axis=0)
+    return np.divide(np.nansum(encoded, axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)
 
 
 def table_of(tree: Any, data: Any) -> LeafTable:

@@ -26,13 +26,14 @@ const softsurv = (() => {
     probit: (z) => 0.5 * erfc(z / Math.SQRT2),
   };
 
-  /* Encoded features of a raw row {source: value}; a missing value takes the training fill. */
+  /* Encoded features of a raw row {source: value}; a missing value takes the training fill, or is null where it is routed. */
   function encode(model, row) {
     return model.columns.map((column) => {
       const given = row[column.source];
       const missing = given === null || given === undefined;
       if (column.kind === "missing") return missing ? 1 : 0;
       const value = missing ? model.fills[column.source] : given;
+      if (column.kind === "number" && value === null) return null;
       if (column.kind === "number") return (value - column.offset) / column.scale;
       return String(value) === column.level ? 1 : 0;
     });
@@ -41,6 +42,9 @@ const softsurv = (() => {
   function margin(split, x, row) {
     if (split.weights) return split.weights.slice(1).reduce((sum, w, k) => sum + w * x[k], split.weights[0]);
     const given = row[split.source];
+    const gone = given === null || given === undefined;
+    if (split.missing !== null && gone) return split.missing ? 1 : -1;
+    if (!split.levels && split.threshold === undefined) return -1; // the question is whether the value is missing
     const value = given === null || given === undefined ? model.fills[split.source] : given;
     if (split.levels) return split.levels.includes(String(value)) ? 1 : -1;
     return value <= split.threshold ? 1 : -1;
@@ -97,7 +101,7 @@ const softsurv = (() => {
         if (slope === 0) continue;
         const {offset, scale} = model.columns[column];
         found.push((path.x[column] - step.margin / slope) * scale + offset);
-      } else if (split.source === source.name && !split.levels) {
+      } else if (split.source === source.name && split.threshold !== undefined) {
         found.push(split.threshold);
       }
     }
@@ -135,7 +139,8 @@ const softsurv = (() => {
   /* Positions of the rows of the same leaf that are nearest, every feature in shares of its range over the rows. */
   function neighbours(model, encoded, leaves, position, count) {
     const own = encoded[position];
-    const distance = (other) => Math.sqrt(other.reduce((sum, v, k) => sum + ((v - own[k]) / model.columns[k].spread) ** 2, 0));
+    const part = (v, k) => (v === null || own[k] === null ? 0 : ((v - own[k]) / model.columns[k].spread) ** 2);
+    const distance = (other) => Math.sqrt(other.reduce((sum, v, k) => sum + part(v, k), 0));
     return encoded
       .map((other, k) => [k, leaves[k] === leaves[position] && k !== position ? distance(other) : Infinity])
       .filter((pair) => pair[1] < Infinity)

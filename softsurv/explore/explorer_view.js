@@ -119,7 +119,7 @@ const explorer = (model) => {
         const options = s.levels.map((v) => `<option${String(value) === v ? " selected" : ""}>${escape(v)}</option>`).join("");
         return `<label for="${id}">${escape(s.name)}</label><select id="${id}" data-move="${k}">${value === null ? "<option selected>missing</option>" : ""}${options}</select><output id="out-${k}"></output>`;
       }
-      const at = value === null ? model.fills[s.name] : value;
+      const at = value ?? model.fills[s.name] ?? s.low;
       return `<label for="${id}">${escape(s.name)}</label><input id="${id}" type="range" data-move="${k}" min="${s.low}" max="${s.high}" step="${s.step}" value="${at}"><output id="out-${k}">${number(value)}</output>`;
     });
     byId("move").innerHTML = `<h2>Move a feature</h2><p>Of row ${escape(model.labels[state.row])}, to see how its path and its curve change. This is the tree's view, not a promise of what would happen.</p><div class="sliders">${controls.join("")}</div><button type="button" id="reset">Back to the row as it is</button>`;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 YES, NO, SUBJECT = "#9ECAE1", "#D9D9D9", "#D55E00"
+MISSING = "(missing)"
 N_BINS, MAX_LEVELS, WIDTH = 24, 10, 34
 """Bins of a histogram, bars of levels that are shown, characters of a rule in a line."""
 
@@ -85,17 +86,24 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     plain_axes(ax)
     assert split is not None
     ax.set_title("\n".join([*wrapped(split.text(name_limit=WIDTH - 8), WIDTH), "yes" if yes else "no"]), fontsize=8.5)
-    if isinstance(split, QuestionSplit) and split.rule.levels:
+    if isinstance(split, QuestionSplit) and (split.rule.levels or split.rule.asks_missing):
         _draw_levels(ax, split, X, row)
         return
-    values, own, edge, above = _scores(view, split, X, row)
-    span = np.append(values, [own, edge])
+    scores, own, edge, above = _scores(view, split, X, row)
+    values, own_known = scores[~np.isnan(scores)], not np.isnan(own)
+    span = np.append(values, [own, edge] if own_known else [edge])
     bins = np.linspace(span.min(), span.max(), N_BINS + 1)
     goes: BoolArray = values > edge if above else values <= edge
     ax.hist([values[goes], values[~goes]], bins=bins.tolist(), stacked=True, color=[YES, NO], edgecolor="white")
     ax.axvline(edge, color=INK, linestyle="--", linewidth=1)
-    ax.plot([own], [0], "^", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
-    ax.set_xlabel(f"{_axis(split)}: {number_text(float(f'{own:.4g}'))}", color=SUBJECT, fontsize=8.5)
+    if own_known:
+        ax.plot([own], [0], "^", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
+    if len(values) < len(scores) or not own_known:
+        side = "yes" if isinstance(split, QuestionSplit) and split.rule.missing else "no"
+        told = f"{len(scores) - len(values)} missing: {side}"
+        ax.text(0.98, 0.98, told, transform=ax.transAxes, ha="right", va="top", color=MUTED, fontsize=7.5)
+    words = number_text(float(f"{own:.4g}")) if own_known else "missing"
+    ax.set_xlabel(f"{_axis(split)}: {words}", color=SUBJECT, fontsize=8.5)
 
 
 def _scores(view: TreeView, split: Any, X: pd.DataFrame, row: pd.DataFrame) -> tuple[FloatArray, float, float, bool]:
@@ -126,15 +134,19 @@ def _axis(split: Any) -> str:
 
 def _draw_levels(ax: Axes, split: QuestionSplit, X: pd.DataFrame, row: pd.DataFrame) -> None:
     """Counts of the levels, the subject's marked."""
-    fill = split.source.fill
-    own = row[split.source.name].iloc[0]
-    own = str(fill) if pd.isna(own) else level_text(own)
-    counts = X[split.source.name].map(level_text, na_action="ignore").fillna(str(fill)).value_counts()
+    rule, gone = split.rule, MISSING if split.source.fill is None else str(split.source.fill)
+
+    def words(value: Any) -> str:
+        return gone if pd.isna(value) else "known" if rule.asks_missing else level_text(value)
+
+    own = words(row[split.source.name].iloc[0])
+    counts = X[split.source.name].map(words).astype(object).value_counts()
     shown = counts.head(MAX_LEVELS)
     if own not in shown.index:
         shown = pd.concat([shown.head(MAX_LEVELS - 1), pd.Series({own: counts.get(own, 0)})])
     places = np.arange(len(shown))
-    colors = [YES if level in split.rule.levels else NO for level in shown.index]
+    left = {*rule.levels, MISSING} if rule.missing else set(rule.levels)
+    colors = [YES if level in left else NO for level in shown.index]
     ax.barh(places, shown.to_numpy(), color=colors)
     ax.set_yticks(places, [shorten(level, 16) for level in shown.index])
     ax.plot([0], [list(shown.index).index(own)], ">", color=SUBJECT, markersize=11, clip_on=False, zorder=5)

@@ -39,7 +39,8 @@ def explorer_payload(
         kept = np.unique(np.linspace(0, data.n - 1, max_rows).round().astype(int))
     shown = data.take(kept)
     encoded = view.encode(data.X)
-    spread = np.ptp(encoded, axis=0) if encoded.size else np.ones(len(view.columns))
+    known = np.ma.masked_invalid(encoded)  # missing values that are routed stay so
+    spread = np.ma.filled(np.ma.ptp(known, axis=0), 1.0) if encoded.size else np.ones(len(view.columns))
     columns = [
         vars(column) | {"scale": column.scale or 1.0, "spread": float(wide) or 1.0}
         for column, wide in zip(view.columns, spread, strict=True)
@@ -109,7 +110,7 @@ def _range(view: TreeView, source: str, values: FloatArray) -> tuple[float, floa
         known = [column.to_units(v) for column in own for v in (0.0, 1.0)]
     else:
         splits = [node.split for node in view.branches if isinstance(node.split, QuestionSplit)]
-        known = [s.rule.threshold for s in splits if s.source.name == source and not s.rule.levels]
+        known = [cut for s in splits for cut in s.boundaries(view.columns, np.zeros(0), source)]
     low, high = float(np.nanmin([*values, *known])), float(np.nanmax([*values, *known]))
     if view.preprocessor is None and known:  # both answers to a question were given in training
         beyond = BEYOND * (high - low or 1.0)
@@ -118,7 +119,7 @@ def _range(view: TreeView, source: str, values: FloatArray) -> tuple[float, floa
 
 
 def fills_of(view: TreeView) -> dict[str, Any]:
-    """What a missing value counts as."""
+    """What a missing value counts as; None where it is routed."""
     return {source.name: source.fill for source in view.sources}
 
 

@@ -106,7 +106,7 @@ class QuestionSplit:
     Attributes
     ----------
     rule : Rule
-        Threshold or levels; rows that answer yes go left.
+        Threshold or levels, and where missing values go; rows that answer yes go left.
     source : Source
         The raw feature.
     """
@@ -127,11 +127,14 @@ class QuestionSplit:
         return {}
 
     def plain(self) -> dict[str, Any]:
-        known = {"source": self.source.name}
-        return known | ({"levels": list(self.rule.levels)} if self.rule.levels else {"threshold": self.rule.threshold})
+        known = {"source": self.source.name, "missing": self.rule.missing}
+        if self.rule.levels:
+            return known | {"levels": list(self.rule.levels)}
+        return known if self.rule.asks_missing else known | {"threshold": self.rule.threshold}
 
     def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
-        return [self.rule.threshold] if source == self.source.name and not self.rule.levels else []
+        asks_number = not self.rule.levels and not self.rule.asks_missing
+        return [self.rule.threshold] if source == self.source.name and asks_number else []
 
 
 def pushes_of(names: tuple[str, ...], slopes: FloatArray, row: FloatArray, typical: FloatArray) -> dict[str, float]:

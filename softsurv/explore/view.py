@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray
@@ -97,11 +98,7 @@ class TreeView:
         if not self.sources:
             return numeric_matrix(frame)
         known = {source.name: fill(frame[source.name], source) for source in self.sources}
-        encoded = [
-            known[c.source] == c.level if c.kind == "level" else (known[c.source] - c.offset) / c.scale
-            for c in self.columns
-        ]
-        return np.column_stack([np.asarray(values, dtype=np.float64) for values in encoded])
+        return np.column_stack([_encoded(column, known[column.source]) for column in self.columns])
 
     @property
     def leaves(self) -> list[int]:
@@ -272,7 +269,17 @@ def hard_view(tree: HardTree) -> TreeView:
 
 
 def _plain_columns(source: Source) -> list[OutputColumn]:
-    """A raw feature as numbers: itself, or one indicator per level."""
+    """A raw feature as numbers: itself, or one indicator per level; where missing values are routed, one of these."""
+    missing = [OutputColumn(f"{source.name} is missing", source.name, "missing")] if source.fill is None else []
     if source.levels is None:
-        return [OutputColumn(source.name, source.name, "number")]
-    return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels]
+        return [OutputColumn(source.name, source.name, "number"), *missing]
+    return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels] + missing
+
+
+def _encoded(column: OutputColumn, values: Any) -> FloatArray:
+    """Raw values (n,) as a column of a hard tree's view."""
+    if column.kind == "missing":
+        return np.asarray(pd.isna(values), dtype=np.float64)
+    return np.asarray(
+        values == column.level if column.kind == "level" else (values - column.offset) / column.scale, dtype=np.float64
+    )

@@ -220,7 +220,7 @@ def _answer(frame: pd.DataFrame, source: Source) -> str:
     """A row's own value of a raw feature, in words."""
     value = frame[source.name].iloc[0]
     if pd.isna(value):
-        return f"{source.name} is missing and counts as {source.fill}"
+        return f"{source.name} is missing" + ("" if source.fill is None else f" and counts as {source.fill}")
     if source.levels is None:
         value = number_text(value) if float(value).is_integer() else f"{value:.6g}"
     return f"{source.name} = {value}"

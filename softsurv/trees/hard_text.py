@@ -82,7 +82,8 @@ LABEL = """    def label(value):
 def hard_tree_python(tree: Questions, name: str) -> str:
     """Source of a function ``name(row)`` that returns the leaf of one row, a mapping from column to value.
 
-    Missing values (absent, None or nan) are filled or routed as in training. Names and labels of the data are literals in it.
+    Missing values (absent, None or nan) are filled or routed as in training. Names and labels of the data are
+    literals in it.
     """
     if not name.isidentifier() or iskeyword(name) or hasattr(builtins, name):
         raise InvalidParameterError(

@@ -161,7 +161,7 @@ class HardTree:
 
     # -- routing -------------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:
-        """Leaf of each row of a raw table, (n,); columns are found by name, missing values filled or routed as in training.
+        """Leaf of each row of a raw table, (n,); columns are found by name, missing values treated as in training.
 
         Raises
         ------

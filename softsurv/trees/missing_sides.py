@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
 from softsurv.trees.hard_tree import HardTree
 
 
-def larger_sides(tree: HardTree, known: Set[str], table: Mapping[str, NDArray[Any]], weight: FloatArray) -> HardTree:
-    """The tree with missing values on the side of more training weight where the search chose none.
+def larger_sides(tree: HardTree, table: Mapping[str, NDArray[Any]], weight: FloatArray) -> HardTree:
+    """The tree with missing values on the side of more training weight at every split that met none in training.
 
     Parameters
     ----------
     tree : HardTree
-    known : set of str
-        Columns that had no missing value in training; the other nodes stay as they are.
+        Its missing values are routed.
     table : mapping of str to ndarray (N,)
         Columns of the training rows, as ``Binarizer.filled`` gives them.
     weight : ndarray (N,)
     """
-    size = np.bincount(tree.node_of(table, len(weight)), weight, tree.n_nodes)
-    for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # preorder: children come after their parents
-        size[node] = size[tree.left[node]] + size[tree.right[node]]
-
-    def side(node: int) -> bool | None:
-        if tree.feature[node] < 0 or tree.sources[tree.feature[node]].name not in known:
-            return tree.missing[node]
-        return bool(size[tree.left[node]] > size[tree.right[node]])
-
-    return replace(tree, missing=tuple(side(node) for node in range(tree.n_nodes)))
+    members, sides = {0: np.arange(len(weight))}, list(tree.missing)
+    for node in np.flatnonzero(tree.feature >= 0).tolist():  # preorder: parents first
+        rows, rule = members.pop(node), tree.rule(node)
+        values = table[tree.sources[rule.feature].name][rows]
+        yes = rule.answers(values)
+        members[int(tree.left[node])], members[int(tree.right[node])] = rows[yes], rows[~yes]
+        if not rule.asks_missing and not pd.isna(values).any():
+            sides[node] = bool(weight[rows[yes]].sum() > weight[rows[~yes]].sum())
+    return replace(tree, missing=tuple(sides))

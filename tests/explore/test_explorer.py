@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.explore import crossings, explorer
 from softsurv.explore.interactive import explorer_page
@@ -169,3 +169,25 @@ def test_a_wheel_goes_on_in_the_notebook_only_at_the_end_of_the_page(mixed, brow
     document, console = browser(f"<!DOCTYPE html><body>{shown}<script>{script}</script></body>")
     assert console == []
     assert "[[1,0],[0,1,0]]" in document
+
+
+def test_missing_values_that_are_routed(mixed, in_browser):
+    rng = np.random.default_rng(0)
+    X = mixed.data.X.mask(rng.random(mixed.data.X.shape) < 0.2)
+    data = mixed.data.with_features(X)
+    tree = OptimalSurvivalTree(max_depth=3, missing="route").fit(data)
+    script = """
+      const leaf = MODEL.rows.map((row) => softsurv.route(MODEL, row).leaf);
+      const encoded = MODEL.rows.map((row) => softsurv.encode(MODEL, row));
+      return {
+        leaf,
+        crossings: MODEL.rows.map((row) => softsurv.crossings(MODEL, row).length),
+        near: softsurv.neighbours(MODEL, encoded, leaf, 0, 5).map((pair) => pair[1]),
+      };
+    """
+    found = in_browser(explorer(tree, data).page, script)
+    np.testing.assert_array_equal(found["leaf"], tree.apply(data))
+    assert any(" missing" in tree.tree_.text(node) for node in np.flatnonzero(tree.tree_.feature >= 0))
+    assert found["crossings"][:40] == [len(crossings(tree, data.X.iloc[[k]], data)) for k in range(40)]
+    assert len(found["near"]) == 5
+    assert np.isfinite(found["near"]).all()

@@ -1,4 +1,4 @@
-"""Follow a printed soft tree by hand: an evaluator of ``export_text`` that knows nothing of the package."""
+"""Follow a printed soft or optimal tree by hand: an evaluator of ``export_text`` that knows nothing of the package."""
 
 import math
 import re
@@ -53,6 +53,9 @@ class PrintedTree:
 
     def holds(self, rule, row):
         """Whether a printed rule holds for a row."""
+        hard = self._question(rule, row)
+        if hard is not None:
+            return hard
         dense = re.fullmatch(rf"points (\S+) > (-?{NUMBER})", rule)
         if dense:
             return sum(value * self.term(name, row) for name, value in self.points[dense[1]]) > float(dense[2])
@@ -68,6 +71,19 @@ class PrintedTree:
         found = re.fullmatch(rf"(.*) > (-?{NUMBER})", rule)
         assert found, rule
         return self.score(found[1], row) > float(found[2])
+
+    def _question(self, rule, row):
+        """Whether a question of an optimal tree holds; None where the rule is not of that form."""
+        if rule.removesuffix(" is missing") in self.names:
+            return is_missing(row[rule.removesuffix(" is missing")])
+        known = rule.removesuffix(" or missing")
+        name = next((n for n in self.names if re.match(rf"{re.escape(n)} (<=|=|in) (?!\{{)", known)), None)
+        if name is None:
+            return None
+        if is_missing(row[name]) and name not in self.fills:
+            return known != rule
+        sign, _, rest = known.removeprefix(f"{name} ").partition(" ")
+        return self.value(name, row) <= float(rest) if sign == "<=" else self.level(name, row) in self.levels(rest)
 
     def score(self, text, row):
         """Sum of printed terms, from the left."""

@@ -40,7 +40,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
         Largest share of the training weight that may be given a treatment, in [0, 1]; others are not limited. At
         least one treatment must be left that all rows may be given. Without it this is an `OptimalPolicyTree`.
     method, max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels,
-    min_share, path, time_limit, memory_limit, n_jobs, progress
+    min_share, missing, path, time_limit, memory_limit, n_jobs, progress
         As in `OptimalPolicyTree`; ``path``, ``n_jobs`` and ``progress`` are for trees without capacity.
 
     Attributes

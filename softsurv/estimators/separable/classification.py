@@ -53,6 +53,11 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         Cost per leaf, in the unit of the objective: 0.01 asks a leaf to classify 1 % of the weight better.
     thresholds, max_levels, min_share
         Splits to choose from, as in `Binarizer`: ten quantiles of each number by default; "all" loses nothing.
+    missing : {"impute", "route"}
+        "impute": a missing value counts as the training mean or the most frequent level. "route": the search chooses
+        a side for missing values at every split, which the printed rule says (``age <= 63 or missing``), and may
+        split by whether a value is missing. Where a split met no missing value in training, they go to the side of
+        more rows.
     path : bool
         Whether to find the best trees with fewer leaves too, see ``path_``.
     time_limit : float, optional

@@ -55,7 +55,7 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
     feature_costs : mapping from name to number or mapping, optional
         A number is the cost of one column, a mapping has the fields of `FeatureTest`: several columns of one test,
         a group of tests, and the discounted cost. A row pays where it reaches a split, once per path for each test.
-    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
         As in `OptimalClassificationTree`.
     complexity : float

@@ -35,7 +35,7 @@ class OptimalFairClassificationTree(TreeClassifier):
     tolerance : float
         Largest difference between the shares of any two groups, in [0, 1], on the training rows.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels, min_share,
-    time_limit, memory_limit
+    missing, time_limit, memory_limit
         As in `OptimalClassificationTree` with the objective "accuracy".
 
     Attributes

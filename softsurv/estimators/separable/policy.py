@@ -27,7 +27,7 @@ class OptimalPolicyTree(PolicyTree):
     method : {"doubly_robust", "direct", "ips"}
         How treatments are scored from observed outcomes, see `softsurv.exact.objectives.policy.treatment_scores`. Not
         used where ``fit`` is given scores.
-    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
         As in `OptimalClassificationTree`.
     complexity : float

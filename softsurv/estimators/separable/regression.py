@@ -28,7 +28,7 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree, SearchArguments):
 
     Parameters
     ----------
-    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
         As in `OptimalClassificationTree`.
     complexity : float

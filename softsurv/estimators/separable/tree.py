@@ -206,8 +206,8 @@ def in_data_units(
     """A tree on bins as one in the data's units, with its labels in the order of its leaves."""
     root, order = branches(tree, training.binarizer)
     hard = HardTree.grow(training.binarizer.sources_, root)
-    if training.binarizer.never_missing:
-        hard = larger_sides(hard, training.binarizer.never_missing, training.table, training.rows.weight)
+    if training.binarizer.routes:
+        hard = larger_sides(hard, training.table, training.rows.weight)
     label = np.asarray(label)[order]
     value, names = objective.leaf_values(label, training.leaf_of(hard), training.rows.weight)
     return replace(hard, value=value, value_names=tuple(names)), label

@@ -29,7 +29,7 @@ class OptimalSurvivalPolicyTree(PolicyTree):
     method : {"doubly_robust", "direct", "ips"}
         How treatments are scored, see `softsurv.estimators.survival.policy_scores`. Doubly robust scores need either
         the survival model or both propensity and censoring curves to be right.
-    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, path,
+    max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
         As in `OptimalPolicyTree`; the search gets the time that the survival models and propensities leave.
         Propensities, and a ``survival_model`` that is given, are never cut short.
