@@ -16,7 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from softsurv.data.binarize import Binarizer
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.solve import solve_ibs
@@ -144,6 +146,40 @@ def cuts(rng: np.random.Generator) -> Solve:
     return lambda bounds: solve(bounds) / scale
 
 
+def missing(rng: np.random.Generator) -> Solve:
+    """Columns with missing values that are routed; without bounds every question is a column of its own."""
+    n = int(rng.integers(2, rng.choice([12, 40, 80])))
+    table = {f"x{k}": rng.integers(0, rng.choice([2, 4, 9]), n).astype(float) for k in range(rng.integers(1, 3))}
+    table |= {f"c{k}": rng.choice(list("abcd")[: rng.integers(2, 5)], n) for k in range(rng.integers(0, 3))}
+    frame = pd.DataFrame(table).mask(rng.random((n, len(table))) < rng.choice([0.0, 0.1, 0.4]))
+    binarizer = Binarizer("all", missing="route").fit(frame)
+    asked = questions(frame)
+    if not binarizer.columns_:
+        return lambda bounds: float(len(asked))  # no question either
+    codes, n_codes, nominal = binarizer.codes(frame), binarizer.n_codes, binarizer.nominal
+    columns = np.column_stack(asked).astype(np.int32)
+    twos, none = np.full(columns.shape[1], 2), np.zeros(columns.shape[1], np.bool_)
+    statistics, (depth, leaves) = costs_of_labels(rng, n), limits(rng)
+    settings = {"complexity": float(rng.choice([0.0, 0.4])), "min_leaf": int(rng.integers(1, min(4, n)))}
+    by_cuts = bool(rng.integers(2))
+    coded = engine(
+        label_costs.TASK, (codes, n_codes, nominal, statistics), (depth, leaves), by_cuts=by_cuts, **settings
+    )
+    plain = engine(label_costs.TASK, (columns, twos, none, statistics), (depth, leaves), **settings)
+    return lambda bounds: plain(bounds) if bounds == all_off(bounds) else coded(bounds)
+
+
+def questions(frame: pd.DataFrame) -> list[np.ndarray]:
+    """Answers (N,) to every question that divides the rows: cuts and levels, missing values on either side."""
+    found = []
+    for name in frame:
+        column, gone = frame[name], frame[name].isna().to_numpy()
+        known = sorted(set(column[~gone]))
+        one = [column == v for v in known] if column.dtype == object else [column <= v for v in known]
+        found += [np.where(gone, side, yes.to_numpy()) for yes in one for side in (False, True)] + [gone]
+    return [yes for yes in found if 0 < yes.sum() < len(yes)]
+
+
 def brier(rng: np.random.Generator) -> Solve:
     """Integrated Brier score."""
     n, p = int(rng.integers(2, rng.choice([12, 60, 200]))), int(rng.integers(1, 7))
@@ -167,6 +203,7 @@ TARGETS = {
     "regression": regression,
     "risk": risk,
     "cuts": cuts,
+    "missing": missing,
     "brier": brier,
 }
 
