@@ -53,7 +53,7 @@ class Rule:
         if self.asks_missing:
             return gone
         yes = np.isin(values.astype(str), self.levels) if self.levels else values <= self.threshold
-        return np.where(gone, self.missing, yes) if gone.any() else np.asarray(yes)
+        return np.where(gone, bool(self.missing), yes) if gone.any() else np.asarray(yes)
 
 
 def fill(column: pd.Series, source: Source) -> NDArray[Any]:

@@ -184,7 +184,7 @@ class HardTree:
     def node_of(self, table: Mapping[str, NDArray[Any]], n: int) -> IntArray:
         """Node at which each of n rows ends, (n,); see :meth:`leaf_of`."""
         at = np.zeros(n, dtype=np.int64)
-        for node in np.flatnonzero(self.feature >= 0):  # preorder: parents first
+        for node in np.flatnonzero(self.feature >= 0).tolist():  # preorder: parents first
             here = np.flatnonzero(at == node)
             yes = self.rule(node).answers(table[self.sources[self.feature[node]].name][here])
             at[here] = np.where(yes, self.left[node], self.right[node])
@@ -280,7 +280,7 @@ def _check(tree: HardTree) -> None:
         raise InvalidParameterError("left and right must hold every node but the root once, in preorder")
     if branch.any() and tree.feature.max() >= len(tree.sources):
         raise InvalidParameterError(f"feature must be below {len(tree.sources)}, got {tree.feature.max()}")
-    for node in nodes:
+    for node in nodes.tolist():
         source, rule = tree.sources[tree.feature[node]], tree.rule(node)
         good = not rule.levels and np.isfinite(rule.threshold) if source.levels is None else bool(rule.levels)
         good = bool(rule.missing) and bool(np.isnan(rule.threshold)) if rule.asks_missing else good
