@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,7 +25,7 @@ from softsurv.explore.style import (
     takes_tables,
     unit_of,
 )
-from softsurv.explore.view import tree_view
+from softsurv.explore.view import CauseWeights, TreeView, tree_view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +77,9 @@ def plot_routing_effects(tree: Any, ax: Axes | None = None, *, n_features: int =
 
 
 @literal_text
-def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8) -> Axes:
+def plot_leaf_effects(
+    tree: Any, ax: Axes | None = None, *, n_features: int = 8, cause: int | str | None = None
+) -> Axes:
     """What each feature does within each leaf.
 
     Parameters
@@ -85,27 +88,28 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
     ax : matplotlib axes, optional
     n_features : int
         The strongest ones are drawn.
+    cause : int or str, optional
+        Code 1..K or name; of a tree with causes all are drawn by default.
 
     Raises
     ------
     InvalidParameterError
-        For a tree whose leaves hold one curve each.
+        For a tree whose leaves hold one curve each, and for a cause that the tree does not know.
 
     Notes
     -----
     Change of the leaf's linear predictor as the feature goes from its lowest to its highest training value: a log
-    hazard ratio, or a log odds ratio, according to the family of the leaves. Above 0: earlier events.
+    hazard ratio, or a log odds ratio, according to the family of the leaves. Above 0: earlier events. With causes the
+    effect is one on the hazard of the cause; where the leaves share their slopes, a cause has one marker for all.
 
     Examples
     --------
     >>> ax = plot_leaf_effects(tree)                            # doctest: +SKIP
     """
     view = tree_view(tree)
-    if getattr(tree, "cause_trees_", ()):
-        raise InvalidParameterError(
-            f"tree must have one kind of event for this picture, got the causes {list(tree.cause_names_)}; "
-            "summary() tells the effects on each"
-        )
+    shown = view.cause_weights if cause is None else view.cause_weights[tree._cause(cause) - 1 :][:1]
+    if shown:
+        return _cause_effects(view, shown, ax, n_features)
     if view.leaf_weights is None:
         raise InvalidParameterError(
             "tree must have leaves whose curves vary with the features, got one curve per leaf; "
@@ -115,6 +119,19 @@ def plot_leaf_effects(tree: Any, ax: Axes | None = None, *, n_features: int = 8)
     looks = leaf_looks(tree)
     styles = [looks[leaf] for leaf in view.leaves]
     return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", styles)
+
+
+def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | None, n_features: int) -> Axes:
+    """Effects on causes: a marker for each cause, or for each cause in each leaf."""
+    columns: dict[str, FloatArray] = {}
+    for cause, weights, _ in shown:
+        shared = np.ptp(weights, axis=0).max(initial=0.0) <= 1e-9 * np.abs(weights).max(initial=0.0)
+        named = {cause: 0} if shared else {f"{cause}, leaf {leaf}": leaf for leaf in view.leaves}
+        columns |= {name: weights[leaf] for name, leaf in named.items()}
+    effects = " / ".join(dict.fromkeys(own.effect for own in shown))
+    table = pd.DataFrame(columns, index=list(view.names))
+    looks = [series_style(k) for k in range(table.shape[1])]
+    return _dots(table, ax, n_features, f"Effect over the feature's range ({effects})", looks)
 
 
 def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, looks: list[LineStyle]) -> Axes:

@@ -39,7 +39,7 @@ const softsurv = (() => {
     });
   }
 
-  function margin(split, x, row) {
+  function margin(model, split, x, row) {
     if (split.weights) return split.weights.slice(1).reduce((sum, w, k) => sum + w * x[k], split.weights[0]);
     const given = row[split.source];
     const gone = given === null || given === undefined;
@@ -57,7 +57,7 @@ const softsurv = (() => {
     let at = 0;
     while (model.nodes[at].leaf < 0) {
       const node = model.nodes[at];
-      const value = margin(node.split, x, row);
+      const value = margin(model, node.split, x, row);
       const left = value >= 0;
       const p = model.soft ? sigmoid(left ? value : -value) : null;
       steps.push({node: at, left, margin: value, probability: p});
@@ -69,16 +69,58 @@ const softsurv = (() => {
   /* Probability of going left at every branch node, in the order of the nodes. */
   const routing = (model, row) => {
     const x = encode(model, row);
-    return model.nodes.filter((n) => n.leaf < 0).map((n) => sigmoid(margin(n.split, x, row)));
+    return model.nodes.filter((n) => n.leaf < 0).map((n) => sigmoid(margin(model, n.split, x, row)));
   };
+
+  const hazardOf = {
+    proportional_hazards: Math.exp,
+    proportional_odds: (z) => Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))),
+    probit: (z) => -Math.log(0.5 * erfc(z / Math.SQRT2)),
+  };
+
+  const linear = (weights, x) => weights.slice(1).reduce((sum, w, k) => sum + w * x[k], weights[0]);
 
   /* Survival on the model's times, in the leaf at the end of the row's path. */
   function curve(model, row) {
     const {leaf, x} = route(model, row);
     const own = model.leaves[leaf];
     if (own.survival) return own.survival;
-    const offset = own.weights.slice(1).reduce((sum, w, k) => sum + w * x[k], own.weights[0]);
+    if (own.causes) return incidences(model, row).free;
+    const offset = linear(own.weights, x);
     return own.baseline.map((b) => (b === null ? 1 : survivalOf[model.link](offset + b)));
+  }
+
+  /* What each cumulative incidence rises by over a step: all hazards before it, and the rise of each. */
+  function stepOf(total, rise) {
+    const whole = rise.reduce((sum, v) => sum + v, 0);
+    return rise.map((v) => (whole > 0 ? (Math.exp(-total) * -Math.expm1(-whole) * v) / whole : 0));
+  }
+
+  /* Probability of no event, and of each cause, on the model's times. */
+  function incidences(model, row) {
+    const {leaf, x} = route(model, row);
+    const own = model.leaves[leaf];
+    if (own.incidences) return {free: own.survival, causes: own.incidences};
+    const {links, steps, place} = model.causes;
+    const hazards = own.causes.map((one, k) => {
+      const offset = linear(one.weights, x);
+      return one.baseline.map((b) => (b === null ? 0 : hazardOf[links[k]](offset + b)));
+    });
+    const at = (g) => hazards.map((h) => (g < 0 ? 0 : h[g]));
+    const total = [0], risen = [hazards.map(() => 0)];
+    for (let g = 0; g < steps; g++) {
+      const before = at(g - 1), rise = at(g).map((h, k) => h - before[k]);
+      const up = stepOf(total[g], rise);
+      total.push(total[g] + rise.reduce((sum, v) => sum + v, 0));
+      risen.push(risen[g].map((v, k) => v + up[k]));
+    }
+    const free = [], causes = hazards.map(() => []);
+    place.forEach((p, t) => {
+      const before = at(p - 1), rise = at(steps + t).map((h, k) => Math.max(h - before[k], 0));
+      stepOf(total[p], rise).forEach((v, k) => causes[k].push(risen[p][k] + v));
+      free.push(Math.exp(-total[p] - rise.reduce((sum, v) => sum + v, 0)));
+    });
+    return {free, causes};
   }
 
   /* First time at which a curve falls to a level, by interpolation on the grid; null if it never does. */
@@ -148,5 +190,5 @@ const softsurv = (() => {
       .slice(0, count);
   }
 
-  return {encode, route, routing, curve, timeAt, crossings, neighbours};
+  return {encode, route, routing, curve, incidences, timeAt, crossings, neighbours};
 })();

@@ -10,6 +10,7 @@ const explorer = (model) => {
   const byId = (id) => document.getElementById(id);
   const unit = model.unit ? " " + model.unit : "";
   const INK = "#1a1a1a", MUTED = "#5f6670", MOVED = "#b3006b";
+  const CAUSES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999"];
 
   const escape = (text) => String(text).replace(/[&<>"]/g, (c) => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}[c]));
   const number = (v) => (v === null || v === undefined ? "missing" : typeof v === "number" ? String(Number(v.toPrecision(4))) : v);
@@ -19,6 +20,8 @@ const explorer = (model) => {
     `<tbody>${body.map((r) => `<tr>${r.map((c) => `<td>${c}</td>`).join("")}</tr>`).join("")}</tbody></table></div>`;
   const beyond = (c) => (typeof c.to !== "number" ? c.to : (c.to > c.from ? "above " : "below ") + number(c.to));
   const rowButton = (k) => `<button type="button" class="link" data-row="${k}">row ${escape(model.labels[k])}</button>`;
+
+  const happened = (k) => (model.outcome[k][1] ? escape(model.outcome[k][2] || "yes") : "no");
 
   function current() {
     return state.moved || rows[state.row];
@@ -59,15 +62,24 @@ const explorer = (model) => {
   }
 
   /* ---- curves ---- */
-  function drawCurves() {
-    const W = Math.max(340, Math.min(560, byId("curves").clientWidth || 560)), H = 330, l = 46, b = 40, t = 8, r = 12, end = model.times[model.times.length - 1];
+  /* A chart of probabilities over the model's times: its size, places, and the axes as parts. */
+  function chart(id, label) {
+    const W = Math.max(340, Math.min(560, byId(id).clientWidth || 560)), H = 330, l = 54, b = 40, t = 8, r = 12, end = model.times[model.times.length - 1];
     const x = (v) => l + (v / end) * (W - l - r), y = (s) => t + (1 - s) * (H - t - b);
     const line = (values) => values.map((s, k) => `${k ? "L" : "M"}${x(model.times[k]).toFixed(1)} ${y(s).toFixed(1)}`).join("");
-    const leaf = model.leaves[state.leaf];
     const parts = [0, 0.25, 0.5, 0.75, 1].map((s) => `<path d="M${l} ${y(s)}H${W - r}" stroke="#e3e6ea"/><text x="${l - 6}" y="${y(s) + 4}" text-anchor="end">${s}</text>`);
     model.ticks.forEach((v) => parts.push(`<path d="M${x(v)} ${y(0)}v5" stroke="${MUTED}"/><text x="${x(v)}" y="${y(0) + 18}" text-anchor="middle">${number(v)}</text>`));
     parts.push(`<text x="${(l + W) / 2}" y="${H - 4}" text-anchor="middle">Time${model.unit ? " (" + escape(model.unit) + ")" : ""}</text>`);
-    parts.push(`<text transform="translate(12 ${H / 2 - 10}) rotate(-90)" text-anchor="middle">Survival probability</text>`);
+    parts.push(`<text transform="translate(12 ${H / 2 - 10}) rotate(-90)" text-anchor="middle">${label}</text>`);
+    const show = (name) => {
+      byId(id).innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" fill="${INK}" role="img" aria-label="${name}">${parts.join("")}</svg>`;
+    };
+    return {x, y, line, parts, show};
+  }
+
+  function drawCurves() {
+    const {x, y, line, parts, show} = chart("curves", "Survival probability");
+    const leaf = model.leaves[state.leaf];
     const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
     const step = Math.max(1, Math.floor(shown.length / 120));
     shown.filter((_, i) => i % step === 0).forEach((k) => parts.push(`<path d="${line(curves[k])}" fill="none" stroke="${leaf.color}" stroke-opacity="0.22"/>`));
@@ -78,23 +90,51 @@ const explorer = (model) => {
     const own = model.leaves[leaves[state.row]].color;
     parts.push(`<path d="${line(curves[state.row])}" fill="none" stroke="#fff" stroke-width="5"/><path d="${line(curves[state.row])}" fill="none" stroke="${own}" stroke-width="3"/>`);
     if (state.moved) parts.push(`<path d="${line(softsurv.curve(model, state.moved))}" fill="none" stroke="${MOVED}" stroke-width="3" stroke-dasharray="7 4"/>`);
-    byId("curves").innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" fill="${INK}" role="img" aria-label="survival curves">${parts.join("")}</svg>`;
+    show("survival curves");
     byId("key").innerHTML =
       `<span style="color:${leaf.color}">━</span> rows of leaf ${state.leaf} (thin) · <span>━</span> their Kaplan-Meier curve · ` +
       `<span style="color:${own}">━</span> row ${escape(model.labels[state.row])} (thick)` + (state.moved ? ` · <span style="color:${MOVED}">╍</span> the row with moved features` : "");
+    if (model.causes) drawCauses();
+  }
+
+  /* Mean probability of each cause over some rows, evenly taken: one row costs a pass over the whole grid. */
+  function meanIncidences(some) {
+    const taken = some.filter((_, i) => i % Math.max(1, Math.floor(some.length / 40)) === 0).map((k) => softsurv.incidences(model, rows[k]).causes);
+    return model.causes.names.map((_, c) => model.times.map((_, t) => taken.reduce((sum, one) => sum + one[c][t], 0) / taken.length));
+  }
+
+  function drawCauses() {
+    const {line, parts, show} = chart("causes", "Probability of each cause");
+    const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
+    const add = (values, c, look) => parts.push(`<path d="${line(values)}" fill="none" stroke="${CAUSES[c % CAUSES.length]}" ${look}/>`);
+    if (shown.length) meanIncidences(shown).forEach((values, c) => add(values, c, 'stroke-width="1.3"'));
+    softsurv.incidences(model, rows[state.row]).causes.forEach((values, c) => add(values, c, 'stroke-width="3"'));
+    if (state.moved) softsurv.incidences(model, state.moved).causes.forEach((values, c) => add(values, c, 'stroke-width="3" stroke-dasharray="7 4"'));
+    show("probability of each cause");
+    byId("cause-key").innerHTML =
+      model.causes.names.map((name, c) => `<span style="color:${CAUSES[c % CAUSES.length]}">━</span> ${escape(name)}`).join(" · ") +
+      `; mean of leaf ${state.leaf} (thin), row ${escape(model.labels[state.row])} (thick)` + (state.moved ? ", moved (dashed)" : "");
   }
 
   /* ---- panels ---- */
   function leafPanel() {
     const leaf = model.leaves[state.leaf];
     const shown = leaves.map((v, k) => k).filter((k) => leaves[k] === state.leaf);
+    const causes = leaf.by_cause.length ? ` (${leaf.by_cause.map(([name, n]) => `${escape(name)} ${n}`).join(", ")})` : "";
     const apart = leaf.apart.map((a) => a.map(escape));
     const names = model.strongest;
-    const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no", ...names.map((s) => escape(number(rows[k][s])))]);
+    const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), happened(k), ...names.map((s) => escape(number(rows[k][s])))]);
     byId("leaf").innerHTML =
-      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events, ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
+      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events${causes}, ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
       (apart.length ? `<h3>What sets its rows apart</h3>${table(["feature", "here", "elsewhere", "in sd"], apart)}` : "") +
       `<h3>Its rows${shown.length > 200 ? ", the first 200" : ""}</h3>${shown.length ? table(["row", "time", "event", ...names], body) : "<p>No row arrives here.</p>"}`;
+  }
+
+  function causeWords(row) {
+    if (!model.causes) return "";
+    const last = model.times.length - 1, found = softsurv.incidences(model, row).causes;
+    const words = model.causes.names.map((name, c) => `${escape(name)} ${(100 * found[c][last]).toFixed(0)}%`);
+    return `<p>By ${number(model.times[last])}${escape(unit)}: ${words.join(", ")}.</p>`;
   }
 
   function rowPanel() {
@@ -103,11 +143,12 @@ const explorer = (model) => {
     const half = softsurv.timeAt(model, values, 0.5);
     const cross = softsurv.crossings(model, row).slice(0, 8).map((c) => [escape(c.feature), escape(number(c.from)), `<b>${escape(beyond(c))}</b>`, `leaf ${c.leaf}`]);
     const near = state.moved ? [] : softsurv.neighbours(model, encoded, leaves, state.row, 5);
-    const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), model.outcome[k][1] ? "yes" : "no"]);
+    const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), happened(k)]);
     byId("row").innerHTML =
       `<h2>Row ${escape(model.labels[state.row])}${state.moved ? ", moved" : ""}</h2><ol>${steps.join("")}</ol>` +
       `<p>Ends in <b>leaf ${path.leaf}</b>; median ${half === null ? "beyond the times shown" : number(half) + escape(unit)}. ` +
-      `Observed: ${number(model.outcome[state.row][0])}${escape(unit)}, ${model.outcome[state.row][1] ? "event" : "censored"}.</p>` +
+      `Observed: ${number(model.outcome[state.row][0])}${escape(unit)}, ${model.outcome[state.row][1] ? escape(model.outcome[state.row][2] || "event") : "censored"}.</p>` +
+      causeWords(row) +
       `<h3>Smallest single changes that lead to another leaf</h3>${cross.length ? table(["feature", "from", "to", "arrives in"], cross) : "<p>No single feature, within its range, leads elsewhere.</p>"}` +
       (nearBody.length ? `<h3>Nearest rows in the same leaf</h3>${table(["row", "distance", "time", "event"], nearBody)}` : "");
   }

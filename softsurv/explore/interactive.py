@@ -106,7 +106,8 @@ def explorer_page(payload: dict[str, Any]) -> str:
         '<h1>Explore the tree</h1><p>Choose a leaf in the tree, or <label for="pick">a row</label>: '
         '<select id="pick"></select></p>'
         '<div id="tree" class="scroll" tabindex="0" role="region" aria-label="tree"></div>'
-        '<div class="grid"><div><div id="curves"></div><p id="key"></p><section id="move"></section></div>'
+        '<div class="grid"><div><div id="curves"></div><p id="key"></p><div id="causes"></div><p id="cause-key"></p>'
+        '<section id="move"></section></div>'
         '<div><section id="row" aria-live="polite"></section><section id="leaf"></section></div></div>'
         f"<script>{asset('explorer_math.js')}\n{asset('explorer_view.js')}\n"
         f"const MODEL = {model};\nconst VIEW = explorer(MODEL);</script></body></html>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from softsurv.data.encoding import OutputColumn
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.explore.payload import fills_of, leaf_arithmetic
+from softsurv.explore.payload import fills_of, lattice_of, leaf_arithmetic
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.files import replace_file
 
@@ -45,7 +46,8 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
     -----
     Inputs: one for each raw feature under its own name, shape (n, 1): double for numbers (NaN is missing), string
     for categories (the empty string is missing). Outputs: ``leaf`` (n,) int64, ``routing_probability`` (n, B),
-    ``survival`` (n, T) and the constant ``times`` (T,), all double. A tree of depth 0 has no routing output.
+    ``survival`` (n, T) and the constant ``times`` (T,), all double. A tree of depth 0 has no routing output. With
+    causes there is ``cumulative_incidence`` (n, T, K) too, and ``survival`` is that of no event at all.
 
     Examples
     --------
@@ -66,6 +68,10 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
     model = _Graph(view, tree, np.sort(grid)).model()
     onnx.checker.check_model(model, full_check=True)
     return replace_file(path, model.SerializeToString())
+
+
+LEAST_SURVIVAL = 1e-300
+"""Of a cause alone, so that its cumulative hazard stays a number: 690."""
 
 
 class _Graph:
@@ -102,7 +108,14 @@ class _Graph:
             outputs.append(helper.make_tensor_value_info("routing_probability", kinds.DOUBLE, ["n", None]))
         leaf = self._leaf(x)
         self.apply("Squeeze", leaf, self.constant([1], np.int64), output="leaf")
-        self._survival(x)
+        if self.tree.cause_trees_:
+            self._incidences(x)
+            shape = ["n", len(self.times), len(self.tree.cause_trees_)]
+            outputs.append(helper.make_tensor_value_info("cumulative_incidence", kinds.DOUBLE, shape))
+        else:
+            link = self.tree.tree_.family.link.name
+            z = self._in_own_leaf(x, leaf_arithmetic(self.tree, self.view, self.times))
+            self.apply("Identity", self._survival(z, link), output="survival")
         self.apply("Identity", self.constant(self.times), output="times")
         outputs += [
             helper.make_tensor_value_info("leaf", kinds.INT64, ["n"]),
@@ -163,20 +176,22 @@ class _Graph:
         number = np.searchsorted(self.tree.tree_.used_leaves, np.arange(2**depth))
         return self.apply("Gather", self.constant(number, np.int64), leaf, axis=0)
 
-    def _survival(self, x: str) -> str:
-        leaves = leaf_arithmetic(self.tree, self.view, self.times)
+    def _in_own_leaf(self, x: str, leaves: list[dict[str, Any]]) -> str:
+        """The predictor (n, T) of each row in its leaf."""
         weights = np.array([leaf["weights"] for leaf in leaves])
         baseline = np.array([leaf["baseline"] for leaf in leaves], dtype=float)  # None, at time 0, becomes nan
         offsets = self._linear(x, weights)
         index = self.apply("Unsqueeze", "leaf", self.constant([1], np.int64))
         own = self.apply("GatherElements", offsets, index, axis=1)
         rise = self.apply("Gather", self.constant(np.where(np.isnan(baseline), -np.inf, baseline)), "leaf", axis=0)
-        z = self.apply("Add", own, rise)
-        link = self.tree.tree_.family.link.name
+        return self.apply("Add", own, rise)
+
+    def _survival(self, z: str, link: str) -> str:
+        """Survival of a predictor."""
         if link == "proportional_hazards":
-            return self.apply("Exp", self.apply("Neg", self.apply("Exp", z)), output="survival")
+            return self.apply("Exp", self.apply("Neg", self.apply("Exp", z)))
         if link == "proportional_odds":
-            return self.apply("Sigmoid", self.apply("Neg", z), output="survival")
+            return self.apply("Sigmoid", self.apply("Neg", z))
         if link != "probit":
             raise InvalidParameterError(f"tree must have leaves with a known link for ONNX, got {link!r}")
         return self._normal_tail(z)
@@ -187,7 +202,60 @@ class _Graph:
         single = self.apply("Cast", self.apply("Mul", z, self.constant([-np.sqrt(0.5)])), to=kinds.FLOAT)
         erf = self.apply("Cast", self.apply("Erf", single), to=kinds.DOUBLE)
         half = self.constant([0.5])
-        return self.apply("Mul", self.apply("Add", erf, self.constant([1.0])), half, output="survival")
+        return self.apply("Mul", self.apply("Add", erf, self.constant([1.0])), half)
+
+    def _incidences(self, x: str) -> None:
+        """Survival and the incidence of each cause, added up as `softsurv.trees.incidence` does."""
+        lattice, place = lattice_of(self.tree, self.times)
+        leaves = leaf_arithmetic(self.tree, self.view, self.times)
+        hazards = []
+        for k, module in enumerate(self.tree.cause_trees_):
+            z = self._in_own_leaf(x, [leaf["causes"][k] for leaf in leaves])
+            survival = self.apply("Max", self._survival(z, module.family.link.name), self.constant([LEAST_SURVIVAL]))
+            hazards.append(self.apply("Neg", self.apply("Log", survival)))
+        ends = [self.constant([v], np.int64) for v in (0, len(lattice), len(lattice) + len(self.times))]
+        axis = self.constant([1], np.int64)
+        on_lattice, at_times = (
+            [self.apply("Slice", hazard, *between, axis) for hazard in hazards] for between in pairwise(ends)
+        )
+        before = [self.apply("Pad", one, self.constant([0, 1, 0, 0], np.int64)) for one in on_lattice]  # 0 at the start
+        start = [self.apply("Slice", one, *ends[:2], axis) for one in before]
+        rises = [self.apply("Sub", after, first) for after, first in zip(on_lattice, start, strict=True)]
+        steps = self._steps(self._total(start), rises)
+        places = self.constant(place, np.int64)
+        risen = [
+            self.apply(
+                "Gather",
+                self.apply("Pad", self.apply("CumSum", one, axis), self.constant([0, 1, 0, 0], np.int64)),
+                places,
+                axis=1,
+            )
+            for one in steps
+        ]
+        passed = [self.apply("Gather", one, places, axis=1) for one in before]
+        last = [
+            self.apply("Max", self.apply("Sub", at, first), self.constant([0.0]))
+            for at, first in zip(at_times, passed, strict=True)
+        ]
+        found = [
+            self.apply("Unsqueeze", self.apply("Add", *pair), self.constant([2], np.int64))
+            for pair in zip(risen, self._steps(self._total(passed), last), strict=True)
+        ]
+        self.apply("Concat", *found, axis=2, output="cumulative_incidence")
+        total = self.apply("Add", self._total(passed), self._total(last))
+        self.apply("Exp", self.apply("Neg", total), output="survival")
+
+    def _total(self, parts: list[str]) -> str:
+        return self.apply("Sum", *parts)
+
+    def _steps(self, total: str, rises: list[str]) -> list[str]:
+        """What each incidence rises by over steps, given all hazards before them and the rise of each."""
+        whole, zero = self._total(rises), self.constant([0.0])
+        some = self.apply("Greater", whole, zero)
+        safe = self.apply("Where", some, whole, self.constant([1.0]))
+        gone = self.apply("Sub", self.constant([1.0]), self.apply("Exp", self.apply("Neg", whole)))
+        event = self.apply("Mul", self.apply("Exp", self.apply("Neg", total)), gone)
+        return [self.apply("Mul", event, self.apply("Div", rise, safe)) for rise in rises]
 
 
 def onnx_inputs(tree: Any, X: Any) -> dict[str, np.ndarray]:

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import labels
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times, leaf_kaplan_meier, leaf_looks, steps
 from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import NO_ROWS, unit_of, with_unit
@@ -20,6 +19,7 @@ from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import median
+from softsurv.trees.soft_tree import SoftTree
 
 BEYOND = 0.01
 """Share of a range by which values beyond a question's threshold are taken to occur."""
@@ -51,6 +51,7 @@ def explorer_payload(
         "depth": view.depth,
         "unit": unit,
         "link": tree.tree_.family.link.name if view.soft else None,
+        "causes": _causes(tree, view, times),
         "times": times.tolist(),
         "ticks": _ticks(times[-1]),
         "columns": columns,
@@ -60,7 +61,7 @@ def explorer_payload(
         "leaves": _leaves(tree, view, data, times, unit),
         "rows": rows_of(shown.X, sources),
         "labels": [str(k) for k in kept],
-        "outcome": [[float(t), bool(e)] for t, e in zip(shown.time, shown.event, strict=True)],
+        "outcome": _outcomes(shown),
         "strongest": _strongest(view, [s["name"] for s in sources]),
     }
 
@@ -135,17 +136,55 @@ def rows_of(X: pd.DataFrame, sources: list[dict[str, Any]]) -> list[dict[str, An
     return [{name: values[k] for name, values in table.items()} for k in range(len(X))]
 
 
-def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
-    """What gives the curve of a leaf: weights and baseline on the times, or the survival itself."""
+def _outcomes(data: SurvivalData) -> list[list[Any]]:
+    """Time, whether there was an event, and its cause or None, of each row."""
+    known = [None] * data.n
+    if data.cause is not None:
+        names = (None, *data.cause_names)
+        known = [names[code] for code in data.cause.tolist()]
+    return [[float(t), bool(e), name] for t, e, name in zip(data.time, data.failed, known, strict=True)]
+
+
+def _causes(tree: Any, view: TreeView, times: FloatArray) -> dict[str, Any] | None:
+    """Names of the causes, and for a soft tree the links and the grid of its incidences; None for one kind of event."""
+    if not tree.cause_names_:
+        return None
     if not view.soft:
-        log_hazard = tree.curves_.log_cumulative_hazard(np.arange(len(tree.leaf_table_.n)), times)
-        return [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
-    if tree.cause_trees_:
-        raise InvalidParameterError(
-            "tree must have one kind of event for an interactive page and for ONNX, got the causes "
-            f"{list(tree.cause_names_)}; draw them with plot_incidences, or fit the data of one cause (of_cause)"
-        )
-    module = tree.tree_
+        return {"names": list(tree.cause_names_)}
+    lattice, place = lattice_of(tree, times)
+    links = [module.family.link.name for module in tree.cause_trees_]
+    return {"names": list(tree.cause_names_), "links": links, "steps": len(lattice), "place": place.tolist()}
+
+
+def lattice_of(tree: Any, times: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The grid (G,) over which a soft tree adds up incidences, and how many of its points are not after each time."""
+    lattice = tree._hazard_grid(float(times[-1]))
+    return lattice, np.searchsorted(lattice, times, side="right")
+
+
+def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
+    """What gives the curves of each leaf.
+
+    Weights and baseline on the times; of causes, for each of them on the grid of the incidences and then on the times;
+    of an optimal tree the survival itself, and the incidence of each cause.
+    """
+    if not view.soft:
+        leaves = np.arange(len(tree.leaf_table_.n))
+        log_hazard = tree.curves_.log_cumulative_hazard(leaves, times)
+        found = [{"survival": row.tolist()} for row in survival_from_log_cumulative_hazard(log_hazard)]
+        if not tree.cause_names_:
+            return found
+        risen = tree.curves_.incidence(leaves, times)  # (L, T, K)
+        return [own | {"incidences": of_leaf.T.tolist()} for own, of_leaf in zip(found, risen, strict=True)]
+    if not tree.cause_trees_:
+        return module_arithmetic(tree.tree_, times)
+    all_times = np.concatenate([lattice_of(tree, times)[0], times])
+    by_cause = [module_arithmetic(module, all_times) for module in tree.cause_trees_]
+    return [{"causes": list(of_leaf)} for of_leaf in zip(*by_cause, strict=True)]
+
+
+def module_arithmetic(module: SoftTree, times: FloatArray) -> list[dict[str, Any]]:
+    """Weights of each leaf, and its baseline on the times: None at time 0."""
     positive = times[times > 0]
     with torch.no_grad():
         log_time = torch.as_tensor(positive).to(module.leaves).log()[None]
@@ -154,9 +193,12 @@ def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[s
         baseline, _ = module.family.baseline(leaves[..., module.n_features + 1 :], features)
     weights = leaves[0, :, : module.n_features + 1].double().cpu().numpy()
     values = baseline[0].expand(len(weights), -1).double().cpu().numpy()
-    before = [None] * (times.size - positive.size)
+    place = np.cumsum(times > 0) - 1
     return [
-        {"weights": own.tolist(), "baseline": before + curve.tolist()}
+        {
+            "weights": own.tolist(),
+            "baseline": [float(curve[k]) if t > 0 else None for k, t in zip(place, times, strict=True)],
+        }
         for own, curve in zip(weights, values, strict=True)
     ]
 
@@ -169,6 +211,7 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
         own: dict[str, Any] = {
             "n": int(rows.size),
             "events": int(data.failed[rows].sum()),
+            "by_cause": _by_cause(data, rows),
             "color": looks.get(number, NO_ROWS).color,
             "rule": view.path_words(number),
             "median": "no rows",
@@ -182,6 +225,14 @@ def _leaves(tree: Any, view: TreeView, data: SurvivalData, times: FloatArray, un
             own["km"] = {"times": at.tolist(), "values": values.tolist()}
         found.append(own | arithmetic)
     return found
+
+
+def _by_cause(data: SurvivalData, rows: IntArray) -> list[list[Any]]:
+    """Each cause with its events among some rows."""
+    if data.cause is None:
+        return []
+    codes = data.cause.numpy()[rows]
+    return [[name, int((codes == k).sum())] for k, name in enumerate(data.cause_names, 1)]
 
 
 def _strongest(view: TreeView, names: list[str], count: int = 3) -> list[str]:

@@ -58,7 +58,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
-    if view.leaf_weights is not None and view.names:
+    if (view.leaf_weights is not None or view.cause_weights) and view.names:
         ax = plot_leaf_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))
     words = logrank_words(tree, data)
@@ -76,7 +76,10 @@ def summary_section(tree: Any) -> str:
     effects = summary.effects.drop(columns="coefficient").rename(columns=_as_words)
     if len(effects):
         where = {"all": ""} | {k: f"leaf {k}: " for k in summary.leaves.index}
-        effects.index = [f"{where[leaf]}{feature}, {words}" for leaf, feature, words in effects.index]
+        effects.index = [
+            "".join(f"{cause}: " for cause in causes) + f"{where[leaf]}{feature}, {words}"
+            for *causes, leaf, feature, words in effects.index
+        ]
         parts.append(table(effects, f"Effects: {summary.measure}, with 95 % intervals", "feature"))
     return "".join([*parts, *(paragraph(note) for note in summary.notes)])
 

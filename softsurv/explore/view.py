@@ -6,7 +6,7 @@ Pictures, words and pages are written against this one form; what sets a kind of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_effects import typical_row
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import parting_node
 
 
@@ -40,6 +41,14 @@ class ViewNode:
     split: Split | None
     branch: int
     """Column of the node in ``routing_probability``, -1 for a leaf."""
+
+
+class CauseWeights(NamedTuple):
+    """Effects of the features on one cause, as `TreeView` has them of one kind of event."""
+
+    cause: str
+    weights: FloatArray  # (L, P)
+    effect: str
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,8 @@ class TreeView:
     """Raw features whose training values were all whole numbers, as far as that is known."""
     centre: FloatArray | None = None
     """Training means of the encoded features (P,), where training kept them."""
+    cause_weights: tuple[CauseWeights, ...] = ()
+    """Of each cause, where there are causes."""
     order: tuple[int, ...] = ()
     """Leaves as pictures place them from the left; empty: by number."""
 
@@ -174,8 +185,6 @@ class TreeView:
 
 def tree_view(tree: Any) -> TreeView:
     """The view of a fitted soft or optimal survival tree, or of a bare `HardTree`."""
-    from softsurv.trees.soft_tree import SoftTree
-
     if isinstance(tree, HardTree):
         return hard_view(tree)
     inner = survival_tree(tree).tree_
@@ -225,8 +234,11 @@ def _soft_view(tree: Any) -> TreeView:
     columns = encoded_columns(tree.preprocessor_, names)
     routing = module.routing[0].detach().double().cpu().numpy()
     number = {int(leaf): k for k, leaf in enumerate(module.used_leaves)}
-    slopes = module.leaves[0].detach().double().cpu().numpy()[list(number), 1 : len(names) + 1]
-    leaves = None if tree.cause_trees_ else slopes
+    leaves = None if tree.cause_trees_ else _slopes(module, list(number), len(names))
+    causes = tuple(
+        CauseWeights(cause, _slopes(own, list(number), len(names)), _effect(own))
+        for cause, own in zip(tree.cause_names_, tree.cause_trees_, strict=True)
+    )
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
@@ -243,12 +255,30 @@ def _soft_view(tree: Any) -> TreeView:
         return index
 
     add(0, 0, -1)
-    effect = EFFECTS.get(module.family.link.name, "effect")
     sources = () if tree.preprocessor_ is None else tuple(tree.preprocessor_.sources_)
     whole = frozenset(tree.report_.details.get("whole", ()))
     return TreeView(
-        tuple(nodes), leaves, names, effect, columns, sources, tree.preprocessor_, whole=whole, centre=tree.centre_
+        tuple(nodes),
+        leaves,
+        names,
+        _effect(module),
+        columns,
+        sources,
+        tree.preprocessor_,
+        whole=whole,
+        centre=tree.centre_,
+        cause_weights=causes,
     )
+
+
+def _slopes(module: SoftTree, leaves: list[int], n_features: int) -> FloatArray:
+    """Slopes in some leaves, (L, P)."""
+    return module.leaves[0].detach().double().cpu().numpy()[leaves, 1 : n_features + 1]
+
+
+def _effect(module: SoftTree) -> str:
+    """What the slopes are, in words."""
+    return EFFECTS.get(module.family.link.name, "effect")
 
 
 def hard_view(tree: HardTree) -> TreeView:

@@ -248,15 +248,15 @@ def _leaf_lines(
     lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, observed median {middle}."]
     if table.n[leaf] == 0:
         lines = [f"Leaf {leaf}: no training rows, so that its curve rests on the penalties alone."]
-    if view.leaf_weights is not None and view.names:
-        pushes = _by_source(view, pushes_of(view.names, view.leaf_weights[leaf], encoded, view.typical))
-        for sign, words in (
-            (1, "Earlier event than a typical row through"),
-            (-1, "Later event than a typical row through"),
-        ):
+    effects = [(own.cause, own.weights) for own in view.cause_weights]
+    if view.leaf_weights is not None:
+        effects = [("event", view.leaf_weights)]
+    for event, weights in effects if view.names else []:
+        pushes = _by_source(view, pushes_of(view.names, weights[leaf], encoded, view.typical))
+        for sign, when in ((1, "Earlier"), (-1, "Later")):
             found = [told[name] for name, value in pushes.items() if value * sign > 0][:n_reasons]
             if found:
-                lines.append(f"{words} {', '.join(found)}.")
+                lines.append(f"{when} {event} than a typical row through {', '.join(found)}.")
     return lines
 
 
