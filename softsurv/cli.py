@@ -49,6 +49,8 @@ def _add_common(module: ModuleType, subparsers: argparse._SubParsersAction[argpa
     """A command's parser with what all commands share."""
     parser: argparse.ArgumentParser = module.add_parser(subparsers)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    wanted = [f"[{one.metavar}]" if one.nargs == "?" else one.metavar for one in parser._get_positional_actions()]
+    parser.usage = " ".join(["%(prog)s", *map(str, wanted), "[options]"])  # all options would hide what is wrong
     parser.set_defaults(run=module.run, usage_error=parser.error)
     shared = parser.add_argument_group("messages")
     shared.add_argument("--verbose", action="store_true", help="log what is being done")

@@ -425,7 +425,16 @@ def test_wrong_input_gets_one_sentence_and_code_1(case, wrong, capsys):
         ["fit", "trial.csv", "--time", "months", "--event", "state=dead"],
         ["fit", "trial.parquet", "--time", "month", "--event", "died"],
         ["tune", "trial.csv", *OUTCOME, "--drop", "Id"],
+        ["fit", "trial.csv", "--time", "arm", "--event", "died"],
+        ["fit", "trial.csv", "--time", "months", "--event", "arm"],
+        ["fit", "trail.csv", *OUTCOME, "--memory", "1GB"],
+        ["tune", "trial.csv", "--time", "arm", "--event", "died"],
+        ["compare", "trial.csv", "--time", "months", "--event", "arm"],
         ["evaluate", "m", "trial.csv", "--time", "month", "--event", "died"],
+        ["evaluate", "m", "less.csv"],
+        ["report", "m", "less.csv"],
+        ["predict", "m", "less.csv"],
+        ["predict", "m", "trail.csv", "--chunk-rows", "10"],
         ["report", "m", "trail.csv", *OUTCOME],
         ["predict", "m", "trail.csv"],
         ["predict", "m", "trial.csv", "--id", "name"],
@@ -433,8 +442,10 @@ def test_wrong_input_gets_one_sentence_and_code_1(case, wrong, capsys):
         ["fit", "trial.csv", *OUTCOME, "--out", "trial.csv"],
     ],
 )
-def test_what_is_not_there_is_said_before_torch_is_loaded(trial, arguments):
+def test_what_is_wrong_is_said_before_torch_is_loaded(trial, model, arguments):
     make_table().to_parquet("trial.parquet")
+    make_table().drop(columns="age").to_csv("less.csv", index=False)
+    os.symlink(model, "m")
     code = "import sys; from softsurv.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
     here = os.environ | {"PYTHONPATH": str(Path(sys.modules["softsurv"].__file__).parents[1])}
     command = [sys.executable, "-c", code, *arguments]
@@ -520,7 +531,7 @@ def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsy
 def test_predicting_without_a_feature(trial, model, capsys):
     make_table().drop(columns="age").to_csv("less.csv", index=False)
     assert main(["predict", model, "less.csv"]) == 1
-    assert "X must have every column seen in training, got none named 'age'" in capsys.readouterr().err
+    assert "DATA must have every column that" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("times", [["-1"], ["nan"]])

@@ -27,6 +27,16 @@ def test_public_names_load_on_first_use():
     assert sorted({"torch", "sksurv", "numba", "matplotlib", "optuna"} & set(loaded)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "late"),
+    [("SoftSurvivalTree", {"torch", "numba"}), ("OptimalSurvivalTree", {"torch"}), ("compare", {"torch", "numba"})],
+)
+def test_naming_a_class_leaves_the_slow_libraries_to_the_fit(name, late):
+    """These take a second each; `scripts/bench_start.py` measures what is left."""
+    loaded = run(f"import softsurv, sys; softsurv.{name}; print(*sys.modules)")
+    assert sorted((late | {"sksurv", "lifelines", "matplotlib", "plotly", "optuna"}) & set(loaded)) == []
+
+
 def test_every_public_name_is_there():
     assert set(softsurv.__all__) == set(dir(softsurv))
     for name in softsurv.__all__:

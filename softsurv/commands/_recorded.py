@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from softsurv.commands._input import column_names, existing_file
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 _ROLES = ("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id")
 _INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
@@ -22,8 +22,8 @@ def fill_from_model(args: argparse.Namespace) -> None:
     InvalidParameterError
         If neither knows which columns hold the outcome.
     """
-    known = _recorded(Path(args.model))
     names = column_names(existing_file(args.data))
+    known = _recorded(Path(args.model))
     given = {role for role in _INSTEAD if getattr(args, role, None) is not None}
     if args.event is None and "cause" not in given and known.get("event") and "=" in known["event"]:
         args.event = known["event"]
@@ -55,6 +55,21 @@ def existing_model(path: str) -> None:
         raise InvalidParameterError(f"{path!r} holds no model; pass a folder that fit wrote")
 
 
+def check_features(model: str, data: str) -> None:
+    """Raise where a table lacks a feature of the model, before torch is loaded."""
+    from softsurv.persistence import read_model
+
+    names, wanted = column_names(existing_file(data)), read_model(model).feature_names_in
+    if names is None or wanted is None:
+        return
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        shown = ", ".join(map(repr, absent[:8])) + (", ..." if len(absent) > 8 else "")
+        raise InvalidSurvivalDataError(
+            f"DATA must have every column that {model!r} was fitted to, got none named {shown}; add or rename columns"
+        )
+
+
 def _is_there(name: str, names: list[str] | None, role: str = "") -> bool:
     """Whether a table has a column; one whose first line tells nothing is taken to have the outcome."""
     return role in _INSTEAD or names is None or name in names
@@ -67,6 +82,6 @@ def _recorded(folder: Path) -> dict[str, Any]:
     if (folder / NAME).is_file():
         config: dict[str, Any] = read_run(folder)["config"]
         return config
-    from softsurv.estimators.saved import load_model
+    from softsurv.persistence import read_model
 
-    return dict(getattr(load_model(folder), "outcome_columns_", {}))
+    return dict(read_model(folder).state.get("training", {}).get("outcome_columns_", {}))

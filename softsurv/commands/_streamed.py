@@ -9,6 +9,7 @@ from typing import Any
 
 from softsurv.commands._output import echo, warn_of_differences
 from softsurv.errors import InvalidParameterError
+from softsurv.soft.streaming.launched import is_first, is_launched
 
 NOT_RECORDED = ("checkpoint", "folder")
 """Where a run keeps what it needs while it lasts."""
@@ -37,8 +38,6 @@ def is_streamed(args: argparse.Namespace) -> bool:
     InvalidParameterError
         If torchrun started several processes that would each train the whole model, or for an optimal tree.
     """
-    from softsurv.soft.streaming.distributed import is_launched
-
     if args.memory is None:
         if is_launched():
             raise InvalidParameterError(
@@ -60,7 +59,6 @@ def fit_streamed(args: argparse.Namespace, model: Any, record: Mapping[str, Any]
     """Fit; returns the fingerprint of the rows, or None in all processes but the first, which speaks for them."""
     from softsurv.data.chunks import Table
     from softsurv.estimators.stream import fit_stream
-    from softsurv.soft.streaming.distributed import is_first
 
     how: dict[str, Any] = {name: getattr(args, name) or () for name in ("categorical", "missing_values")}
     table = Table(args.data, args.time, args.event, args.weight, args.drop or (), **how)

@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     """Compare, print, save."""
     check_table(args)
     out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
+    data = read_data(args, training=True)  # before what is slow to load
 
     from softsurv.explore.comparison import compare
 
-    data = read_data(args, training=True)
-    echo(data_line(data))
     models = {name: _model(name) for name in args.models}
+    echo(data_line(data))
     found = compare(models, data, n_folds=args.folds, n_repeats=args.repeats, seed=args.seed)
     echo("", str(found))
     if out is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import cause_table, echo, echo_json, measure_note, measure_table
-from softsurv.commands._recorded import existing_model, fill_from_model
+from softsurv.commands._recorded import check_features, existing_model, fill_from_model
 
 _EPILOG = """\
 example:
@@ -51,6 +51,7 @@ def run(args: argparse.Namespace) -> int:
     fill_from_model(args)
     check_outcome(args)
     check_table(args)
+    check_features(args.model, args.data)
 
     from softsurv.estimators.saved import load_model
 

@@ -151,26 +151,29 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     record = _complete(args)
     out = output_folder(args.out or f"{Path(args.data).stem}-model")
-    if args.memory is None:
+    if args.memory is None or not Path(args.data).is_dir():
         check_table(args)
-    streamed, model = is_streamed(args), make_model(args)
     rows: SurvivalData | str | None
     measures: dict[str, Any] = {}
-    if streamed:
+    if is_streamed(args):
+        model = make_model(args)
         rows = fit_streamed(args, model, record)
         if rows is None:
             return 0
         _show(model)
     else:
-        rows, measures = _fit_in_memory(args, model, record)
+        data = read_data(args, training=True)  # before the estimator, which is slow to load
+        model = make_model(args)
+        rows, measures = _fit_in_memory(args, model, data, record)
     _save(model, out, args, rows, measures, time.monotonic() - started)
     echo(f"model: {out}")
     return INTERRUPTED if model.report_.status == "interrupted" else 0
 
 
-def _fit_in_memory(args: argparse.Namespace, model: Any, record: dict[str, Any]) -> tuple[SurvivalData, dict[str, Any]]:
+def _fit_in_memory(
+    args: argparse.Namespace, model: Any, data: SurvivalData, record: dict[str, Any]
+) -> tuple[SurvivalData, dict[str, Any]]:
     """Fit and print; returns the rows, and the measures of those held out."""
-    data = read_data(args, training=True)
     warn_of_differences(record, data)
     echo(data_line(data))
     if data.n_events == data.n:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
-from softsurv.commands._recorded import existing_model
+from softsurv.commands._recorded import check_features, existing_model
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
@@ -69,8 +70,9 @@ def run(args: argparse.Namespace) -> int:
     out = output_file(args.out) if args.out else None
     missing = args.missing_values or ()
     existing_model(args.model)
-    if args.chunk_rows is None:
+    if args.chunk_rows is None or not Path(args.data).is_dir():
         check_table(args)
+        check_features(args.model, args.data)
 
     from softsurv.estimators.saved import load_model
 

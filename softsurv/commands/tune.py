@@ -89,10 +89,11 @@ def run(args: argparse.Namespace) -> int:
     out = output_folder(args.out or f"{Path(args.data).stem}-study")
     check_table(args)
 
+    data = read_data(args, training=True)  # before optuna and torch, which are slow to load
+
     from softsurv.tune import parse_space, study
 
     space = dict(parse_space(text) for text in args.set)
-    data = read_data(args, training=True)
     echo(data_line(data))
     result = study(
         data,

@@ -98,8 +98,6 @@ class SurvivalData(EventHistory):
     recurrent: bool = False
 
     def __post_init__(self) -> None:
-        import torch
-
         columns: dict[str, Any] = {"X": checked_features(self.X), "event": event_column(self.event)}
         for field in ("time", "entry", "weight", "upper"):
             values = getattr(self, field)
@@ -118,6 +116,8 @@ class SurvivalData(EventHistory):
         check_causes(columns)
         check_histories(columns, self.recurrent)
         columns["X"] = _plain_numbers(columns["X"])
+        import torch  # a second, which whoever named a wrong column need not wait
+
         for field in _ROW_FIELDS:
             if columns[field] is not None:
                 columns[field] = torch.from_numpy(columns[field])

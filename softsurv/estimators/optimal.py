@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import IntArray
@@ -196,6 +195,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
+        import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
+
         check_parameters(self)
         SEARCHES[self.objective].warm_up(self.max_depth)
         timer = StopSignal(self.time_limit, hears_inner=True)

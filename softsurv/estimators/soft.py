@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.arguments import understands
-from softsurv.estimators.bridge import start_tree
 from softsurv.estimators.soft_features import encoded_names
 from softsurv.estimators.soft_fitted import FittedSoftEstimator
-from softsurv.estimators.soft_making import Made, Order, dense_tree, fitted_tree, rule_tree
-from softsurv.estimators.soft_parameters import SoftParameters, choose_device
-from softsurv.hazards.base import LeafFamily
-from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.stopping import StopSignal
+
+if TYPE_CHECKING:
+    from softsurv.estimators.soft_making import Made
+    from softsurv.hazards.base import LeafFamily
 
 
 @understands(max_depth="depth")
@@ -216,6 +215,12 @@ class SoftSurvivalTree(FittedSoftEstimator):
         of a row (start, stop] given that nothing happened until ``start``. So a row brings the same whether its history
         is cut or not.
         """
+        # torch comes with these: late, so that the class can be named without it, and before the clock starts
+        from softsurv.estimators.bridge import start_tree
+        from softsurv.estimators.soft_making import Order, dense_tree, rule_tree
+        from softsurv.estimators.soft_parameters import SoftParameters, choose_device
+        from softsurv.soft.parallel import Machine, one_core_each
+
         parameters = SoftParameters(**self.get_params(deep=False))
         budget = StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
@@ -243,6 +248,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         self, raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made
     ) -> SoftSurvivalTree:
         """Take over what was made of the rows, with what training rows say of it."""
+        from softsurv.estimators.soft_making import fitted_tree
+
         self._keep_starts(made.starts)
         self._adopt(fitted_tree(raw, encoder, data, made, self.horizon_))
         return self

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.trees.curve_bands import survival_band
 
 
 class CurveBands:
@@ -43,6 +42,8 @@ class CurveBands:
         Delta method on the scale of the linear predictor, from the inverse Hessian of the penalised likelihood. The
         limits know nothing of the choice of the rules, and a strong penalty pulls the curve they surround.
         """
+        from softsurv.trees.curve_bands import survival_band
+
         prepared = self._checked(X, {})  # type: ignore[attr-defined]
         if not isinstance(level, numbers.Real) or not 0 < level < 1:
             raise InvalidParameterError(f"level must be between 0 and 1, got {level!r}; 0.95 is usual")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
@@ -13,7 +13,13 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.competing import REACH, CompetingRisks
 from softsurv.estimators.prepared import PreparedRows
 from softsurv.trees.incidence import incidences
-from softsurv.trees.soft_tree import SoftTree
+
+if TYPE_CHECKING:
+    import torch
+
+    from softsurv.trees.soft_tree import SoftTree
+else:
+    from softsurv.estimators import torch_later as torch
 
 BISECTIONS = 60
 """Halvings of the span of log time in which a quantile lies: to rounding."""

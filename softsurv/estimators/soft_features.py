@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,10 @@ from softsurv.data.encoding import is_number, numbers
 from softsurv.data.preprocess import Preprocessor
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
-from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.topology import paths
+
+if TYPE_CHECKING:
+    from softsurv.trees.soft_tree import SoftTree
 
 LEAST_SLOPE = 0.05
 """A slope below this over a feature's range moves no prediction worth telling."""

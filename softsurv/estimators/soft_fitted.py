@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 
 from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
 from softsurv.data.readers import survival_data
@@ -21,18 +19,21 @@ from softsurv.estimators.prepared import PreparedRows
 from softsurv.estimators.soft_bands import CurveBands
 from softsurv.estimators.soft_causes import SoftCauses
 from softsurv.estimators.soft_features import encoded_names, importances, reading_notes
-from softsurv.estimators.soft_parameters import choose_device
 from softsurv.estimators.soft_starts import SoftStarts
-from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
 from softsurv.metrics.evaluate import outcome, times_known, training_censoring
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction
-from softsurv.soft.fitted import FittedSoftTree
-from softsurv.soft.problem import time_floor
-from softsurv.sparse.causes import data_of_causes
-from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
 from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
-from softsurv.trees.soft_tree import SoftTree
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from softsurv.estimators.soft_summary import TreeSummary
+    from softsurv.soft.fitted import FittedSoftTree
+    from softsurv.trees.soft_tree import SoftTree
+else:
+    from softsurv.estimators import torch_later as torch
 
 
 def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
@@ -158,6 +159,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
         Events and censorings at time 0 are read at ``time_floor_``.
         """
+        from softsurv.sparse.causes import data_of_causes
+
         check_is_fitted(self, "censoring_")
         data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
         rows = self._prepare(data.X)
@@ -232,6 +235,9 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         of weight w counts as w rows. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
         more than 1,000 parameters, and in models saved by earlier versions.
         """
+        from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
+        from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
+
         check_is_fitted(self, "tree_")
         one_of("per", per, UNITS)
         one_of("measure", measure, ("own", "time"))
@@ -281,6 +287,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
 
     # -- saving --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        from softsurv.soft.fitted import FittedSoftTree
+
         tried = self.selection_.to_dict("records")
         return FittedSoftTree(
             self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
@@ -290,6 +298,10 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         ).state()  # fmt: skip
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        from softsurv.estimators.soft_parameters import choose_device
+        from softsurv.soft.fitted import FittedSoftTree
+        from softsurv.soft.problem import time_floor
+
         # a model saved without its floor has the training times in the censoring curve
         floor = time_floor(torch.as_tensor(self.censoring_.times))
         self._adopt(FittedSoftTree.restored(arrays, meta, choose_device(self.device), floor))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from softsurv.errors import InvalidParameterError
-from softsurv.soft.fit import FittedStarts
-from softsurv.trees.soft_tree import SoftTree
+
+if TYPE_CHECKING:
+    from softsurv.soft.fit import FittedStarts
+    from softsurv.trees.soft_tree import SoftTree
 
 
 class SoftStarts:

@@ -97,7 +97,7 @@ def made(model: Any) -> Any:
     if not isinstance(model, str):
         return model
     if model not in NAMED:
-        raise InvalidParameterError(f"models must be estimators or of {', '.join(NAMED)}, got {model!r}")
+        raise InvalidParameterError(f"models must be estimators, or names out of {', '.join(NAMED)}; got {model!r}")
     return NAMED[model]()
 
 

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import entry_distribution
-from softsurv.metrics.pair_kernels import compare_block, scan_backwards, weigh_block
 from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -271,6 +270,8 @@ def _checked_scores(risk: ArrayLike, n_rows: int) -> FloatArray:
 
 def _count_constant(position: IntArray, rows: IntArray, scores: FloatArray) -> tuple[IntArray, IntArray]:
     """Later subjects with lower and with equal score for every event, each (E,)."""
+    from softsurv.metrics.pair_kernels import scan_backwards  # numba comes with it
+
     _, rank = np.unique(scores, return_inverse=True)
     order = np.argsort(-position, kind="stable")
     lower, equal = scan_backwards(order, position, rank, int(rank.max()) + 1)
@@ -285,6 +286,8 @@ def _count_varying(
     mass: FloatArray | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Later subjects, or their mass, with lower and with equal risk at every event's time, each (E,)."""
+    from softsurv.metrics.pair_kernels import compare_block, weigh_block
+
     n_earlier = np.searchsorted(position[rows], position, side="left")  # (N,) events that precede each subject
     lower = np.zeros(rows.size, dtype=np.int64 if mass is None else float)
     equal = np.zeros_like(lower)

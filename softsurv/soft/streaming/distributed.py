@@ -20,6 +20,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from softsurv.errors import SoftsurvError
+from softsurv.soft.streaming.launched import is_launched
 
 logger = logging.getLogger(__name__)
 
@@ -111,16 +112,6 @@ _LOST = (
     "process {rank} of {size} lost the others: one of them ended or does not answer; see its own message, then run the "
     "same command again, which goes on from the last checkpoint where one was named"
 )
-
-
-def is_launched() -> bool:
-    """Whether torchrun started this process as one of several."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1
-
-
-def is_first() -> bool:
-    """Whether this process is the one that writes files and speaks."""
-    return int(os.environ.get("RANK", "0")) == 0
 
 
 def _place(use_cuda: bool) -> torch.device:

@@ -19,7 +19,8 @@ from softsurv.cli import main
 from softsurv.data.chunks import Table
 from softsurv.errors import SoftsurvError
 from softsurv.estimators.stream import fit_stream
-from softsurv.soft.streaming.distributed import Ranks, RunningSum, is_first, is_launched, join
+from softsurv.soft.streaming.distributed import Ranks, RunningSum, join
+from softsurv.soft.streaming.launched import is_first, is_launched
 
 SCRIPT = Path(__file__).with_name("_ranks.py")
 ARGUMENTS = {"depth": 2, "leaf": "weibull", "l2": 0.1, "shrinkage": 0.01, "routing_l2": 0.01, "n_restarts": 1}

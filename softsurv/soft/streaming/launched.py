@@ -1,0 +1,15 @@
+"""What torchrun tells each process that it starts, read without torch."""
+
+from __future__ import annotations
+
+import os
+
+
+def is_launched() -> bool:
+    """Whether torchrun started this process as one of several."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes files and speaks."""
+    return int(os.environ.get("RANK", "0")) == 0
