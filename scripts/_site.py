@@ -1,12 +1,16 @@
-"""What joins docs/ in the site: notebooks, tables, pages of the root, and a reference of all public names."""
+"""What joins docs/ in the site: notebooks, tables, pages of the root, a reference of all public names, and outputs."""
 
 from __future__ import annotations
 
 import inspect
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads this file by its path alone
+from _site_outputs import with_outputs
 
 if TYPE_CHECKING:
     from mkdocs.structure.files import Files
@@ -43,7 +47,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links of docs/ into the repository, and of its root into docs/, lead to where these lie in the site."""
     if "/" in page.file.src_uri:
         return markdown.replace("](../../docs/", "](../../")
-    return re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
+    markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
+    return with_outputs(markdown) if (ROOT / "docs" / page.file.src_uri).is_file() else markdown
 
 
 def reference(page: str) -> str:
