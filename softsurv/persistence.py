@@ -33,7 +33,7 @@ OLD_TENSORS, OLD_META = "tensors.safetensors", "model.json"
 MAX_BYTES = 1 << 32
 """A longer file is no model."""
 
-_MAY_BE_INFINITE = ("median", ".times.", ".values.")
+_MAY_BE_INFINITE = ("median", "leaves.predicted", ".times.", ".values.")
 """Parts of the names of arrays that may hold infinities: medians that are not reached, and curves."""
 
 

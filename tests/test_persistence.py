@@ -294,6 +294,16 @@ def test_numbers_that_are_not_finite(folder, name, value):
         load_model(folder)
 
 
+def test_a_tree_whose_leaf_never_reaches_its_median_is_saved(tmp_path):
+    """Few events: the leaf's predicted median is infinite, which is a value and no damage."""
+    X, (event, time) = make_rows()
+    rare = event & (np.arange(len(X)) % 5 == 0)
+    model = fitted(depth=1).fit(X, (rare, time))
+    assert np.isinf(model.leaf_table_.predicted).any()
+    model.save(tmp_path)
+    np.testing.assert_array_equal(load_model(tmp_path).leaf_table_.predicted, model.leaf_table_.predicted)
+
+
 def test_a_tree_with_infinite_weights_is_not_saved(tmp_path):
     model = fitted()
     with torch.no_grad():
