@@ -103,7 +103,7 @@ class CauseCurves(LeafCurves):
         """From the hazards (K, L, T) of the causes at times (T,): dF_k = S(t-) h_k, S = product of (1 - sum of h_k)."""
         survival = np.cumprod(np.maximum(1.0 - hazards.sum(axis=0), 0.0), axis=1)  # (L, T)
         before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
-        incidence = np.cumsum(before * hazards, axis=2)  # (K, L, T)
+        incidence = np.minimum(np.cumsum(before * hazards, axis=2), 1.0)  # (K, L, T); a sum may pass 1 by rounding
         leaves = range(len(survival))
         return cls(
             tuple(steps(cumulative(times, survival[leaf])) for leaf in leaves),

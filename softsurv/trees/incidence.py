@@ -54,14 +54,14 @@ def incidences(hazards: Hazards, grid: FloatArray, times: FloatArray) -> tuple[F
     place = np.searchsorted(grid, times, side="right")
     total = before[:, place].sum(-1)
     rise = np.maximum(at_times - before[:, place], 0.0)
-    return np.exp(-(total + rise.sum(-1))), risen[:, place] + step(total, rise)
+    return np.exp(-(total + rise.sum(-1))), np.minimum(risen[:, place] + step(total, rise), 1.0)
 
 
 def accumulated(rises: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Survival (n, G) and cumulative incidences (n, G, K) at the ends of steps, from the rises (n, G, K) of hazards."""
     total = np.cumsum(rises.sum(-1), 1)
     start = np.concatenate([np.zeros_like(total[:, :1]), total[:, :-1]], 1)
-    return np.exp(-total), np.cumsum(step(start, rises), 1)
+    return np.exp(-total), np.minimum(np.cumsum(step(start, rises), 1), 1.0)  # a sum may pass 1 by rounding
 
 
 def step(

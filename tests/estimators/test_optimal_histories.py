@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose
 from softsurv import OptimalSurvivalTree, load_model
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.optimal_leaves import CauseCurves
 from softsurv.nonparametric import nelson_aalen
 
 PLAIN = {"shrinkage": 0, "tune": None, "min_samples_leaf": 1}
@@ -116,6 +117,15 @@ def test_leaves_without_shrinkage_are_aalen_johansen(two_causes):
             free *= 1 - died.sum() / at_risk
             states = tree.predict_state_probabilities(two_causes.X[some][:1], [t])[0, 0]
             assert_allclose(states, [free, *risen], atol=1e-12)
+
+
+def test_incidences_are_probabilities_where_all_events_are_of_one_cause():
+    """A sum of hundreds of shares passes 1 by rounding; the measures refuse what is no probability."""
+    hazards = np.zeros((2, 1, 400))
+    hazards[0, 0] = 1.0 / np.arange(400, 0, -1)  # one event at each time, none censored
+    for drop in range(1, 40):
+        curves = CauseCurves.of_hazards(np.arange(1.0, 400.0 - drop + 1), hazards[:, :, drop:])
+        assert curves.incidence(np.array([0]), np.array([1000.0])).max() <= 1.0
 
 
 def test_probabilities_sum_to_one_and_agree_with_each_other(two_causes):

@@ -6,10 +6,13 @@ from html.parser import HTMLParser
 
 import lifelines.statistics
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from softsurv import SoftSurvivalTree
 from softsurv.cli import main
+from softsurv.data.readers import survival_data
 from softsurv.explore import report_html
 from softsurv.explore.page import cell, counted
 from softsurv.explore.report_card import limits_of
@@ -55,6 +58,17 @@ def test_every_section_is_there(page, gbsg2):
     ids = Outline(page).ids
     leaves = [f"leaf-{k}" for k in tree_view(gbsg2.tree).leaves]
     assert [i for i in ids if i != "main"] == ["data", "quality", "calibration", "tree", *leaves, "card"]
+
+
+def test_a_soft_tree_of_several_causes_has_its_effects_by_cause():
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.normal(size=(150, 2)), columns=["age", "dose"])
+    time = rng.weibull(1.5, 150) * np.exp(-x["age"])
+    data = survival_data(x, time=time, cause=rng.integers(0, 3, 150), cause_names=("relapse", "<b>death"))
+    tree = SoftSurvivalTree(depth=1, leaf="weibull", l2=0.1, shrinkage=1.0).fit(data)
+    page = report_html(tree, data, n_boot=20)
+    for row in (r">relapse: (leaf 0: )?age, \+", r">&lt;b&gt;death: (leaf 0: )?dose, \+"):
+        assert re.search(row, page)
 
 
 def test_the_page_stands_alone(page, fair_page):
