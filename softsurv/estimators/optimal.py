@@ -90,10 +90,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         With competing causes: how much each counts in the objective, by name or code, those not named not at all; or
         the one cause of interest. All count alike by default. The leaves show every cause in any case.
     tune : {"auto", None, "cv"}
-        "cv": choose depth, leaves and shrinkage, up to the limits, by event-stratified cross-validation, twice five
-        folds: the largest size that is as good as the best up to two standard errors of their paired difference; see
-        ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and ``reference`` is
-        given.
+        "cv": choose depth, leaves, cost per leaf (unless ``complexity`` is given) and shrinkage, up to the limits, by
+        event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
+        as good as the best up to two standard errors of their paired difference; see ``selection_``. "auto": so where
+        none of ``max_depth``, ``max_leaves``, ``complexity`` and ``reference`` is given.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
@@ -116,6 +116,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Objective of the tree on the training rows, before shrinkage, what no tree can fall below, and the difference.
     shrinkage_ : float
         Events that each leaf takes from above.
+    complexity_ : float
+        Cost per leaf of the search, which is part of ``objective_``.
     status_ : Status
         OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
     path_ : tuple of SizedTree
@@ -240,6 +242,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             search.shrinkage, self.selection_ = choice.shrinkage, choice.table
+            search.ask(choice.complexity)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
         bar = SearchBar() if self.progress else None
@@ -255,7 +258,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
 
     def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
         self.tree_, self.report_ = found.tree, found.report
-        self.shrinkage_ = search.shrinkage
+        self.shrinkage_, self.complexity_ = search.shrinkage, search.complexity
         self._parts = TreeParts(rows, search, found, self.leaf_)
 
     def _warn_unless_proven(self) -> None:

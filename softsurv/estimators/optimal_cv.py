@@ -1,8 +1,9 @@
-"""Depth, leaves and shrinkage of an optimal tree by repeated cross-validation: every size from one search per fold."""
+"""Size, cost per leaf and shrinkage of an optimal tree by repeated cross-validation: all from one path per fold."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
@@ -18,6 +20,7 @@ from softsurv.estimators.level_order import add_level_orders
 from softsurv.estimators.optimal_parameters import score_of, size_limits
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
+from softsurv.estimators.optimal_sizes import FoldPath, Size, compared
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -41,8 +44,6 @@ UNTRIED_DEPTH = 2
 KEPT_SHARE = 0.1
 """What the caches of all folds may keep of ``memory_limit`` while another fold is searched within it."""
 
-Size = tuple[int, int, float]
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -52,97 +53,126 @@ class Choice:
     ----------
     depth, leaves : int
         Limits for the tree of all rows.
+    complexity : float
+        Its cost per leaf.
     shrinkage : float
     table : DataFrame
-        Of every size: mean held-out loss, its mean difference to the best with the standard error; best first.
+        Of every setting: mean number of leaves and held-out loss, its mean difference to the best with the standard
+        error; best first.
     status : Status
         OPTIMAL, or why some sizes were not tried.
     """
 
     depth: int
     leaves: int
+    complexity: float
     shrinkage: float
     table: pd.DataFrame
     status: Status
 
 
 def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal) -> Choice:
-    """Try every depth, number of leaves and shrinkage within the limits on event-stratified folds.
+    """Try depths, numbers of leaves, costs per leaf and shrinkage within the limits on event-stratified folds.
 
     The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
-    levels and leaf values are learned on the training part of each fold. A tree of depth d has at least d + 1
-    leaves, so smaller sizes belong to smaller depths.
+    levels and leaf values are learned on the training part of each fold, whose one path of sizes serves all settings.
     """
     n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
     folds = [fold for repeat in range(REPEATS) for fold in data.folds(n_folds, seed + repeat)]
-    columns = column_order(data.X, data)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
-    parts: list[tuple[TreeSearch, Rows]] = []  # of each fold, made when its turn comes first
-    status, losses = Status.OPTIMAL, {}
+    parts = _Parts(data, binarizer, p, leaf, column_order(data.X, data), [])
+    status, losses, n_leaves = Status.OPTIMAL, dict[Size, FloatArray](), dict[Size, float]()
     for depth in range(depth_limit + 1):
         most = min(leaf_limit or 2**depth, 2**depth)
         if most <= depth:
             break
-        by_fold = []
-        for number, (train, test) in enumerate(folds):
-            if timer.status is not None:
-                status = timer.status
-                break
-            if number == len(parts):
-                with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
-                    warnings.simplefilter("ignore", DataWarning)
-                    fitted = Binarizer(**binarizer.get_params())
-                    table, part = fitted.fit_filled(data.X.iloc[train], order=columns)[0], data.take(train)
-                    if p.level_sets:
-                        add_level_orders(fitted, table, part)
-                    search = SEARCHES[p.objective](Rows.of(part, fitted), p, leaf)
-                    parts.append((search, Rows.of(data.take(test), fitted)))
-            search, held_out = parts[number]
-            sizes, status = search.path(depth, most, timer.left)
-            search.rest(KEPT_SHARE * p.memory_limit / len(folds))
+        paths = []
+        for number, fold in enumerate(folds):
+            status = timer.status or Status.OPTIMAL
+            if status == Status.OPTIMAL:
+                search, held_out = parts.of(number, *fold)
+                sizes, status = search.path(depth, most, timer.left)
+                search.rest(KEPT_SHARE * p.memory_limit / len(folds))
             if status != Status.OPTIMAL:
                 break
-            by_fold.append([search.held_out(size.tree, held_out, strengths, score_of(p)) for size in sizes])
+            losses_of = [search.held_out(size.tree, held_out, strengths, score_of(p)) for size in sizes]
+            paths.append(FoldPath.of(sizes, losses_of))
         if status != Status.OPTIMAL:
             break
-        for k in range(depth, most):
-            # a path ends early where no split is left: its last tree stands for the larger sizes
-            losses[depth, k + 1] = np.array([fold[min(k, len(fold) - 1)] for fold in by_fold])  # (folds, strengths)
-    flat: dict[Size, NDArray[np.float64]] = {
-        (*size, strength): loss[:, s] for size, loss in losses.items() for s, strength in enumerate(strengths)
-    }
-    choice = choice_among(flat or {(0, 1, strengths[0]): np.array([np.nan])}, status)
-    if status == Status.TIME_LIMIT and depth_limit > 0 and not any(depth for depth, _ in losses):
+        for size, mean, loss in compared(paths, depth, most, p.complexity, strengths, priced=p.complexity == 0):
+            losses[size], n_leaves[size] = loss, mean
+    if not losses:
+        leaf = Size(0, 1, p.complexity, strengths[0])
+        losses, n_leaves = {leaf: np.array([np.nan])}, {leaf: 1.0}
+    return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Search over the training part of each fold and its other rows, made when its turn comes first."""
+
+    data: SurvivalData
+    binarizer: Binarizer
+    p: Any
+    leaf: str
+    columns: Sequence[str]
+    made: list[tuple[TreeSearch, Rows]]
+
+    def of(self, number: int, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[TreeSearch, Rows]:
+        """Those of a fold; the folds come in their order."""
+        if number == len(self.made):
+            with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
+                warnings.simplefilter("ignore", DataWarning)
+                fitted = Binarizer(**self.binarizer.get_params())
+                part = self.data.take(train)
+                table = fitted.fit_filled(self.data.X.iloc[train], order=self.columns)[0]
+                if self.p.level_sets:
+                    add_level_orders(fitted, table, part)
+                search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf)
+                self.made.append((search, Rows.of(self.data.take(test), fitted)))
+        return self.made[number]
+
+
+def _in_time(choice: Choice, p: Any, strengths: Sequence[float], depths: set[int]) -> Choice:
+    """The choice, or where time cut the comparison short what is taken on no more than that."""
+    depth_limit, leaf_limit = size_limits(p)
+    assert depth_limit is not None
+    ran_out = choice.status == Status.TIME_LIMIT
+    if ran_out and depth_limit > 0 and not any(depths):
         # no split was compared in time: a small tree, well shrunk, rather than none
-        depth = min(UNTRIED_DEPTH, depth_limit)
-        return replace(choice, depth=depth, leaves=min(leaf_limit or 2**depth, 2**depth), shrinkage=strengths[-1])
-    ran_out = p.max_depth == "auto" and status == Status.TIME_LIMIT
-    if ran_out and 0 < choice.depth == max(depth for depth, _ in losses) < depth_limit:
+        depth, shrinkage = min(UNTRIED_DEPTH, depth_limit), strengths[-1]
+        return replace(choice, depth=depth, leaves=min(leaf_limit or 2**depth, 2**depth), shrinkage=shrinkage)
+    if p.max_depth == "auto" and ran_out and 0 < choice.depth == max(depths) < depth_limit:
         # larger was better as long as there was time; where the user set no limit, one depth more is taken
         deeper = choice.depth + 1
         return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
     return choice
 
 
-def choice_among(losses: dict[Size, NDArray[np.float64]], status: Status) -> Choice:
-    """The largest size as good as the best, of those the one of least loss; one leaf where no split does better."""
+def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> Choice:
+    """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
+
+    ``losses`` (F,) and ``n_leaves``, the mean number, are those of every setting.
+    """
     mean = {size: float(loss.mean()) for size, loss in losses.items()}
-    ranked = sorted(losses, key=lambda size: (mean[size], size[1], size[0], -size[2]))
+    ranked = sorted(losses, key=lambda size: (mean[size], n_leaves[size], size.depth, size.leaves, -size.shrinkage))
     best = ranked[0]
     difference = {size: losses[size] - losses[best] for size in ranked}
     error = {size: _standard_error(some) for size, some in difference.items()}
     chosen = best
-    if best[1] > 1:
+    if n_leaves[best] > 1:
         good = [size for size in ranked if difference[size].mean() <= ERRORS * error[size]]
-        most = max(leaves for _, leaves, _ in good)
-        chosen = next(size for size in good if size[1] == most)
+        most = max((n_leaves[size], size.leaves) for size in good)
+        chosen = next(size for size in good if (n_leaves[size], size.leaves) == most)
     table = [
         {
-            "max_depth": size[0],
-            "max_leaves": size[1],
-            "shrinkage": size[2],
+            "max_depth": size.depth,
+            "max_leaves": size.leaves,
+            "complexity": size.complexity,
+            "shrinkage": size.shrinkage,
+            "leaves": n_leaves[size],
             "loss": mean[size],
             "difference": float(difference[size].mean()),
             "error": error[size],

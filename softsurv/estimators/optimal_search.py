@@ -61,6 +61,7 @@ class TreeSearch:
     def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
         self.rows, self.p, self.leaf = rows, p, leaf
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
+        self.complexity = float(p.complexity)
         self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
         self.cause_weights = cause_weights(p, rows.cause_names)
         self.baselines = [baseline_of(one) for one in rows.by_cause]
@@ -71,6 +72,10 @@ class TreeSearch:
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
         """Compile what trees of a depth need, before a clock starts."""
+
+    def ask(self, complexity: float) -> None:
+        """Take another cost per leaf from now on."""
+        self.complexity = complexity
 
     @abstractmethod
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
@@ -148,10 +153,15 @@ class RelativeRiskSearch(TreeSearch):
             self._weighed(self.statistics),
             rows.weight * constant,
             min_leaf=self.least,
-            complexity=p.complexity,
+            complexity=self.complexity,
         )
         self.search = self.problem.search(p.memory_limit)
         self.limits: tuple[int, int | None] = (0, 1)
+
+    def ask(self, complexity: float) -> None:
+        if complexity != self.complexity:
+            self.complexity, self.problem = complexity, replace(self.problem, complexity=complexity)
+            self.search = self.problem.search(self.p.memory_limit)
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
@@ -252,9 +262,7 @@ class IbsSearch(TreeSearch):
     def _objective(self, tree: HardTree) -> float:
         """Score of a tree with the curves that its leaves predict, cost per leaf included."""
         leaf = self.rows.leaf_of(tree)
-        return (
-            sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.p.complexity * tree.n_leaves
-        )
+        return sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.complexity * tree.n_leaves
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
@@ -269,7 +277,7 @@ class IbsSearch(TreeSearch):
             self.rows.time,
             self.rows.event,
             weight=self.rows.weight,
-            complexity=self.p.complexity,
+            complexity=self.complexity,
             max_depth=depth,
             max_leaves=leaves,
             min_samples_leaf=self.least,
@@ -285,9 +293,7 @@ class IbsSearch(TreeSearch):
         trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
         if self.leaf == "ipcw":
             return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
-        return [
-            SizedTree(k + 1, loss + self.p.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)
-        ]
+        return [SizedTree(k + 1, loss + self.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)]
 
     def loss(self, rows: NDArray[np.int64]) -> float:
         return self.score.loss(rows, self.curve(rows))

@@ -31,6 +31,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     leaf_: str
     shrinkage_: float
+    complexity_: float
     selection_: pd.DataFrame
     _parts: TreeParts
     _knows = ("causes", "subjects", "recurrent")
@@ -251,6 +252,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
             **self._search_state(),
             "leaf": self.leaf_,
             "shrinkage": self.shrinkage_,
+            "complexity": self.complexity_,
             "leaves": table_meta,
             "selection": self.selection_.to_dict("records"),
         }
@@ -258,6 +260,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         self.leaf_, self.shrinkage_ = meta["leaf"], float(meta.get("shrinkage", 0.0))
+        self.complexity_ = float(meta.get("complexity", self.complexity))
         table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
         kind = CauseCurves if self.leaf_ == HISTORIES["causes"] else LeafCurves
         curves = kind.restore(_below("curves.", arrays), len(table.n))

@@ -287,15 +287,19 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str | None =
     return _draw_sizes(path.sort_values("leaves"), chosen, ylabel or label, new_axes(ax, 5.6, 3.6))
 
 
-def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The best setting of each size: its loss above the best of all with two standard errors; and the size chosen."""
-    best = selection.sort_values("loss", kind="stable").drop_duplicates("max_leaves")
-    frame = pd.DataFrame({"leaves": best["max_leaves"], "held out": best["difference"]})
-    chosen = int(selection.loc[selection["chosen"], "max_leaves"].iloc[0])
+def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, float]:
+    """The best setting of each size: its loss above the best of all with two standard errors; and the size chosen.
+
+    The size is the mean number of leaves over the folds where settings with a cost per leaf were compared as well.
+    """
+    size = "leaves" if "leaves" in selection else "max_leaves"
+    best = selection.sort_values("loss", kind="stable").drop_duplicates(size)
+    frame = pd.DataFrame({"leaves": best[size], "held out": best["difference"]})
+    chosen = float(selection.loc[selection["chosen"], size].iloc[0])
     return frame.assign(**{"held out_se": 2 * best["error"]}), chosen
 
 
-def _draw_sizes(ordered: pd.DataFrame, chosen: int | None, ylabel: str, ax: Axes) -> Axes:
+def _draw_sizes(ordered: pd.DataFrame, chosen: float | None, ylabel: str, ax: Axes) -> Axes:
     from matplotlib.ticker import MaxNLocator
 
     plain_axes(ax)

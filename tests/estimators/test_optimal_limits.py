@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import stratified_folds
 from softsurv.data.readers import survival_data
-from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, choice_among, choose_size
+from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, Choice, choice_among, choose_size
 from softsurv.estimators.optimal_search import RelativeRiskSearch
+from softsurv.estimators.optimal_sizes import FoldPath, Size, compared, prices
 from softsurv.exact.kernels.cache import ENTRY_BYTES
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
@@ -37,6 +39,9 @@ def test_cross_validation_chooses_depth_and_leaves(objective, make_rows):
     assert table["loss"].is_monotonic_increasing
     tried = {tuple(size) for size in table[["max_depth", "max_leaves"]].to_numpy()}
     assert tried == {(d, k) for d in range(4) for k in range(d + 1, 2**d + 1)}
+    assert (table["complexity"] > 0).any()
+    assert (table["leaves"] <= table["max_leaves"]).all()
+    assert tree.complexity_ == table.loc[table["chosen"], "complexity"].item()
     chosen = table[table["chosen"]].iloc[0]
     assert chosen["difference"] <= 2 * chosen["error"]
     assert tree.tree_.depth <= chosen["max_depth"]
@@ -85,7 +90,8 @@ def test_the_held_out_loss_is_that_of_refitted_trees(make_rows):
     """One search per fold gives what fitting every size anew gives, with any shrinkage."""
     X, y = in_order(*make_rows(90))
     tree = OptimalSurvivalTree(max_depth=2, tune="cv", random_state=3).fit(X, y)
-    size = tree.selection_.set_index(["max_depth", "max_leaves", "shrinkage"])
+    table = tree.selection_[tree.selection_["complexity"] == 0]
+    size = table.set_index(["max_depth", "max_leaves", "shrinkage"])
     folds = [fold for seed in (3, 4) for fold in stratified_folds(y["event"], 5, seed)]
     for shrinkage in (5.0, 80.0):
         losses = []
@@ -115,7 +121,8 @@ def test_sizes_are_compared_by_the_score_that_is_named(make_rows, objective, lea
             brier = IbsScore.from_columns(y["time"][test], y["event"][test])
             survival = part.predict_survival_function(X.iloc[test], np.unique(y["time"][test]))
             losses.append(sum(brier.loss(np.array([k]), curve) for k, curve in enumerate(survival)))
-    size = tree.selection_.set_index(["max_depth", "max_leaves"])
+    table = tree.selection_[tree.selection_["complexity"] == 0]
+    size = table.set_index(["max_depth", "max_leaves"])
     assert size.loc[(1, 2), "loss"] == pytest.approx(np.mean(losses))
 
 
@@ -123,21 +130,61 @@ def test_the_largest_size_within_two_errors_is_chosen():
     rng = np.random.default_rng(0)
     noise = rng.normal(size=10)
     losses = {
-        (0, 1, 5.0): np.full(10, 3.0),
-        (1, 2, 5.0): np.full(10, 1.0),
-        (2, 3, 5.0): 1.0 + 0.01 + 0.1 * noise,
-        (2, 3, 20.0): 1.0 + 0.005 + 0.1 * noise,
-        (2, 4, 5.0): 2.0 + 0.1 * noise,
+        Size(0, 1, 0.0, 5.0): np.full(10, 3.0),
+        Size(1, 2, 0.0, 5.0): np.full(10, 1.0),
+        Size(2, 3, 0.0, 5.0): 1.0 + 0.01 + 0.1 * noise,
+        Size(2, 3, 0.0, 20.0): 1.0 + 0.005 + 0.1 * noise,
+        Size(2, 4, 0.0, 5.0): 2.0 + 0.1 * noise,
+        Size(2, 4, 0.7, 5.0): 1.0 + 0.02 + 0.1 * noise,
     }
-    choice = choice_among(losses, Status.OPTIMAL)
-    assert (choice.depth, choice.leaves, choice.shrinkage) == (2, 3, 20.0)
-    table = choice.table.set_index(["max_depth", "max_leaves", "shrinkage"])
-    row = table.loc[(2, 4, 5.0)]
-    paired = losses[2, 4, 5.0] - losses[1, 2, 5.0]
+    n_leaves = {size: 2.5 if size.complexity else float(size.leaves) for size in losses}
+    choice = choice_among(losses, n_leaves, Status.OPTIMAL)
+    assert (choice.depth, choice.leaves, choice.complexity, choice.shrinkage) == (2, 3, 0.0, 20.0)
+    priced = choice_among(losses, {**n_leaves, Size(2, 4, 0.7, 5.0): 3.5}, Status.OPTIMAL)
+    assert (priced.leaves, priced.complexity) == (4, 0.7)
+    table = choice.table.set_index(["max_depth", "max_leaves", "complexity", "shrinkage"])
+    row = table.loc[(2, 4, 0.0, 5.0)]
+    paired = losses[2, 4, 0.0, 5.0] - losses[1, 2, 0.0, 5.0]
     assert row["difference"] == pytest.approx(paired.mean())
     assert row["error"] == pytest.approx(paired.std(ddof=1) / np.sqrt(10))
     assert row["difference"] > 2 * row["error"]
-    assert choice_among({**losses, (0, 1, 5.0): np.full(10, 0.9)}, Status.OPTIMAL).leaves == 1
+    leaf = {**losses, Size(0, 1, 0.0, 5.0): np.full(10, 0.9)}
+    assert choice_among(leaf, n_leaves, Status.OPTIMAL).leaves == 1
+
+
+def test_a_cost_per_leaf_is_compared_on_the_path():
+    """The trees of a path at a cost per leaf are those of searches at that cost; its turns are where they change."""
+    path = FoldPath(np.arange(1, 5), np.array([10.0, 7.0, 6.5, 4.0]), np.array([[9.0], [8.0], [7.0], [6.0]]))
+    assert path.turns() == [1.5, 3.0]  # of three leaves never
+    assert [path.at_price(price) for price in (0.0, 1.4, 1.6, 2.9, 3.1)] == [3, 3, 1, 1, 0]
+    other = replace(path, objective=np.array([10.0, 7.0, 5.0, 4.5]))
+    found = {size: (n, loss.tolist()) for size, n, loss in compared([path, other], 2, 4, 0.0, [5.0], priced=True)}
+    assert [size.complexity for size in found][:2] == [0.0, 0.0]
+    assert found[Size(2, 4, 0.0, 5.0)] == (4.0, [6.0, 6.0])
+    priced = {size.complexity: (n, loss) for size, (n, loss) in found.items() if size.complexity}
+    assert set(priced) <= set(prices([path, other], 2))
+    assert (2.5, [8.0, 7.0]) in priced.values()  # two leaves in one fold, three in the other
+    assert not any(size.complexity for size, _, _ in compared([path, other], 2, 4, 0.0, [5.0], priced=False))
+
+
+@pytest.mark.parametrize("objective", ["relative_risk", "ibs"])
+def test_the_tree_of_a_chosen_cost_per_leaf_is_optimal_at_that_cost(objective, make_rows, monkeypatch):
+    X, y = make_rows(120)
+    cost = 2.0 if objective == "relative_risk" else 0.01
+    size = Choice(3, 8, cost, 10.0, pd.DataFrame([{"chosen": True}]), Status.OPTIMAL)
+    monkeypatch.setattr("softsurv.estimators.optimal.choose_size", lambda *_: size)
+    tree = OptimalSurvivalTree(objective, max_depth=3, tune="cv").fit(X, y)
+    plain = OptimalSurvivalTree(objective, max_depth=3, complexity=cost).fit(X, y)
+    assert tree.complexity_ == cost
+    assert tree.objective_ == pytest.approx(plain.objective_)
+    assert tree.export_text() == plain.export_text()
+
+
+def test_a_given_cost_per_leaf_is_kept(make_rows):
+    X, y = make_rows(120)
+    tree = OptimalSurvivalTree(max_depth=2, complexity=1.5, tune="cv").fit(X, y)
+    assert set(tree.selection_["complexity"]) == {1.5}
+    assert tree.complexity_ == 1.5
 
 
 def test_a_choice_that_ran_out_of_time_goes_one_depth_further(make_rows, monkeypatch):
