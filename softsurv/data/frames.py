@@ -222,7 +222,9 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError(
             f"X must be a pandas DataFrame, got {type(X).__name__}; survival_data() reads other forms"
         )
-    X = _native(X)
+    dtypes = set(X.dtypes.tolist())
+    if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
+        X = _native(X)
     names = X.columns.tolist()
     X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
     if not X.columns.is_unique:
@@ -230,6 +232,8 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError(f"X must have unique column names, got {twice!r} twice; rename one")
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
+    if not any(pd.api.types.is_float_dtype(dtype) for dtype in dtypes):
+        return X
     floats = X.select_dtypes("float")
     infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan))
     if infinite.any():

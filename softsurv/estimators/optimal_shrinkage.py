@@ -7,8 +7,6 @@ all rows. With k = 0 every leaf stands for itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
@@ -75,7 +73,7 @@ def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) 
     one = relative_risk.one_subject(rows.weight)
     theta = [shrunk_risks(tree, leaf_sums[:, k : k + 2], events, one) for k in range(0, leaf_sums.shape[1], 2)]
     names = ("relative risk",) if rows.cause is None else tuple(f"relative risk of {c}" for c in rows.cause_names)
-    return replace(tree, value=np.stack(theta, axis=1), value_names=names)
+    return tree.with_values(np.stack(theta, axis=1), names)
 
 
 def shrunk_hazards(tree: HardTree, rows: Rows, members: list[NDArray[np.int64]], events: float) -> FloatArray:

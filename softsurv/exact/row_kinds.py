@@ -13,6 +13,9 @@ WORD = 64
 MAX_KINDS = 16
 """More kinds than this leave too few units in a word."""
 
+BITS_WORK = 3 / 1024
+"""Instructions of the base case by bits for a row and a pair of splits; one sum of histograms is one."""
+
 
 def no_row_kinds(width: int) -> RowKinds:
     """The empty form."""
@@ -122,6 +125,6 @@ def kinds_of(columns: Any) -> tuple[Any, Any] | None:
 
 def bits_pay(kind_count: Any, n_splits: int, n_features: int, width: int) -> bool:
     """Whether counting bits takes less work than adding up histograms, by rough counts of instructions."""
-    bits = float(kind_count.sum()) * n_splits**2 * 3 / 1024
+    bits = float(kind_count.sum()) * n_splits**2 * BITS_WORK
     histogram = len(kind_count) * n_features**2 * width / 8
     return bits < histogram

@@ -32,6 +32,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import CUT_WORK, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
+from softsurv.exact.row_kinds import BITS_WORK
 from softsurv.exact.split_costs import SplitCosts, paid, show_prices
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, Solution
@@ -152,10 +153,15 @@ class Search:
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
         self._packed: Packed | None = None
+        self._ready_for: tuple[Any, ...] = ()
         forget(self.cache)
 
     def make_ready(self, depth: int, stop: StopSignal | None = None, **more: Any) -> Packed:
         """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
+        asked = (depth > 2, self.by_cuts, *more.items())
+        if self._packed is not None and asked == self._ready_for:
+            return self._packed
+        self._ready_for = asked
         base = CUTS if self.by_cuts else self.base
         calls = ready(self.task, base, deep=depth > 2, in_lanes=self.problem.use_lanes, stop=stop, **more)
         if self._packed is None or self.problem.calls != calls:
@@ -219,7 +225,8 @@ class Search:
     def _is_short(self, depth: int) -> bool:
         """Whether the search is over before anybody would look at the clock: then no thread is started."""
         splits, features = len(self.problem.feature_of), len(self.problem.nominal)
-        one = features**2 * len(self.rows) + splits**2  # the base case of the whole problem
+        per_row = BITS_WORK * splits**2 if self.base == "bits" else features**2
+        one = per_row * len(self.rows) + splits**2  # the base case of the whole problem
         one = 10 * CUT_WORK * features * len(self.rows) if self.by_cuts else one
         return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 

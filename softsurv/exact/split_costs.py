@@ -116,6 +116,8 @@ def prices_after(prices: Prices, due: FloatArray, test: int) -> FloatArray:
 
 def show_prices(prices: Prices, due: FloatArray, local: Any) -> None:
     """As `set_prices`, called from Python."""
+    if not len(due):
+        return
     local.due[:] = due
     same = (prices.group[:, None] == prices.group) & (prices.group >= 0)
     local.after[:] = np.where(same, np.minimum(due, prices.reduced), due)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -134,6 +135,15 @@ class HardTree:
             tuple(value_names),
             tuple(None if rule is None else rule.missing for rule in rules),
         )
+
+    def with_values(self, value: Any, value_names: Sequence[str]) -> HardTree:
+        """The same questions with other numbers in the leaves, ``value`` (L, K)."""
+        tree, numbers = copy(self), np.array(value, dtype=float)
+        numbers.setflags(write=False)
+        object.__setattr__(tree, "value", numbers)
+        object.__setattr__(tree, "value_names", tuple(value_names))
+        _check_values(tree)
+        return tree
 
     # -- shape ---------------------------------------------------------------------------------------------------
     @property
@@ -288,6 +298,11 @@ def _check(tree: HardTree) -> None:
             raise InvalidParameterError(
                 f"node {node} must ask {source.name!r} by its kind, a threshold or levels, or whether it is missing"
             )
-    expected = (int((~branch).sum()), len(tree.value_names))
+    _check_values(tree)
+
+
+def _check_values(tree: HardTree) -> None:
+    """Refuse numbers that do not fit the leaves."""
+    expected = (tree.n_leaves, len(tree.value_names))
     if tree.value.shape != expected:
         raise InvalidParameterError(f"value must have shape (leaves, names) = {expected}, got {tree.value.shape}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, column_or_1d
@@ -15,6 +16,9 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.inputs import names_from_state
 from softsurv.estimators.separable.tree import SeparableTree, Training
+
+PLAIN = "biuU"
+"""Kinds of arrays whose values are classes as they are: booleans, whole numbers, text; none can be missing."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,12 @@ def _checked(y: Any, n: int) -> NDArray[Any]:
     """Classes (N,) as given."""
     if y is None:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
-    labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True)
-    check_classification_targets(labels)
+    labels = y.to_numpy() if isinstance(y, pd.Series) else y
+    if not (type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in PLAIN):
+        labels = column_or_1d(
+            check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True
+        )
+        check_classification_targets(labels)
     if len(labels) != n:
         raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
     return np.asarray(labels)

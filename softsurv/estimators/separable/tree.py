@@ -122,8 +122,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
     def _take(self, training: Training, objective: SeparableObjective, solved: Solved) -> None:
         """Set the fitted attributes."""
         self.binarizer_, self.report_ = training.binarizer, solved.report
-        self.tree_, self.label_ = in_data_units(training, objective, solved.tree, solved.label)
-        leaf = training.leaf_of(self.tree_)
+        self.tree_, self.label_, leaf = in_data_units(training, objective, solved.tree, solved.label)
         self.leaf_weight_ = np.asarray(np.bincount(leaf, training.rows.weight, self.tree_.n_leaves), dtype=np.float64)
         self.path_ = tuple(
             SizedTree(size.max_leaves, size.objective, in_data_units(training, objective, size.tree, size.label)[0])
@@ -202,15 +201,14 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
 
 def in_data_units(
     training: Training, objective: SeparableObjective, tree: CodeTree, label: NDArray[Any]
-) -> tuple[HardTree, NDArray[Any]]:
-    """A tree on bins as one in the data's units, with its labels in the order of its leaves."""
+) -> tuple[HardTree, NDArray[Any], IntArray]:
+    """A tree on bins as one in the data's units, its labels in the order of its leaves, and the leaf of each row."""
     root, order = branches(tree, training.binarizer)
     hard = HardTree.grow(training.binarizer.sources_, root)
     if training.binarizer.routes:
         hard = larger_sides(hard, training.table, training.rows.weight)
-    label = np.asarray(label)[order]
-    value, names = objective.leaf_values(label, training.leaf_of(hard), training.rows.weight)
-    return replace(hard, value=value, value_names=tuple(names)), label
+    label, leaf = np.asarray(label)[order], training.leaf_of(hard)
+    return hard.with_values(*objective.leaf_values(label, leaf, training.rows.weight)), label, leaf
 
 
 def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
