@@ -92,8 +92,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     tune : {"auto", None, "cv"}
         "cv": choose depth, leaves, cost per leaf (unless ``complexity`` is given) and shrinkage, up to the limits, by
         event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
-        as good as the best up to two standard errors of their paired difference; see ``selection_``. "auto": so where
-        none of ``max_depth``, ``max_leaves``, ``complexity`` and ``reference`` is given.
+        as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
+        more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
+        ``reference`` is given.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
@@ -126,8 +127,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         only if it was asked for before.
     report_ : FitReport
     selection_ : DataFrame
-        What ``tune`` tried, best first: mean held-out loss, difference to the best and its standard error; empty
-        without it.
+        What ``tune`` tried, best first: mean number of leaves and held-out loss, difference to the best limit on the
+        leaves and its standard error; empty without it.
     leaf_table_ : LeafTable
         Rows and events of each leaf, and the curve and median that it predicts; the interval of the median is that of
         the leaf's own rows.

@@ -57,8 +57,8 @@ class Choice:
         Its cost per leaf.
     shrinkage : float
     table : DataFrame
-        Of every setting: mean number of leaves and held-out loss, its mean difference to the best with the standard
-        error; best first.
+        Of every setting: mean number of leaves and held-out loss, its mean difference to the best limit on the leaves
+        with the standard error; best first.
     status : Status
         OPTIMAL, or why some sizes were not tried.
     """
@@ -154,16 +154,22 @@ def _in_time(choice: Choice, p: Any, strengths: Sequence[float], depths: set[int
 def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> Choice:
     """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
 
-    ``losses`` (F,) and ``n_leaves``, the mean number, are those of every setting.
+    A cost per leaf beside those of the limits is taken only where it is clearly better than every limit: sizes that
+    are as good are then chosen as without it. ``losses`` (F,) and ``n_leaves``, the mean number, are those of every
+    setting.
     """
     mean = {size: float(loss.mean()) for size, loss in losses.items()}
     ranked = sorted(losses, key=lambda size: (mean[size], n_leaves[size], size.depth, size.leaves, -size.shrinkage))
-    best = ranked[0]
+    least = min(size.complexity for size in ranked)  # of the limits
+    best = next(size for size in ranked if size.complexity == least)
     difference = {size: losses[size] - losses[best] for size in ranked}
     error = {size: _standard_error(some) for size, some in difference.items()}
-    chosen = best
-    if n_leaves[best] > 1:
-        good = [size for size in ranked if difference[size].mean() <= ERRORS * error[size]]
+    chosen, ahead = best, ranked[0]
+    if ahead != best and difference[ahead].mean() < -ERRORS * error[ahead]:
+        chosen = ahead
+    elif n_leaves[best] > 1:
+        limits = [size for size in ranked if size.complexity == least]
+        good = [size for size in limits if difference[size].mean() <= ERRORS * error[size]]
         most = max((n_leaves[size], size.leaves) for size in good)
         chosen = next(size for size in good if (n_leaves[size], size.leaves) == most)
     table = [

@@ -140,8 +140,11 @@ def test_the_largest_size_within_two_errors_is_chosen():
     n_leaves = {size: 2.5 if size.complexity else float(size.leaves) for size in losses}
     choice = choice_among(losses, n_leaves, Status.OPTIMAL)
     assert (choice.depth, choice.leaves, choice.complexity, choice.shrinkage) == (2, 3, 0.0, 20.0)
-    priced = choice_among(losses, {**n_leaves, Size(2, 4, 0.7, 5.0): 3.5}, Status.OPTIMAL)
-    assert (priced.leaves, priced.complexity) == (4, 0.7)
+    # a cost per leaf is taken only where it is clearly better than every limit
+    priced = Size(2, 4, 0.7, 5.0)
+    assert choice_among({**losses, priced: 0.95 + 0.1 * noise}, n_leaves, Status.OPTIMAL).complexity == 0.0
+    choice = choice_among({**losses, priced: 0.7 + 0.1 * noise}, n_leaves, Status.OPTIMAL)
+    assert (choice.leaves, choice.complexity) == (4, 0.7)
     table = choice.table.set_index(["max_depth", "max_leaves", "complexity", "shrinkage"])
     row = table.loc[(2, 4, 0.0, 5.0)]
     paired = losses[2, 4, 0.0, 5.0] - losses[1, 2, 0.0, 5.0]
