@@ -123,7 +123,8 @@ class Binarizer(BaseEstimator):
         for source in self.filler_.sources_:
             name = source.name
             column = self._levels(source, table[name]) if source.levels else CodedColumn(name, tuple(cuts[name]))
-            columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
+            sided = self._sided(column, table[name]) if self.routes else [column]
+            columns = [one for one in sided if one.n_codes > 1]
             self.sources_ += [source] * len(columns)
             self.columns_ += columns
             if not columns:
@@ -132,7 +133,7 @@ class Binarizer(BaseEstimator):
 
     def _sided(self, column: CodedColumn, values: NDArray[Any]) -> Sequence[CodedColumn]:
         """The columns of codes that a raw column gives: several where it has missing values that are routed."""
-        n_missing = int(pd.isna(values).sum()) if self.routes else 0
+        n_missing = int(pd.isna(values).sum())
         return routed(column, n_missing, len(values), self._least(len(values))) if n_missing else [column]
 
     def _least(self, n: int) -> int:
@@ -147,7 +148,7 @@ class Binarizer(BaseEstimator):
         for source in self.filler_.sources_:
             if source.levels is None:
                 wanted, values = self._thresholds_of(source.name), table[source.name]
-                known = values[~np.isnan(values)]  # all of them unless missing values are routed
+                known = values[~np.isnan(values)] if self.routes else values
                 if isinstance(wanted, list | tuple | np.ndarray):
                     cuts[source.name] = _explicit(known, wanted, least)
                 elif known.size < n:

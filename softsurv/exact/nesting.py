@@ -105,13 +105,15 @@ def _levels(size: NDArray[np.int64], apart: NDArray[np.bool_], n: int) -> list[l
     """
     groups, used = [], np.zeros(len(size), np.bool_)
     for first in np.flatnonzero((apart.sum(axis=1) > 1) & (apart @ size + size >= n)).tolist():
+        if used[first]:
+            continue
         group, total, fit = [first], int(size[first]), apart[first] & ~used
         for column in np.flatnonzero(fit[first + 1 :]) + first + 1:
             if fit[column] and total + size[column] <= n:
                 group.append(int(column))
                 total += int(size[column])
                 fit = fit & apart[column]
-        if not used[first] and total == n and len(group) > 2:
+        if total == n and len(group) > 2:
             groups.append(group)
             used[group] = True
     return groups
@@ -123,6 +125,8 @@ def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int
     ``inside`` (B, B) says which column lies inside which; it is transitive. A matching of columns with the next in
     their chain that is as large as can be leaves as few chains as can be.
     """
+    if not inside.any():
+        return [[column] for column in np.flatnonzero(free).tolist()]
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
