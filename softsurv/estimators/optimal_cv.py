@@ -104,8 +104,8 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
         for size, mean, loss in compared(paths, depth, most, p.complexity, strengths, priced=p.complexity == 0):
             losses[size], n_leaves[size] = loss, mean
     if not losses:
-        leaf = Size(0, 1, p.complexity, strengths[0])
-        losses, n_leaves = {leaf: np.array([np.nan])}, {leaf: 1.0}
+        single = Size(0, 1, p.complexity, strengths[0])
+        losses, n_leaves = {single: np.array([np.nan])}, {single: 1.0}
     return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
 
 

@@ -88,5 +88,5 @@ def misclassification_front(
         }
     )
     return MisclassificationFront(
-        table, tuple(tree for tree, _ in read), tuple(label for _, label in read), classes.names, front.status
+        table, tuple(tree for tree, *_ in read), tuple(label for _, label, _ in read), classes.names, front.status
     )
