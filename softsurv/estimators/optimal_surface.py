@@ -260,7 +260,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
         self.leaf_, self.shrinkage_ = meta["leaf"], float(meta.get("shrinkage", 0.0))
-        self.complexity_ = float(meta["complexity"] if "complexity" in meta else self.complexity)
+        self.complexity_ = float(meta.get("complexity", 0.0) or self.complexity)
         table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
         kind = CauseCurves if self.leaf_ == HISTORIES["causes"] else LeafCurves
         curves = kind.restore(_below("curves.", arrays), len(table.n))
