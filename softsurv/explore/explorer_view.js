@@ -59,6 +59,8 @@ const explorer = (model) => {
       );
     });
     byId("tree").innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="11" fill="${INK}" role="group" aria-label="tree">${parts.join("")}</svg>`;
+    const box = byId("tree"), place = x(model.nodes.find((n) => n.leaf === state.leaf));
+    if (place - W / 2 < box.scrollLeft || place + W / 2 > box.scrollLeft + box.clientWidth) box.scrollLeft = place - box.clientWidth / 2;
   }
 
   /* ---- curves ---- */

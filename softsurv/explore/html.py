@@ -10,6 +10,7 @@ from softsurv.explore.curves import leaf_looks, steps
 from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, LineStyle, escaped
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, ViewNode, tree_view
+from softsurv.nonparametric import StepFunction
 from softsurv.trees.soft_text import leaf_line
 
 LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
@@ -134,10 +135,15 @@ def _panel(table: Any, leaf: int, look: LineStyle, x: float, top: float, end: fl
     )
     if table.n[leaf] == 0:
         return words + axes + ticks + scale
-    step_times, values = steps(table.curves[leaf], end)
-    px, py = left + step_times / end * PANEL_WIDTH, y + (1 - values) * PANEL_HEIGHT
-    path = f"M{px[0]:.1f} {py[0]:.1f}" + "".join(
-        f"H{a:.1f}V{b:.1f}" for a, b in zip(px[1:], py[1:], strict=True) if np.isfinite(b)
-    )
+    path = curve_path(table.curves[leaf], end, left, y, PANEL_WIDTH, PANEL_HEIGHT)
     curve = f'<path d="{path}" fill="none" stroke="{look.color}" stroke-width="2" stroke-dasharray="{look.svg_dash}"/>'
     return words + axes + ticks + scale + curve
+
+
+def curve_path(curve: StepFunction, end: float, left: float, top: float, width: float, height: float) -> str:
+    """A survival curve up to ``end`` as the steps of an SVG path within a box."""
+    times, values = steps(curve, end)
+    x, y = left + times / end * width, top + (1 - values) * height
+    return f"M{x[0]:.1f} {y[0]:.1f}" + "".join(
+        f"H{a:.1f}V{b:.1f}" for a, b in zip(x[1:], y[1:], strict=True) if np.isfinite(b)
+    )

@@ -105,6 +105,7 @@ def explorer_page(payload: dict[str, Any]) -> str:
         f"<title>softsurv explorer</title><style>{asset('explorer.css')}</style></head><body>"
         '<h1>Explore the tree</h1><p>Choose a leaf in the tree, or <label for="pick">a row</label>: '
         '<select id="pick"></select></p>'
+        '<label class="zoom"><input type="checkbox"> fit the tree to the page</label>'
         '<div id="tree" class="scroll" tabindex="0" role="region" aria-label="tree"></div>'
         '<div class="grid"><div><div id="curves"></div><p id="key"></p><div id="causes"></div><p id="cause-key"></p>'
         '<section id="move"></section></div>'

@@ -46,11 +46,18 @@ img{max-width:100%;height:auto}
 .row{display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start}
 .row>*{flex:1 1 420px;min-width:0}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
+.tree{display:flex;flex-direction:column}
+.fold,.fold ul{list-style:none;margin:0;padding-left:14px}.fold ul{border-left:1px solid #d5d9de;margin-left:5px}
+.fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
+.answer{color:#5f6670;display:inline-block;min-width:1.9em}
+.end{border-left:6px solid;padding-left:6px;font-weight:600;display:inline-block;min-width:4.6em}
+.zoom{display:block;font-size:.88rem;color:#5f6670}.zoom:has(:checked)+.wide img{max-width:100%!important}
 .rule{background:#f3f5f7;padding:6px 10px;border-radius:5px;max-width:90ch;overflow-wrap:anywhere}
+@media(max-width:760px){.fold{order:-1}}
 @media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}nav,.skip{display:none}
 h2,h3{break-after:avoid}figure,tr,.note{break-inside:avoid}.leaf{break-before:page}
-.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}}
+.zoom{display:none}.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}}
 """
 
 
@@ -142,5 +149,8 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
     image = f'<img src="data:image/svg+xml;base64,{data}" {size} alt="{escaped(alt)}">'
     words = f"<figcaption>{escaped(caption)}</figcaption>" if caption else ""
     if wide:
-        image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{escaped(alt)}">{image}</div>'
+        image = (
+            '<label class="zoom"><input type="checkbox"> fit the picture to the page</label>'
+            f'<div class="scroll wide" tabindex="0" role="region" aria-label="{escaped(alt)}">{image}</div>'
+        )
     return f"<figure>{image}{words}</figure>"

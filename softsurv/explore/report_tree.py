@@ -22,6 +22,7 @@ from softsurv.explore.curves import (
     steps,
 )
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
+from softsurv.explore.folded import folded_tree
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
 from softsurv.explore.stability import plot_split_stability, split_stability
@@ -46,10 +47,11 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
     parts = [
         paragraph(
-            "Yes: the rule is true. At every split the side of the lower risk is on the left. Every leaf has its own "
-            "section below."
+            "Yes: the rule is true. At every split the side of the lower risk comes first. The picture shows these "
+            "rows; the list, which folds at every rule, the training rows. Every leaf has its own section below."
         ),
-        figure(picture, "The tree with survival curves in its leaves", wide=True),
+        f'<div class="tree">{figure(picture, "The tree with survival curves in its leaves", wide=True)}',
+        f"{folded_tree(tree) if view.branches else ''}</div>",
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
     ]

@@ -195,7 +195,7 @@ def test_wrong_tables_at_transform_get_one_sentence(table, match):
     ("table", "match"),
     [
         (TRAIN.assign(day=pd.Timestamp("2020-01-01")), "column 'day' must hold numbers or categories, got datetime64"),
-        (TRAIN.assign(gap=pd.Timedelta("2D")), "column 'gap' must hold numbers or categories"),
+        (TRAIN.assign(gap=np.timedelta64(2, "D")), "column 'gap' must hold numbers or categories"),
         (
             TRAIN.assign(day=pd.period_range("2020", periods=4)),
             "column 'day' must hold numbers or categories, got period",
