@@ -149,7 +149,7 @@ def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
     one_regression = parameters.depth == 0 and parameters.l2 is not None  # of rules as of dense trees: nothing to split
     if parameters.has_rules and not one_regression:
         return None
-    plain = isinstance(parameters.init, str) and parameters.time_limit is None
+    plain = isinstance(parameters.init, str) and not parameters.starts_exact and parameters.time_limit is None
     candidate = parameters.given(None) if plain else None
     recipe = None if candidate is None else parameters.recipe(candidate)
     return recipe if recipe is not None and can_stack(recipe) else None

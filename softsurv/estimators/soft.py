@@ -48,9 +48,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         All parameters jointly, or the paper's node-based decomposition.
     n_restarts : int
         Starts, trained together; the one with the lowest training objective is kept.
-    init : {"auto", "random", "kmeans", "logrank"} or hard tree
-        "auto": a greedy log-rank tree and random starts. An `OptimalSurvivalTree` or `HardTree`: its splits are the
-        only start, and its depth is the default of ``depth``.
+    init : {"auto", "random", "kmeans", "logrank", "exact"} or hard tree
+        "auto": a greedy log-rank tree and random starts. "exact": the tree that `OptimalModelTree` finds at that depth,
+        with nothing asked of a leaf but ten events, and random starts; a depth left open is chosen from other starts.
+        An `OptimalSurvivalTree` or `HardTree`: its splits are the only start, and its depth is the default of
+        ``depth``.
     l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
         Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
         single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the

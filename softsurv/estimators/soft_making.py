@@ -26,8 +26,10 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.selection import select
+from softsurv.sparse.exact import exact_start
 from softsurv.sparse.fit import fit_rules
 from softsurv.sparse.settle import told
+from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import HardTree
 from softsurv.trees.leaf_medians import predicted_medians
 from softsurv.trees.leaf_table import leaf_table_of
@@ -167,6 +169,11 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
         candidate, tried = selection.chosen, selection.table()
         cut_off = None if choosing.budget is None else choosing.budget.status
         logger.info("chose %s of %d candidates", candidate, len(selection.trials))
+    if parameters.starts_exact and candidate.depth:
+        columns = encoded_columns(order.encoder, list(order.names))
+        stop = StopSignal(order.machine.start_seconds(), outer=order.machine.budget)
+        exact = exact_start(data, columns, parameters.family, candidate.depth, stop)
+        return parameters.recipe(candidate, grid, exact), tried, cut_off
     if start is None:
         return parameters.recipe(candidate, grid), tried, cut_off
     routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))

@@ -27,6 +27,9 @@ PENALTIES = ("l2", "shrinkage", "routing_l2")
 FAMILIES = ("loglogistic", "weibull", "lognormal", "spline_po", "spline_ph")
 """Leaf families that inner validation chooses from, the usual one first."""
 
+EXACT = "exact"
+"""The start that the exact search finds."""
+
 PREFERENCES = ("tree", "simplest")
 
 USUAL_TERMS = 3
@@ -83,7 +86,7 @@ class SoftParameters:
         one_of("dtype", self.dtype, ("float64", "float32"))
         one_of("preset", self.preset, (None, "paper"))
         if isinstance(self.init, str):
-            one_of("init", self.init, ("auto", *STARTS))
+            one_of("init", self.init, ("auto", *STARTS, EXACT))
         else:
             check_start(self.init)
         whole("n_restarts", self.n_restarts, 1)
@@ -213,7 +216,7 @@ class SoftParameters:
             shrinkage=grid.shrinkage if self.shrinkage is None else (float(self.shrinkage),),
             routing_l2=grid.routing_l2 if self.routing_l2 is None else (float(self.routing_l2),),
         )
-        if isinstance(self.init, str) and self.init != "auto":
+        if isinstance(self.init, str) and self.init not in ("auto", EXACT):
             grid = replace(grid, starts=(self.init,) * (1 if self.init == "logrank" else 3))
         if self.solver == "nodec":
             grid = replace(grid, training=replace(grid.training, solver="nodec", nodec=NodecSettings(max_sweeps=4)))
@@ -228,11 +231,13 @@ class SoftParameters:
         chosen : Grid, optional
             What the candidate was chosen from.
         start : ndarray (B, P + 1), optional
-            Routing weights of the only start.
+            Routing weights of the only start; random ones follow an exact tree.
         """
         published = self.preset == "paper"
         training = self._paper_training(start) if published else self._training(chosen)
         starts = self._kinds() if start is None else (start,)
+        if self.starts_exact and not published:
+            starts += ("random",) * (self.n_restarts - 1)
         l2_all = paper.L2 if published else 0.0
         return Recipe(self.family, candidate, starts, training, l2_all, self.fairness, self.l1, self.seed)
 
@@ -251,10 +256,16 @@ class SoftParameters:
         nodec = replace(plain.nodec, max_sweeps=self.max_iter)
         return Training(self.solver, joint, nodec, stops_early=False)  # type: ignore[arg-type]  # checked above
 
+    @property
+    def starts_exact(self) -> bool:
+        """Whether training starts from the optimal tree of corrections to one regression."""
+        return isinstance(self.init, str) and self.init == EXACT
+
     def _kinds(self) -> tuple[str | np.ndarray, ...]:
         """The kind of each start."""
         if self.preset == "paper":
-            return (self.init if isinstance(self.init, str) and self.init != "auto" else "random",) * paper.RESTARTS
+            named = isinstance(self.init, str) and self.init not in ("auto", EXACT)
+            return (self.init if named else "random",) * paper.RESTARTS
         if self.init == "logrank":
             return ("logrank",)
         if self.init in ("random", "kmeans"):

@@ -185,8 +185,9 @@ def _streamable(p: SoftParameters) -> Candidate:
     for name, value in needed.items():
         if getattr(p, name) != value:
             raise InvalidParameterError(f"{name} must be {value!r} to stream, got {getattr(p, name)!r}")
-    if not isinstance(p.init, str):
-        raise InvalidParameterError("init must be the name of a start to stream, got a tree")
+    if not isinstance(p.init, str) or p.starts_exact:
+        got = "a tree" if not isinstance(p.init, str) else f"{p.init!r}, which needs all rows at once"
+        raise InvalidParameterError(f"init must be the name of a start to stream, got {got}")
     candidate = p.given(None)
     assert candidate is not None
     return candidate

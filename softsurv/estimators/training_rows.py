@@ -41,12 +41,14 @@ def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
         "subjects": (data.subject is not None, "one row a subject"),
         "recurrent": (data.recurrent, "one event a subject"),
     }
+    remedy = {
+        "causes": "fit SoftSurvivalTree or OptimalSurvivalTree, or pass data.of_cause(...)",
+        "subjects": "fit SoftSurvivalTree or OptimalSurvivalTree, or pass one row of each subject",
+        "recurrent": "fit OptimalSurvivalTree, or leave out what follows each subject's first event",
+    }
     for name, (given, alone) in has.items():
         if given and name not in tree._knows:
-            raise InvalidParameterError(
-                f"{type(tree).__name__} takes {alone}, got data with {name}; "
-                "fit SoftSurvivalTree or OptimalSurvivalTree, or prepare the data for one cause"
-            )
+            raise InvalidParameterError(f"{type(tree).__name__} takes {alone}, got data with {name}; {remedy[name]}")
 
 
 def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> SurvivalData:

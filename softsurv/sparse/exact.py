@@ -18,10 +18,13 @@ from softsurv.exact.tree import CodeTree
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
-from softsurv.sparse.causes import data_of_causes, fit_causes, second_orders
-from softsurv.sparse.finish import soft_trees
+from softsurv.soft.starts import SHARPNESS
+from softsurv.sparse.causes import Problems, data_of_causes, fit_causes, second_orders
+from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
+from softsurv.sparse.prefer import USUAL_RIDGE
+from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import Bins, bins_of
 from softsurv.sparse.start import Problem as StartProblem
 from softsurv.sparse.train import leaves_of, penalties_of
@@ -62,6 +65,10 @@ class ExactSettings:
     slope_shrinkage: float | None
     memory_limit: float
     n_jobs: int
+
+
+START = ExactSettings(0, None, 10.0, 0.0, 10, USUAL_RIDGE, 4.0, None, 1e9, 1)
+"""Of the start of a dense tree: all of its depth, ten events in a leaf."""
 
 
 @dataclass(frozen=True)
@@ -116,18 +123,10 @@ def fit_exact(
     budget : StopSignal, optional
         Of the fits.
     """
-    split, s, n = split_data(data.x.double().cpu().numpy(), columns), settings, np.array([float(data.n)])
-    scale = level_scale(columns)
+    s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
+    split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, scale)))
-    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
-    one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
-    common, _ = fit_causes(problems, one_leaf, 1, penalties_of(n, s.ridge, 0.0, None), budget=budget)
-    table = second_orders(problems, common)[0] * weight[:, None]
-    size = weight * data.failed
-    start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
-    bins = bins_of(start, s.n_cuts + 1, most=None)
-    complexity = bic(bins, size) if s.complexity is None else s.complexity
-    rules, report = search_rules(bins, table, size, settings, complexity, stop)
+    rules, report, complexity = _searched(data, split, problems, settings, stop, budget)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -138,6 +137,51 @@ def fit_exact(
         for problem, model in zip(problems, models, strict=True)
     )
     return ExactModels(trees, rules, report, float(loss[0]), covariances, complexity)
+
+
+def exact_start(
+    data: SurvivalData, columns: Sequence[OutputColumn], family: LeafFamily, depth: int, stop: StopSignal
+) -> FloatArray:
+    """Routing weights (B, P + 1) from which a dense tree may start: the tree of corrections that gains most.
+
+    Parameters
+    ----------
+    data : SurvivalData
+        With numeric, complete features.
+    columns : sequence of OutputColumn (P,)
+    family : LeafFamily
+    depth : int
+        Of the dense tree. Where the tree of corrections ends sooner, everything goes left.
+    stop : StopSignal
+        Of the regression and the search.
+    """
+    split = split_data(data.x.double().cpu().numpy(), columns)
+    problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, level_scale(columns))))
+    rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop)
+    rules = (*rules, *(None,) * (2**depth - 1 - len(rules)))
+    return sharpened(torch.as_tensor(routing_of(rules, split, columns)), SHARPNESS).numpy()
+
+
+def _searched(
+    data: SurvivalData,
+    split: SplitData,
+    problems: Problems,
+    settings: ExactSettings,
+    stop: StopSignal,
+    budget: StopSignal | None,
+) -> tuple[Rules, FitReport, float]:
+    """The rules of the best tree of corrections to one regression, how far it is proven, and the cost of a leaf."""
+    s = settings
+    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
+    penalties = penalties_of(np.array([float(data.n)]), s.ridge, 0.0, None)
+    common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)
+    table = second_orders(problems, common)[0] * weight[:, None]
+    size = weight * data.failed
+    start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
+    bins = bins_of(start, s.n_cuts + 1, most=None)
+    complexity = bic(bins, size) if s.complexity is None else s.complexity
+    return *search_rules(bins, table, size, settings, complexity, stop), complexity
 
 
 def search_rules(

@@ -104,16 +104,16 @@ def soft_trees(
     """
     depth = int(np.log2(len(rules) + 1))
     design, weight = problems[0].design, problems[0].weight[:, 0]
-    routing = torch.as_tensor(_routing(rules, data, columns)).to(design)[None]
+    routing = torch.as_tensor(routing_of(rules, data, columns)).to(design)[None]
     losses = losses_of_causes(problems, models)
     best, chosen = np.inf, SHARPNESS[-1]
     for sharpness in SHARPNESS if any(rule is not None for rule in rules) else ():
-        go_left = torch.sigmoid(linear(_sharpened(routing, sharpness), design))  # no rule asks for a scaled column
+        go_left = torch.sigmoid(linear(sharpened(routing, sharpness), design))  # no rule asks for a scaled column
         log_share = leaf_probability(go_left).clamp(min=1e-300).log()
         loss = -(weight * torch.logsumexp(log_share - losses, 1)).sum()
         if float(loss) < best:
             best, chosen = float(loss), sharpness
-    routing, found = _sharpened(routing, chosen), []
+    routing, found = sharpened(routing, chosen), []
     for problem, model in zip(problems, in_data_units(models, scale), strict=True):
         leaves = leaf_models(model)
         tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype)
@@ -123,7 +123,7 @@ def soft_trees(
     return tuple(found)
 
 
-def _routing(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -> FloatArray:
+def routing_of(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -> FloatArray:
     """Routing weights (B, P + 1) of sharpness one per standard deviation of each rule's score."""
     out = np.zeros((len(rules), len(columns) + 1))
     for node, rule in enumerate(rules):
@@ -135,7 +135,7 @@ def _routing(rules: Rules, data: SplitData, columns: Sequence[OutputColumn]) -> 
     return out
 
 
-def _sharpened(routing: Tensor, sharpness: float) -> Tensor:
+def sharpened(routing: Tensor, sharpness: float) -> Tensor:
     """Routing weights times a factor where they depend on the features."""
     asks = (routing[..., 1:] != 0).any(-1, keepdim=True)
     return torch.where(asks, sharpness * routing, routing)

@@ -100,7 +100,7 @@ def test_a_crossing_needs_a_split(make_rows):
     assert split.score(*test) > single.score(*test) + 0.1
 
 
-@pytest.mark.parametrize("init", ["random", "kmeans", "logrank", "auto"])
+@pytest.mark.parametrize("init", ["random", "kmeans", "logrank", "exact", "auto"])
 @pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
 def test_training_lowers_the_objective_from_every_start(rows, solver, init):
     tree = SoftSurvivalTree(depth=1, solver=solver, init=init, **FIXED).fit(*rows)
