@@ -20,6 +20,10 @@ _ROLES = ("time", "event", "entry", "upper", "weight", "group", "cause", "start"
 _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
 
+_EVENT_WORDS = {"yes", "y", "true", "event", "observed", "dead", "died", "death", "deceased", "failed", "failure"}
+_EVENT_WORDS |= {"churned", "relapse", "relapsed"}
+"""What is usually written where an event was observed."""
+
 _MIN_ROWS = 20
 """In shorter tables the numbers of rows may well be a measurement."""
 
@@ -240,8 +244,20 @@ def _check_binary(column: pd.Series, name: str) -> None:
     if column.nunique() > _MAX_CODES:
         raise InvalidSurvivalDataError(f"{wrong}; name the column that says whether the event was observed")
     raise InvalidSurvivalDataError(
-        f"{wrong}; say which one marks an observed event, such as --event {name}={_text(column.iloc[0])}"
+        f"{wrong}; say which one marks an observed event, such as --event {name}={_likely_event(column)}"
     )
+
+
+def _likely_event(column: pd.Series) -> str:
+    """The value that seems to mark an event, for an example: a copied one must not turn the outcome round."""
+    found = column.dropna().unique()
+    named = [value for value in found if str(value).strip().lower() in _EVENT_WORDS]
+    if named:
+        return _text(named[0])
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series(found), errors="coerce")
+    return _text(numbers.max()) if numbers.notna().all() else "VALUE"
 
 
 def _values(column: pd.Series) -> str:
