@@ -26,6 +26,9 @@ OUTCOME = ("time", "event", "cause", "entry", "upper")
 BESIDE = ("weight", "group", "subject")
 """Fields that tell rows of one outcome apart."""
 
+AT_A_TIME = 64
+"""Columns that are read together to tell rows of one outcome apart: seldom are more needed."""
+
 
 def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
     """Rows (N,) by their outcome, those of one outcome by their features; only equal rows keep the order given.
@@ -37,12 +40,25 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
         Features, in the order in which they are compared (see :func:`column_order`).
     """
     place = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64))
-    for name in columns:
-        tied = np.flatnonzero(np.bincount(place, minlength=data.n)[place] > 1)
-        if not tied.size:
+    for first in range(0, len(columns), AT_A_TIME):
+        some = list(columns[first : first + AT_A_TIME])
+        rows = _tied(place)
+        if not rows.size:
             break
-        place[tied] = _places([_sortable(data.X[name].iloc[tied])], place[tied])
+        part = data.X[some].iloc[rows]
+        block, tied = NumberBlock.of(part), np.arange(rows.size)  # tied: places in rows
+        for name in some:
+            values = _comparable(block.column(name)) if name in block.place else _sortable(part[name])
+            place[rows[tied]] = _places([values[tied]], place[rows[tied]])
+            tied = tied[_tied(place[rows[tied]])]
+            if not tied.size:
+                break
     return np.argsort(place, kind="stable")
+
+
+def _tied(place: Index) -> Index:
+    """Which of some rows (n,) share their place with another one."""
+    return np.flatnonzero(np.bincount(place)[place] > 1) if place.size else place
 
 
 def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]:
