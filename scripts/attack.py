@@ -4,15 +4,16 @@
 
 Groups: mutated model files, checkpoints and run records; odd tables through Python and through the commands; names as
 weapons; processes killed while they save; readers beside writers; Ctrl-C at any moment of a fit, a full disk, and a
-table that changes while it is read. A case is known by its seed, group and number. The
-script stops when the time is up and goes on from the state file. Each failure is printed with the number that repeats
-it (`--only GROUP NUMBER`); the exit status is the number of failures.
+table that changes while it is read; wrong optima, an hour of random problems. A case is known by its seed, group and
+number. The script stops when the time is up and goes on from the state file. Each failure is printed with the number
+that repeats it (`--only GROUP NUMBER`); the exit status is the number of failures.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import sys
 import tempfile
@@ -20,7 +21,7 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from _attack_cases import CaseError, World, kills, models, names, readers, records, tables
@@ -33,11 +34,13 @@ from _attack_faults import (
     restarted_server,
     shared_cache,
 )
+from _attack_forks import interrupted_phase
+from _attack_fuzz import KINDS, SECONDS, wrong_optimum
 
 from softsurv.files import replace_file
 
-CASE_SECONDS = 120.0
-"""A case that takes longer hangs; most take milliseconds."""
+CASE_SECONDS = 300.0
+"""A case that takes longer hangs, also on a busy machine; most take milliseconds."""
 
 Case = Callable[[World, np.random.Generator], None]
 
@@ -60,34 +63,57 @@ def a_full_disk(world: World, _: np.random.Generator) -> str | None:
     return full_disk(world.models[1], folder, world.risks[0], world.rows)
 
 
-GROUPS: dict[str, tuple[Case, int, str]] = {
-    "models": (models, 2000, "mutated and forged model files"),
-    "records": (records, 1000, "mutated checkpoints and run records"),
-    "tables": (tables, 2000, "odd tables, a fifth of them also through a command"),
-    "names": (names, 1000, "names as weapons in source and pages"),
-    "kills": (kills, 1000, "kills while saving"),
-    "readers": (readers, 500, "times twenty loads beside two writers"),
-    "disks": (fault(a_full_disk), 500, "saves without room on the disk"),
-    "changes": (
+class Group(NamedTuple):
+    """Cases of one kind: how many, what they are, and how long they may take together."""
+
+    case: Case
+    count: float
+    words: str
+    seconds: float = math.inf
+
+
+GROUPS: dict[str, Group] = {
+    "models": Group(models, 2000, "mutated and forged model files"),
+    "records": Group(records, 1000, "mutated checkpoints and run records"),
+    "tables": Group(tables, 2000, "odd tables, a fifth of them also through a command"),
+    "names": Group(names, 1000, "names as weapons in source and pages"),
+    "kills": Group(kills, 1000, "kills while saving"),
+    "readers": Group(readers, 500, "times twenty loads beside two writers"),
+    "disks": Group(fault(a_full_disk), 500, "saves without room on the disk"),
+    "changes": Group(
         fault(lambda world, rng: changing_table(world.folder, rng)),
         500,
         "tables changed between two readings, size and time kept",
     ),
-    "interrupts": (
+    "interrupts": Group(
         fault(lambda world, rng: interrupted(world.folder, rng)),
-        100,
-        "Ctrl-C at any moment of a fit from the command line",
+        20,
+        "Ctrl-C from the first import on to the end of a fit",
     ),
-    "pages": (fault(lambda _, rng: hostile_page(rng)), 50, "explorer and report with hostile names in a browser"),
-    "rights": (
+    "pages": Group(fault(lambda _, rng: hostile_page(rng)), 50, "explorer and report with hostile names in a browser"),
+    "rights": Group(
         fault(lambda world, rng: no_rights(world, rng)),
         50,
         "saves and compilations by a process that may write nowhere",
     ),
-    "caches": (fault(lambda _, rng: shared_cache(rng)), 50, "times three processes that share a damaged kernel cache"),
-    "servers": (fault(lambda _, rng: restarted_server()), 5, "studies of two workers whose PostgreSQL restarts twice"),
+    "caches": Group(
+        fault(lambda _, rng: shared_cache(rng)), 50, "times three processes that share a damaged kernel cache"
+    ),
+    "servers": Group(
+        fault(lambda _, rng: restarted_server()), 10, "studies of two workers whose PostgreSQL restarts twice"
+    ),
+    "phases": Group(
+        fault(lambda world, rng: interrupted_phase(world.folder, rng)),
+        200,
+        "Ctrl-C in any phase of soft trees, rules, optimal trees, streams and studies",
+    ),
+} | {
+    f"optima-{kind}": Group(
+        fault(lambda _, rng, kind=kind: wrong_optimum(kind, rng)), math.inf, f"optima, `{kind}` of `{script}`", SECONDS
+    )
+    for kind, (script, _) in KINDS.items()
 }
-"""Each group with its cases and what they are."""
+"""Each group of cases; new ones come last, for a case is drawn from the place of its group."""
 
 
 def attempt(world: World, group: str, seed: int, number: int) -> str | None:
@@ -102,7 +128,7 @@ def attempt(world: World, group: str, seed: int, number: int) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            GROUPS[group][0](world, rng)
+            GROUPS[group].case(world, rng)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     finally:
@@ -113,7 +139,7 @@ def attempt(world: World, group: str, seed: int, number: int) -> str | None:
 def table(state: dict[str, Any]) -> str:
     """The state as a table in Markdown."""
     lines = ["| group | cases | failures | seconds |", "| --- | ---: | ---: | ---: |"]
-    for group, (_, _, words) in GROUPS.items():
+    for group, (_, _, words, _) in GROUPS.items():
         done = state["groups"].get(group, {"done": 0, "failures": [], "seconds": 0.0})
         lines.append(f"| {words} | {done['done']} | {len(done['failures'])} | {done['seconds']:.0f} |")
     head = f"Made by `scripts/attack.py --seed {state['seed']}`. A failure is a raw error, a wrong result, or no end.\n"
@@ -144,7 +170,10 @@ def main() -> int:
             return failure is not None
         for group in args.groups:
             done = state["groups"].setdefault(group, {"done": 0, "failures": [], "seconds": 0.0})
-            while done["done"] < args.share * GROUPS[group][1] and time.monotonic() < end:
+            wanted = GROUPS[group]
+            while done["done"] < args.share * wanted.count and done["seconds"] < args.share * wanted.seconds:
+                if time.monotonic() > end:
+                    break
                 began = time.monotonic()
                 failure = attempt(world, group, args.seed, done["done"])
                 done["seconds"] += time.monotonic() - began

@@ -48,6 +48,10 @@ class DataWarning(SoftsurvWarning):
     """Something in the data was changed or is unusual; the message says what and how often."""
 
 
+class LimitWarning(SoftsurvWarning):
+    """A limit cannot be kept; the message names what is needed."""
+
+
 class EvaluationWarning(SoftsurvWarning):
     """A measure was computed on less than was asked; the message says on what."""
 

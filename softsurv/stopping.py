@@ -88,6 +88,15 @@ class StopSignal:
         part.deadline = None if self.deadline is None else self.deadline - seconds
         return part
 
+    def leaving(self, times: float, most: float) -> StopSignal:
+        """The same signal, ending sooner by so many times of what was taken so far, at most by a share of the limit.
+
+        For work that others follow, which take time in proportion to what came before: both read all rows.
+        """
+        if self.deadline is None:
+            return self
+        return self.ending_sooner(min(times * self.seconds, most * (self.deadline - self.started)))
+
     @property
     def interrupted(self) -> bool:
         """Whether there was a Ctrl-C."""

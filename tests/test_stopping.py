@@ -165,3 +165,15 @@ def test_what_the_work_raises_is_raised():
 
     with pytest.raises(ZeroDivisionError, match="inside"):
         StopSignal(60.0).run(broken, flag)
+
+
+def test_work_that_others_follow_leaves_them_time():
+    assert StopSignal().leaving(2.0, 0.5).deadline is None
+    timer = StopSignal(10.0)
+    timer.started -= 3.0
+    timer.deadline -= 3.0
+    assert timer.leaving(1.0, 0.5).left == pytest.approx(timer.left - 3.0, abs=0.1)
+    assert timer.leaving(9.0, 0.5).left == pytest.approx(timer.left - 5.0, abs=0.1)
+    part = timer.leaving(1.0, 0.5)
+    timer.interrupted = True
+    assert part.exhausted

@@ -32,6 +32,7 @@ from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.optimal_surface import OptimalSurface
 from softsurv.estimators.progress import SearchBar
+from softsurv.exact.memory import Room
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -39,6 +40,9 @@ NOTHING_TRIED = pd.DataFrame()
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
+
+FOLD_SHARE = 0.9
+"""What a fold of cross-validation takes of the memory of all rows: a table, codes and a search of its own."""
 
 
 @understands(depth="max_depth")
@@ -100,7 +104,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     time_limit : float, optional
         Seconds after which the best tree so far is returned with its bound, and a `ConvergenceWarning`.
     memory_limit : float
-        Bytes for the cache of subproblems.
+        Bytes that a fit may take: table, codes, what the search makes of them, and its cache with the rest. A full
+        cache makes the search slower, not inexact. Where the rows alone take more, a `LimitWarning` says how much.
     n_jobs : int, optional
         Threads of the search, -1 for all cores; the tree does not depend on it. With "ibs" the path of sizes
         (``max_leaves``, ``tune``) takes one.
@@ -220,27 +225,29 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         if not self.binarizer_.columns_:
             warn("no feature can be split, so all rows get one curve; check X", DataWarning)
         rows = Rows.coded(data, self.binarizer_, table)
-        search = self._search(rows, data, order)
+        search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
         with timer:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
         self._keep(rows, search, found)
         self._warn_unless_proven()
         return self
 
-    def _search(self, rows: Rows, data: SurvivalData, order: IntArray) -> TreeSearch:
+    def _search(self, rows: Rows, data: SurvivalData, order: IntArray, room: Room) -> TreeSearch:
         if self.objective == "relative_risk":
-            return RelativeRiskSearch(rows, self, self.leaf_)
+            return RelativeRiskSearch(rows, self, self.leaf_, room)
         reference = None if self.reference is None else reference_curves(self.reference, data, order)
-        return IbsSearch(rows, self, self.leaf_, reference)
+        return IbsSearch(rows, self, self.leaf_, room, reference)
 
     def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:
         """The tree within the limits, or within those that cross-validation chooses."""
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
+        more = FOLD_SHARE * (search.room.held + search.held) if is_tuned(self) else 0.0
+        search.room.check(search.held + more)
         self.selection_ = NOTHING_TRIED.copy()
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
-            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share)
+            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, search.room.less(search.held))
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             search.shrinkage, self.selection_ = choice.shrinkage, choice.table
             search.ask(choice.complexity)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from softsurv.estimators.optimal_parameters import score_of, size_limits
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
 from softsurv.estimators.optimal_sizes import FoldPath, Size, compared
+from softsurv.exact.memory import Room, bytes_of
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -42,7 +44,10 @@ UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
 
 KEPT_SHARE = 0.1
-"""What the caches of all folds may keep of ``memory_limit`` while another fold is searched within it."""
+"""What the caches of all folds may keep of the room while another fold is searched within it."""
+
+FOLDS_SHARE = 0.7
+"""What rows and searches of folds may take of the room; folds beyond that are made anew at every depth."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,9 @@ class Choice:
     status: Status
 
 
-def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal) -> Choice:
+def choose_size(
+    data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal, room: Room
+) -> Choice:
     """Try depths, numbers of leaves, costs per leaf and shrinkage within the limits on event-stratified folds.
 
     The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
@@ -79,26 +86,20 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
     """
     n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
     folds = [fold for repeat in range(REPEATS) for fold in data.folds(n_folds, seed + repeat)]
+    making = _Folds(data, binarizer, p, leaf, folds, room)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
-    parts = _Parts(data, binarizer, p, leaf, column_order(data.X, data), [])
     status, losses, n_leaves = Status.OPTIMAL, dict[Size, FloatArray](), dict[Size, float]()
     for depth in range(depth_limit + 1):
         most = min(leaf_limit or 2**depth, 2**depth)
         if most <= depth:
             break
-        paths = []
-        for number, fold in enumerate(folds):
-            status = timer.status or Status.OPTIMAL
-            if status == Status.OPTIMAL:
-                search, held_out = parts.of(number, *fold)
-                sizes, status = search.path(depth, most, timer.left)
-                search.rest(KEPT_SHARE * p.memory_limit / len(folds))
+        paths = list[FoldPath]()
+        for number in range(len(folds)):
+            status = timer.status or making.add_path(paths, number, depth, most, timer, strengths)
             if status != Status.OPTIMAL:
                 break
-            losses_of = [search.held_out(size.tree, held_out, strengths, score_of(p)) for size in sizes]
-            paths.append(FoldPath.of(sizes, losses_of))
         if status != Status.OPTIMAL:
             break
         for size, mean, loss in compared(paths, depth, most, p.complexity, strengths, priced=p.complexity == 0):
@@ -107,32 +108,6 @@ def choose_size(data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, see
         single = Size(0, 1, p.complexity, strengths[0])
         losses, n_leaves = {single: np.array([np.nan])}, {single: 1.0}
     return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Search over the training part of each fold and its other rows, made when its turn comes first."""
-
-    data: SurvivalData
-    binarizer: Binarizer
-    p: Any
-    leaf: str
-    columns: Sequence[str]
-    made: list[tuple[TreeSearch, Rows]]
-
-    def of(self, number: int, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[TreeSearch, Rows]:
-        """Those of a fold; the folds come in their order."""
-        if number == len(self.made):
-            with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
-                warnings.simplefilter("ignore", DataWarning)
-                fitted = Binarizer(**self.binarizer.get_params())
-                part = self.data.take(train)
-                table = fitted.fit_filled(self.data.X.iloc[train], order=self.columns)[0]
-                if self.p.level_sets:
-                    add_level_orders(fitted, table, part)
-                search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf)
-                self.made.append((search, Rows.of(self.data.take(test), fitted)))
-        return self.made[number]
 
 
 def _in_time(choice: Choice, p: Any, strengths: Sequence[float], depths: set[int]) -> Choice:
@@ -149,6 +124,63 @@ def _in_time(choice: Choice, p: Any, strengths: Sequence[float], depths: set[int
         deeper = choice.depth + 1
         return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
     return choice
+
+
+class _Folds:
+    """Searches over the training parts of folds, with the rows held out; as many as there is room for are kept."""
+
+    def __init__(
+        self,
+        data: SurvivalData,
+        binarizer: Binarizer,
+        p: Any,
+        leaf: str,
+        folds: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        room: Room,
+    ) -> None:
+        self.data, self.binarizer, self.p, self.leaf, self.folds, self.room = data, binarizer, p, leaf, folds, room
+        self.kept: dict[int, tuple[TreeSearch, Rows]] = {}
+        self.most = len(folds)  # to be kept
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the features in their own order; of thousands that takes seconds, so only where there is time."""
+        return column_order(self.data.X, self.data)
+
+    def add_path(
+        self, paths: list[FoldPath], number: int, depth: int, leaves: int, timer: StopSignal, strengths: Sequence[float]
+    ) -> Status:
+        """Add the best trees of a fold with 1, 2, ... leaves and their held-out losses; how the search ended."""
+        search, held_out = self.fold(number)
+        sizes, status = search.path(depth, leaves, timer.left)
+        search.rest(KEPT_SHARE * self.room.left / len(self.folds))
+        if status == Status.OPTIMAL:
+            losses = [search.held_out(size.tree, held_out, strengths, score_of(self.p)) for size in sizes]
+            paths.append(FoldPath.of(sizes, losses))
+        return status
+
+    def fold(self, number: int) -> tuple[TreeSearch, Rows]:
+        """The search over the training rows of a fold, and the rows held out."""
+        if number in self.kept:
+            return self.kept[number]
+        train, test = self.folds[number]
+        with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
+            warnings.simplefilter("ignore", DataWarning)
+            fitted = Binarizer(**self.binarizer.get_params())
+            table, part = fitted.fit_filled(self.data.X.iloc[train], order=self.columns)[0], self.data.take(train)
+            if self.p.level_sets:
+                add_level_orders(fitted, table, part)
+            search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf, self.room)
+            made = search, Rows.of(self.data.take(test), fitted)
+        size = search.held + bytes_of(search.rows, made[1])
+        if not self.kept:  # all folds are about as large
+            free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # two copies while a fold is made
+            self.most = min(max(int(free / size), 0), len(self.folds))
+        others = (self.most - (number < self.most)) * size + KEPT_SHARE * self.room.left
+        search.limit_to(self.room.beside(search.rows, made[1]).less(others))
+        if len(self.kept) < self.most:
+            self.kept[number] = made
+        return made
 
 
 def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> Choice:

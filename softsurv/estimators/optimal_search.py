@@ -29,7 +29,8 @@ from softsurv.exact.brier.nodes import Plan
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
 from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
-from softsurv.exact.kernels.cache import ENTRY_BYTES, new_cache
+from softsurv.exact.kernels.cache import ENTRY_BYTES
+from softsurv.exact.memory import Room, bytes_of
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
@@ -41,6 +42,12 @@ from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.missing_sides import larger_sides
 
 Progress = Callable[[float, float, float], None]
+
+LEAST_BYTES = 1e6
+"""For the subproblems of a Brier search, which ends where they are full; the least `memory_limit` that there is."""
+
+BINARY_COPIES = 3.5
+"""The 0/1 columns of a search for the Brier score: as given, sorted by time, and while they are packed into bits."""
 
 KEPT_BYTES = 1e8
 """A larger cache is not kept for the path of sizes, which is then found without it."""
@@ -56,10 +63,10 @@ class Found:
 
 
 class TreeSearch:
-    """Optimal trees over training rows for one objective."""
+    """Optimal trees over training rows for one objective, within a room of memory."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
-        self.rows, self.p, self.leaf = rows, p, leaf
+    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room) -> None:
+        self.rows, self.p, self.leaf, self.room = rows, p, leaf, room
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
         self.complexity = float(p.complexity)
         self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
@@ -87,6 +94,15 @@ class TreeSearch:
 
     def rest(self, room: float) -> None:
         """Keep at most so many bytes of what was found for the searches to come."""
+
+    @property
+    @abstractmethod
+    def held(self) -> float:
+        """Bytes that the search has made of the rows."""
+
+    @abstractmethod
+    def limit_to(self, room: Room) -> None:
+        """Change the room; what was found is forgotten."""
 
     @abstractmethod
     def loss(self, rows: NDArray[np.int64]) -> float:
@@ -140,8 +156,8 @@ class TreeSearch:
 class RelativeRiskSearch(TreeSearch):
     """The deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20)."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str) -> None:
-        super().__init__(rows, p, leaf)
+    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room) -> None:
+        super().__init__(rows, p, leaf, room)
         constant = np.zeros(rows.n)
         for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
             constant -= count * one.event * np.log(hazard, out=np.zeros(rows.n), where=one.event)
@@ -155,13 +171,13 @@ class RelativeRiskSearch(TreeSearch):
             min_leaf=self.least,
             complexity=self.complexity,
         )
-        self.search = self.problem.search(p.memory_limit)
+        self.search = self.problem.search(room.left)
         self.limits: tuple[int, int | None] = (0, 1)
 
     def ask(self, complexity: float) -> None:
         if complexity != self.complexity:
             self.complexity, self.problem = complexity, replace(self.problem, complexity=complexity)
-            self.search = self.problem.search(self.p.memory_limit)
+            self.search = self.problem.search(self.room.left)
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
@@ -184,7 +200,15 @@ class RelativeRiskSearch(TreeSearch):
 
     def rest(self, room: float) -> None:
         if int(self.search.cache.used[0]) * ENTRY_BYTES > room:
-            self.search.cache = new_cache(self.p.memory_limit, expected=0.0)
+            self.search.empty()
+
+    @property
+    def held(self) -> float:
+        return self.search.held
+
+    def limit_to(self, room: Room) -> None:
+        self.room, self.search.memory_limit = room, room.left
+        self.search.empty()
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         timer = StopSignal(seconds)
@@ -226,8 +250,8 @@ class RelativeRiskSearch(TreeSearch):
 class IbsSearch(TreeSearch):
     """The integrated Brier score of Kaplan-Meier leaves, or of the leaves that minimise it (paper `osst`, eq. 4)."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str, reference: FloatArray | None = None) -> None:
-        super().__init__(rows, p, leaf)
+    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room, reference: FloatArray | None = None) -> None:
+        super().__init__(rows, p, leaf, room)
         if rows.entry is not None:
             raise InvalidSurvivalDataError(
                 'entry must be left out for objective="ibs", whose censoring weights know no late entry; '
@@ -264,6 +288,13 @@ class IbsSearch(TreeSearch):
         leaf = self.rows.leaf_of(tree)
         return sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.complexity * tree.n_leaves
 
+    @property
+    def held(self) -> float:
+        return BINARY_COPIES * bytes_of(self.binary)
+
+    def limit_to(self, room: Room) -> None:
+        self.room = room
+
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
         status = solution.report.status
@@ -282,7 +313,7 @@ class IbsSearch(TreeSearch):
             max_leaves=leaves,
             min_samples_leaf=self.least,
             time_limit=limit,
-            memory_limit=self.p.memory_limit,
+            memory_limit=max(self.room.left - self.held, LEAST_BYTES),
             reference=self.reference,
             leaf="ipcw" if self.leaf == "ipcw" else "km",
             n_jobs=n_threads(self.p.n_jobs),

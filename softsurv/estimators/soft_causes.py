@@ -92,10 +92,12 @@ class SoftCauses(CompetingRisks):
         share = self.tree_.leaf_probability(x)[0].mT  # (L, n)
         if prepared.path == "hbp":
             share = torch.nn.functional.one_hot(self.tree_.apply_leaf(x)[0], len(share)).mT.to(x)
+        with torch.no_grad():
+            parts = [(tree, tree.effects_in_leaves(x)) for tree in self.cause_trees_]
 
         def stays(log_time: torch.Tensor) -> torch.Tensor:
             """Whether S is above the level, (n,), at a log time for each row (n,)."""
-            hazard = sum(tree.hazard_in_leaves(x, log_time[None])[0] for tree in self.cause_trees_)
+            hazard = sum(tree.hazard_in_leaves(effects, log_time[None])[0] for tree, effects in parts)
             return (share * torch.exp(-torch.as_tensor(hazard))).sum(0) > level
 
         with torch.no_grad():

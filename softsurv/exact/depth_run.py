@@ -14,7 +14,12 @@ from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.subsets import Local
 from softsurv.exact.kernels.views import Packed
+from softsurv.exact.prepare import CUT_WORK
 from softsurv.exact.problem import Problem, Scratch, Shared
+from softsurv.exact.row_kinds import BITS_WORK
+
+SHORT_WORK = 1e7
+"""Sums over pairs of features times rows, and pairs of splits, that take some ten milliseconds at most."""
 
 
 def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: float, sides: FloatArray) -> Shared:
@@ -39,11 +44,10 @@ def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
     total = float(problem.floor.sum())
     floor = np.zeros(len(problem.feature_of))
     if problem.floor.any():
-        own = np.repeat(problem.floor, problem.gcode.shape[1])
-        floor += np.bincount(problem.gcode.ravel(), own, len(floor))
-        for f in np.flatnonzero(~problem.nominal):
-            here = slice(problem.code_start[f], problem.code_start[f + 1])
-            floor[here] = floor[here].cumsum()
+        for f, nominal in enumerate(problem.nominal):
+            first, end = int(problem.code_start[f]), int(problem.code_start[f + 1])
+            sums = np.bincount(problem.gcode[:, f] - first, problem.floor, end - first)
+            floor[first:end] = sums if nominal else sums.cumsum()
     sides = np.stack([floor, total - floor])
     if problem.use_look_ahead and local is None:
         sides += problem.complexity
@@ -53,6 +57,15 @@ def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
         stump = np.where(local.flipped[:n] == 1, stump[::-1], stump)
         sides[:, splits] = np.minimum(stump, sides[:, splits] + 3 * problem.complexity)
     return sides
+
+
+def is_short(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool) -> bool:
+    """Whether a search is over before anybody would look at the clock: then no thread is started."""
+    splits, features = len(problem.feature_of), len(problem.nominal)
+    per_row = BITS_WORK * splits**2 if base == "bits" else features**2
+    one = per_row * n_rows + splits**2  # the base case of the whole problem
+    one = 10 * CUT_WORK * features * n_rows if by_cuts else one
+    return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
 
 
 @dataclass(frozen=True)

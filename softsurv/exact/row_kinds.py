@@ -16,6 +16,9 @@ MAX_KINDS = 16
 BITS_WORK = 3 / 1024
 """Instructions of the base case by bits for a row and a pair of splits; one sum of histograms is one."""
 
+SOME_ROWS = 2048
+"""Rows whose splits are written out together."""
+
 
 def no_row_kinds(width: int) -> RowKinds:
     """The empty form."""
@@ -88,20 +91,27 @@ def row_kinds_of(
         return None
     feature_of = np.repeat(np.arange(len(splits)), splits)
     code_of = np.arange(len(feature_of)) - np.repeat(np.cumsum(splits) - splits, splits)
-    value, alone = codes[:, feature_of], nominal[feature_of]
-    full = np.zeros((len(codes), max(1, -(-len(feature_of) // WORD)) * WORD), np.bool_)
-    full[:, : len(feature_of)] = value <= code_of
-    if alone.any():
-        full[:, np.flatnonzero(alone)] = value[:, alone] == code_of[alone]
-    bits = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
+    bits = packed_splits(codes, feature_of, code_of, nominal)
     return RowKinds(
         kinds,
         count,
         np.ascontiguousarray(worst(kinds)),
-        np.ascontiguousarray(bits),
+        bits,
         (code_of + code_start[feature_of]).astype(np.int32),
         (~nominal[feature_of] & (code_of > 0)).astype(np.int8),
     )
+
+
+def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> Any:
+    """Words (U, B / 64) with a bit for every split: 1 where the row (U, P) goes left. A few rows at a time."""
+    alone, wide = nominal[feature_of], max(1, -(-len(feature_of) // WORD)) * WORD
+    bits = np.empty((len(codes), wide // WORD), np.uint64)
+    for begin in range(0, len(codes), SOME_ROWS):
+        value = codes[begin : begin + SOME_ROWS][:, feature_of]
+        full = np.zeros((len(value), wide), np.bool_)
+        full[:, : len(feature_of)] = np.where(alone, value == code_of, value <= code_of)
+        bits[begin : begin + SOME_ROWS] = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
+    return bits
 
 
 def kinds_of(columns: Any) -> tuple[Any, Any] | None:

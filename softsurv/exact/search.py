@@ -24,15 +24,15 @@ from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES, CUTS, ready
 from softsurv.exact.cuts.run import CutRun
-from softsurv.exact.depth_run import DepthRun, new_shared, root_bounds
+from softsurv.exact.depth_run import DepthRun, is_short, new_shared, root_bounds
 from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
 from softsurv.exact.kernels.views import Packed
-from softsurv.exact.prepare import CUT_WORK, Prepared, as_size, check_sums, prepare
+from softsurv.exact.memory import bytes_of, bytes_of_scratch
+from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
-from softsurv.exact.row_kinds import BITS_WORK
 from softsurv.exact.split_costs import SplitCosts, paid, show_prices
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, Solution
@@ -42,12 +42,8 @@ from softsurv.stopping import StopSignal
 GRACE_SECONDS = 0.25
 """What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
 
-SHORT_WORK = 1e7
-"""Sums over pairs of features times rows, and pairs of splits, that take some ten milliseconds at most."""
-
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
-
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
 
@@ -88,7 +84,8 @@ class Search:
         Prices of splits.
     bounds : Bounds
     memory_limit : float
-        Bytes for the cache. A full cache makes the search slower, not inexact.
+        Bytes for what the search makes of the rows and for its cache. A full cache makes the search slower, not
+        inexact.
 
     Raises
     ------
@@ -136,11 +133,12 @@ class Search:
         return search
 
     def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
-        self.split_costs = split_costs
-        self.cache = new_cache(memory_limit, expected=0.0)
+        self.split_costs, self.memory_limit = split_costs, memory_limit
+        self.cache = new_cache(0.0, expected=0.0)
         self.take(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [new_scratch(self.problem, self.control)]
+        self.empty()
         self.run: DepthRun | CutRun | None = None  # the latest, for the progress bar
 
     def take(self, prepared: Prepared) -> None:
@@ -155,6 +153,11 @@ class Search:
         self._packed: Packed | None = None
         self._ready_for: tuple[Any, ...] = ()
         forget(self.cache)
+
+    def empty(self) -> None:
+        """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
+        self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
+        self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
 
     def make_ready(self, depth: int, stop: StopSignal | None = None, **more: Any) -> Packed:
         """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
@@ -216,22 +219,22 @@ class Search:
         work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
         if self.by_cuts:
             work = partial(self._solve_by_cuts, problem, depth, leaves, stop, upper)
-        solution = stop.run(work, self.control[STOP:], tell, short=self._is_short(depth))
+        solution = stop.run(
+            work,
+            self.control[STOP:],
+            tell,
+            short=is_short(self.problem, len(self.rows), depth, self.base, self.by_cuts),
+        )
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
             progress(1.0, report.lower_bound, report.objective)
         return solution
 
-    def _is_short(self, depth: int) -> bool:
-        """Whether the search is over before anybody would look at the clock: then no thread is started."""
-        splits, features = len(self.problem.feature_of), len(self.problem.nominal)
-        per_row = BITS_WORK * splits**2 if self.base == "bits" else features**2
-        one = per_row * len(self.rows) + splits**2  # the base case of the whole problem
-        one = 10 * CUT_WORK * features * len(self.rows) if self.by_cuts else one
-        return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
-
     def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
         begin = stop.seconds
+        if depth > 2 and len(self.scratch) < n_jobs:
+            self.scratch += [new_scratch(self.problem, self.control) for _ in range(n_jobs - len(self.scratch))]
+            self.empty()
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
@@ -310,8 +313,6 @@ class Search:
 
         ``sides`` (2, G) are bounds of both sides of the root's splits.
         """
-        while len(self.scratch) < n_jobs:
-            self.scratch.append(new_scratch(self.problem, self.control))
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
             shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)

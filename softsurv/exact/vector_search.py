@@ -27,6 +27,7 @@ from softsurv.exact.kernels.listing import front
 from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
+from softsurv.exact.memory import bytes_of
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
@@ -100,7 +101,7 @@ class VectorSearch:
     size : (N,), optional
         What ``min_leaf`` adds up, such as weights; 1 for every row by default.
     memory_limit : float
-        Bytes for cache and fronts.
+        Bytes for what the search makes of the rows, for its cache and fronts.
     bounds : Bounds, optional
     n_jobs : int
         Threads of `best`.
@@ -139,11 +140,14 @@ class VectorSearch:
         self.size = objectives.size_of(self.totals)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """By how much each constraint (C,) may be missed: rounding."""
-        self._memory_limit = memory_limit
         self._listing: Listing | None = None
         self._listed = False
         weighted = self._weighted(np.eye(objectives.n)[0])
-        self.search = Search.over(weighted, 0.3 * memory_limit)
+        own = bytes_of(self.statistics, self.rows, weighted)
+        self.room = max(memory_limit - own, 0.0)
+        """Bytes for cache and fronts."""
+        self.search = Search.over(weighted, 0.3 * self.room + bytes_of(weighted))
+        self.held = own + self.search.held - bytes_of(weighted)
         self.search.make_ready(depth, stop)
 
     # -- weights -------------------------------------------------------------------------------------------------
@@ -258,7 +262,7 @@ class VectorSearch:
         objectives, given = self.objectives, self.rows.problem
         if self._listing is None:
             points_bytes = 8 * (objectives.n + 4)
-            room = max(1024, int(0.5 * self._memory_limit / points_bytes))
+            room = max(1024, int(0.5 * self.room / points_bytes))
             self._listing = new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack)
         listing = self._listing
         if not self._listed:

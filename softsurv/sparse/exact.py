@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,8 @@ import torch
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import LimitWarning
+from softsurv.exact.memory import Room
 from softsurv.exact.objectives import corrections
 from softsurv.exact.search import Search
 from softsurv.exact.tree import CodeTree
@@ -31,6 +34,12 @@ from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import Rules
 from softsurv.trees.soft_tree import SoftTree
+
+TABLE_COPIES = 6.5
+"""Of the features, when the search begins: as given, in order, encoded, shrunk, as designs of the leaves."""
+
+FINISHING = 2.0, 0.4
+"""What fitting and describing the leaves is given: times of all work before the search, share of the limit at most."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,9 @@ def exact_start(
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, level_scale(columns))))
-    rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)  # nobody asked for a limit here
+        rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop)
     rules = (*rules, *(None,) * (2**depth - 1 - len(rules)))
     return sharpened(torch.as_tensor(routing_of(rules, split, columns)), SHARPNESS).numpy()
 
@@ -181,15 +192,18 @@ def _searched(
     start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
     bins = bins_of(start, s.n_cuts + 1, most=None)
     complexity = bic(bins, size) if s.complexity is None else s.complexity
-    return *search_rules(bins, table, size, settings, complexity, stop), complexity
+    room = Room(s.memory_limit).less(TABLE_COPIES * data.x.numel() * data.x.element_size())
+    return *search_rules(bins, table, size, settings, complexity, stop.leaving(*FINISHING), room), complexity
 
 
 def search_rules(
-    bins: Bins, table: FloatArray, size: FloatArray, settings: ExactSettings, complexity: float, stop: StopSignal
-) -> tuple[Rules, FitReport]:
+    bins: Bins, table: FloatArray, size: FloatArray, settings: ExactSettings, complexity: float, stop: StopSignal,
+    room: Room,
+) -> tuple[Rules, FitReport]:  # fmt: skip
     """The rules of the best tree, and how far it is proven."""
     s = settings
     scaled = corrections.statistics(table, s.shrinkage)
+    room = room.beside(bins, table, scaled)
     offset = corrections.offset(scaled)
     search = Search(
         corrections.TASK,
@@ -201,8 +215,9 @@ def search_rules(
         min_leaf=min(s.least_events, float(size.sum())),
         size=size,
         complexity=complexity,
-        memory_limit=s.memory_limit,
+        memory_limit=room.left,
     )
+    room.check(search.held)
     depth = s.depth if len(bins.rules) else 0
     solution = search.solve(depth, s.leaves, stop=stop, n_jobs=s.n_jobs)
     report, total = solution.report, float(offset.sum())

@@ -177,16 +177,24 @@ class SoftTree(nn.Module):
     def survival_time(self, x: Tensor, level: float, path: str = "hbp", steps: int = 80) -> Tensor:
         """Smallest time with S(t | x) <= level, (M, N), by bisection in log time; ``inf`` where S stays above."""
         low, high = (bound[:, None].expand(-1, x.shape[-2]).clone() for bound in self._log_time_bounds())
-        reached = self._survival_at(x, high, path) <= level
+        effects = self.effects_in_leaves(x)
+        reached = self._survival_at(x, effects, high, path) <= level
         for _ in range(steps):
             middle = 0.5 * (low + high)
-            over = self._survival_at(x, middle, path) > level
+            over = self._survival_at(x, effects, middle, path) > level
             low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return torch.where(reached, high.exp(), torch.inf)
 
-    def hazard_in_leaves(self, x: Tensor, log_time: Tensor) -> Tensor:
-        """Cumulative hazard of every leaf at one log time for each row: log_time (M, N) to (M, L, N)."""
-        return self.family.link.cumulative_hazard(self._leaf_values(x, log_time)[0])[0]
+    def effects_in_leaves(self, x: Tensor) -> Tensor:
+        """What the features of each row add to every leaf's linear predictor, at any time: (M, L, N)."""
+        return linear(self.leaves[..., : self.n_features + 1], self._design(x))
+
+    def hazard_in_leaves(self, effects: Tensor, log_time: Tensor) -> Tensor:
+        """Cumulative hazard of every leaf at one log time for each row: log_time (M, N) to (M, L, N).
+
+        ``effects`` are those of :meth:`effects_in_leaves`: whoever looks for a time works them out once.
+        """
+        return self.family.link.cumulative_hazard(effects + self._baseline_at(log_time)[0])[0]
 
     def collapse_empty(self, x: Tensor) -> None:
         """Make a branch node that sends every row of x that reaches it to one side do so for all rows, in place.
@@ -227,19 +235,20 @@ class SoftTree(nn.Module):
 
     def _leaf_values(self, x: Tensor, log_time: Tensor) -> tuple[Tensor, Tensor]:
         """Linear predictor and log dz/dy of every leaf at one time for each row: log_time (M, N) to (M, L, N)."""
-        columns = self.n_features + 1
-        features = self.family.time_features(log_time, self.time_scale)
-        value, log_slope = self.family.baseline(self.leaves[..., columns:], features)
-        return linear(self.leaves[..., :columns], self._design(x)) + value, log_slope
+        value, log_slope = self._baseline_at(log_time)
+        return self.effects_in_leaves(x) + value, log_slope
 
-    def _survival_at(self, x: Tensor, log_time: Tensor, path: str) -> Tensor:
+    def _baseline_at(self, log_time: Tensor) -> tuple[Tensor, Tensor]:
+        """Both parts of every leaf's baseline at log times (M, N), (M, L, N) each."""
+        features = self.family.time_features(log_time, self.time_scale)
+        return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)
+
+    def _survival_at(self, x: Tensor, effects: Tensor, log_time: Tensor, path: str) -> Tensor:
         """S at one time for each row: log_time (M, N) to (M, N)."""
-        survival = torch.exp(-self.hazard_in_leaves(x, log_time))
+        survival = torch.exp(-self.hazard_in_leaves(effects, log_time))
         if path == "hbp":
             return survival.gather(1, self.apply_leaf(x)[:, None])[:, 0]
         return (self.leaf_probability(x).mT * survival).sum(1)
 
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
-        log_time = times.to(self.leaves.dtype).log().expand(self.n_trees, -1)
-        features = self.family.time_features(log_time, self.time_scale)
-        return self.family.baseline(self.leaves[..., self.n_features + 1 :], features)
+        return self._baseline_at(times.to(self.leaves.dtype).log().expand(self.n_trees, -1))

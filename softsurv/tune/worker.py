@@ -104,6 +104,8 @@ def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) 
     bar = _bar(plan, study) if progress else None
 
     def enough(study: optuna.Study, trial: FrozenTrial) -> None:
+        if trial.state == TrialState.FAIL:
+            logger.warning("trial %d failed: %s", trial.number, trial.user_attrs.get("error", "unknown"))
         logger.info("trial %d %s: %s", trial.number, trial.state.name.lower(), trial.values)
         if bar is not None:
             _show(bar, study)
@@ -155,9 +157,9 @@ def _outlast(study: optuna.Study, plan: Plan, mark: dict[str, Any], callbacks: l
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """While open, optuna's own messages about trials stay away: they are this package's to log."""
+    """While open, optuna's own messages about trials, tracebacks among them, stay away: this package logs a line."""
     level = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
+    optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))
     try:
         yield
     finally:

@@ -12,6 +12,7 @@ from sksurv.util import Surv
 
 from softsurv import OptimalModelTree, SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError
+from softsurv.exact.memory import Room
 from softsurv.exact.objectives import corrections
 from softsurv.results import Status
 from softsurv.sparse import exact
@@ -110,7 +111,7 @@ def test_the_search_is_exact_over_its_cuts():
     g, h = rng.normal(size=(n, 2)), np.abs(rng.normal(size=(n, 3)))
     table = np.column_stack([g, h[:, 0] + 0.5, h[:, 1], h[:, 2] + 0.5])
     limits = exact.ExactSettings(3, 5, 3.0, 0.2, 10, 0.3, 2.0, None, 1e8, 1)
-    found, report = exact.search_rules(bins, table, np.ones(n), limits, 0.2, StopSignal(60.0))
+    found, report = exact.search_rules(bins, table, np.ones(n), limits, 0.2, StopSignal(60.0), Room(1e9))
     scaled = corrections.statistics(table, 2.0)
     nominal, none = np.zeros(2, bool), np.zeros(n)
     least = least_objective(corrections.TASK, codes.T, nominal, scaled, none, 3, 5, min_leaf=3, complexity=0.2)

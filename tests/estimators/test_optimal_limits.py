@@ -23,6 +23,7 @@ from softsurv.estimators.optimal_cv import UNTRIED_DEPTH, Choice, choice_among, 
 from softsurv.estimators.optimal_search import RelativeRiskSearch
 from softsurv.estimators.optimal_sizes import FoldPath, Size, compared, prices
 from softsurv.exact.kernels.cache import ENTRY_BYTES
+from softsurv.exact.memory import Room
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.nonparametric import nelson_aalen
 from softsurv.results import Status
@@ -280,6 +281,7 @@ def test_no_time_to_compare_sizes_is_no_reason_for_a_single_leaf():
     """Where not one split was compared in time a small tree is searched for."""
     data = load_dataset("veterans")
     model = OptimalSurvivalTree(min_samples_leaf=5)
-    choice = choose_size(data, Binarizer(thresholds=10).fit(data.X), model, "nelson_aalen", 0, StopSignal(0.0))
+    binarizer = Binarizer(thresholds=10).fit(data.X)
+    choice = choose_size(data, binarizer, model, "nelson_aalen", 0, StopSignal(0.0), Room(1e9))
     assert choice.status == Status.TIME_LIMIT
     assert (choice.depth, choice.leaves) == (UNTRIED_DEPTH, 2**UNTRIED_DEPTH)

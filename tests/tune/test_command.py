@@ -8,6 +8,7 @@ import pytest
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main
+from softsurv.tune import Objective
 
 
 @pytest.fixture
@@ -59,6 +60,23 @@ def test_late_entry_intervals_and_weights_reach_the_fits(data, tmp_path, capsys)
     found = model.predict_median(data.X)
     np.testing.assert_allclose(found, expected.predict_median(data.X), rtol=1e-6)
     assert np.abs(found / plain.predict_median(data.X) - 1).max() > 0.01
+
+
+def test_ctrl_c_in_a_trial_ends_without_a_traceback(table, tmp_path, monkeypatch, capfd):
+    """The same command takes the study up again."""
+    arguments = ["tune", str(table), "--time", "t", "--event", "died", "--trials", "1", "--folds", "2", "--no-progress"]
+    arguments += ["--out", str(tmp_path / "out"), "--set", "max_terms=none", "depth=0", "leaf=weibull", "l2=1.0"]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Objective, "__call__", interrupted)
+        assert main(arguments) == 130
+    said = capfd.readouterr().err
+    assert "interrupted" in said
+    assert "Traceback" not in said
+    assert main(arguments) == 0
 
 
 def test_bad_input_is_one_sentence(table, tmp_path, capsys):

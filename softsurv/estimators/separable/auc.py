@@ -20,7 +20,7 @@ def solve_auc(rows: BinnedRows, classes: Classes, limits: SearchLimits, share: f
         raise InvalidParameterError(f"AUC is for two classes, got {classes.k}; take 'accuracy'")
     search = error_search(rows, classes.label, limits)
     with limits.stop as stop:
-        result = AucSearch(search, share, limits.complexity, limits.leaves, limits.memory_limit / 2).solve(stop)
+        result = AucSearch(search, share, limits.complexity, limits.leaves, search.room / 2).solve(stop)
     report = FitReport(
         result.status, result.loss, result.bound, stop.seconds, (result.loss,), {"expanded": result.expanded}
     )

@@ -149,8 +149,9 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.memory_limit, stop=limits.stop,
+        min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop,
     )  # fmt: skip
+    limits.room.check(search.held)
     with limits.stop as stop:
         state = constrained_optimum(search, stop)
     shift = -float(rows.weight @ scores.max(axis=1)) / total

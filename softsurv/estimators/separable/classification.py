@@ -63,7 +63,8 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
     time_limit : float, optional
         Seconds after which the best tree so far is returned with its bound, and a `ConvergenceWarning`.
     memory_limit : float
-        Bytes for the cache of subproblems.
+        Bytes that a fit may take: table, codes, what the search makes of them, and its cache with the rest. A full
+        cache makes the search slower, not inexact. Where the rows alone take more, a `LimitWarning` says how much.
     n_jobs : int, optional
         Threads, -1 for all cores; the tree does not depend on it.
     progress : bool

@@ -145,8 +145,9 @@ class FairAccuracy:
         search = fair_search(
             rows.codes, rows.n_codes, rows.nominal, label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
-            min_leaf=least, size=size, memory_limit=limits.memory_limit, stop=limits.stop,
+            min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop,
         )  # fmt: skip
+        limits.room.check(search.held)
         whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
         with limits.stop as stop:
             state = constrained_optimum(search, stop, unit=1.0 if whole else 0.0)

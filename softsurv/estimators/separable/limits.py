@@ -8,6 +8,7 @@ from typing import Any
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import flag, jobs, n_threads, number, whole
+from softsurv.exact.memory import Room
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.stopping import StopSignal
 
@@ -31,8 +32,8 @@ class SearchLimits:
         The clock of the fit, which runs since these limits were made; it does not count compilation.
     n_jobs : int
         Threads.
-    memory_limit : float
-        Bytes.
+    room : Room
+        Bytes for the fit.
     progress : bool
         Whether to show a progress bar.
     path : bool
@@ -46,7 +47,7 @@ class SearchLimits:
     complexity: float
     stop: StopSignal = field(compare=False)
     n_jobs: int = 1
-    memory_limit: float = 1e9
+    room: Room = field(default_factory=lambda: Room(1e9))
     progress: bool = False
     path: bool = False
 
@@ -97,7 +98,7 @@ class TreeArguments:
             float(self.min_weight_fraction_leaf),
             float(self.complexity),
             StopSignal(self.time_limit),
-            memory_limit=self.memory_limit,
+            room=Room(self.memory_limit),
         )
 
     def _check_leaf_size(self) -> None:

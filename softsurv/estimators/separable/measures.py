@@ -21,10 +21,12 @@ def error_search(rows: BinnedRows, label: IntArray, limits: SearchLimits) -> Vec
     """The search whose objectives are (false negatives, false positives)."""
     statistics = np.where(np.arange(2) == label[:, None], rows.weight[:, None], 0.0)
     least, size = least_leaf(rows, limits)
-    return VectorSearch(
+    search = VectorSearch(
         ERRORS, rows.codes, rows.n_codes, rows.nominal, statistics, limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.memory_limit, n_jobs=limits.n_jobs, stop=limits.stop,
+        min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop,
     )  # fmt: skip
+    limits.room.check(search.held)
+    return search
 
 
 def least_leaf(rows: BinnedRows, limits: SearchLimits) -> tuple[float, FloatArray | None]:

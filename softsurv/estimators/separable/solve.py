@@ -83,7 +83,8 @@ def solve_task(
         Prices of splits; the sums of a leaf then have its weight behind.
     """
     problem = problem_of(task, statistics, rows, limits, offset=offset, weight=weight, scale=scale)
-    search = problem.search(limits.memory_limit, split_costs=split_costs)
+    search = problem.search(limits.room.left, split_costs=split_costs)
+    limits.room.check(search.held)
     stop = limits.stop
     search.make_ready(limits.depth, stop)
 

@@ -112,7 +112,9 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         table, n = binarizer.fit_filled(checked, order=column_order(checked))
         if not binarizer.columns_:
             limits = replace(limits, depth=0)
-        return Training(table, binned_rows(binarizer, table, n, weight), kept, n_given, binarizer, limits)
+        rows = binned_rows(binarizer, table, n, weight)
+        limits = replace(limits, room=limits.room.beside(checked, table, rows))
+        return Training(table, rows, kept, n_given, binarizer, limits)
 
     def _solve(self, training: Training, objective: SeparableObjective) -> None:
         """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""

@@ -20,6 +20,7 @@ from softsurv.estimators.optimal_parameters import check_least_rows, check_param
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.estimators.separable.tree import branches
+from softsurv.exact.memory import Room
 from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.tree import CodeTree
 from softsurv.exact.vector_search import VectorSearch
@@ -32,8 +33,10 @@ from softsurv.trees.hard_tree import HardTree
 class FairRelativeRiskSearch(RelativeRiskSearch):
     """Relative-risk trees under a limit on the difference of mean predicted survival between groups."""
 
-    def __init__(self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float) -> None:
-        super().__init__(rows, p, "nelson_aalen")
+    def __init__(
+        self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float, room: Room
+    ) -> None:
+        super().__init__(rows, p, "nelson_aalen", room)
         self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
 
     def pareto(self, depth: int, leaves: int | None, stop: StopSignal, *, count: bool = False) -> VectorSearch:
@@ -42,14 +45,16 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
-            memory_limit=self.p.memory_limit, stop=stop,
+            memory_limit=self.room.left - self.search.held, stop=stop,
         )  # fmt: skip
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         with StopSignal(seconds) as stop:
-            state = constrained_optimum(self.pareto(depth, leaves, stop), stop)
+            pareto = self.pareto(depth, leaves, stop)
+            self.room.check(self.held + pareto.held)
+            state = constrained_optimum(pareto, stop)
         constant = self.search.constant
         report = FitReport(
             state.status, state.value + constant, state.bound + constant, stop.seconds,
@@ -170,7 +175,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         self.groups_ = names
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
-        search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance))
+        room = Room(self.memory_limit).beside(data.X, rows)
+        search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance), room)
         self._keep(rows, search, self._find(data, search, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
@@ -276,9 +282,10 @@ def survival_fairness_front(
     model = OptimalFairSurvivalTree(horizon, 1.0, max_depth, max_leaves, time_limit=time_limit, **options)
     model._check()
     stop = StopSignal(time_limit)
-    rows, codes, _ = model._rows(model._read(X, y, group=group))
+    data = model._read(X, y, group=group)
+    rows, codes, _ = model._rows(data)
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
-    search = FairRelativeRiskSearch(rows, model, codes, times, 1.0)
+    search = FairRelativeRiskSearch(rows, model, codes, times, 1.0, Room(model.memory_limit).beside(data.X, rows))
     depth = max_depth if model.binarizer_.columns_ else 0
     most = min(max_leaves or 1 << depth, 1 << depth)
     pareto = search.pareto(depth, most, stop, count=True)

@@ -31,8 +31,9 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         the survival model or both propensity and censoring curves to be right.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
-        As in `OptimalPolicyTree`; the search gets the time that the survival models and propensities leave.
-        Propensities, and a ``survival_model`` that is given, are never cut short.
+        As in `OptimalPolicyTree`; the search gets the time that the survival models and propensities leave. The clock
+        is looked at in every step of a Cox model, and between propensity models and survival models of your own. What
+        cannot be cut short: one fit of a ``survival_model`` that is given, one logistic regression, and the scores.
     complexity : float
         Time that a further leaf has to add to the mean.
     capacity : mapping from treatment to share, optional
@@ -96,7 +97,7 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         DataWarning
             Where propensities are small or few rows are followed to the horizon.
         ConvergenceWarning
-            If the tree is not proven optimal.
+            If the tree is not proven optimal, or where the time ended before all models were fitted.
         """
         if self.horizon is None:
             raise InvalidParameterError("horizon must be the time up to which survival counts, got None")

@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.cox import fit_cox
 from softsurv.data.preprocess import Preprocessor
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError, warn
 from softsurv.estimators.survival.policy_scores import CoxCurves, Curves
+from softsurv.nonparametric import kaplan_meier
 from softsurv.stopping import StopSignal
 
 Codes = NDArray[np.integer]
@@ -41,17 +43,34 @@ def folds_of(treatment: Codes, event: BoolArray, n_folds: int, seed: int) -> lis
 
 
 def propensities(
-    frame: pd.DataFrame, treatment: Codes, weight: FloatArray, folds: list[tuple[Codes, Codes]]
+    frame: pd.DataFrame, treatment: Codes, weight: FloatArray, folds: list[tuple[Codes, Codes]], stop: StopSignal
 ) -> FloatArray:
-    """Probability of every treatment for every row (N, K), by logistic regression on the other folds."""
+    """Probability of every treatment for every row (N, K), by logistic regression on the other folds.
+
+    Where the time is up before a regression begins, the shares of the treatments stand for it.
+    """
     k = int(treatment.max()) + 1
-    out = np.empty((len(treatment), k))
+    out, left_out = np.empty((len(treatment), k)), 0
     for train, held_out in folds:
+        if stop.exhausted:
+            share = np.bincount(treatment[train], weight[train], k)
+            out[held_out], left_out = share / share.sum(), left_out + 1
+            continue
         encode = Preprocessor().fit(frame.iloc[train])
         model = LogisticRegression(max_iter=1000)
         model.fit(_features(encode, frame.iloc[train]), treatment[train], sample_weight=weight[train])
         out[held_out] = model.predict_proba(_features(encode, frame.iloc[held_out]))
+    _warn_of_time(left_out, len(folds), "propensity models; shares of the treatments stand for them")
     return out
+
+
+def _warn_of_time(left_out: int, wanted: int, words: str) -> None:
+    """Say how many models the time did not allow."""
+    if left_out:
+        warn(
+            f"time_limit ended before {left_out} of {wanted} {words}; raise time_limit, or pass what is known",
+            ConvergenceWarning,
+        )
 
 
 def survival_curves(
@@ -66,26 +85,32 @@ def survival_curves(
 ) -> list[Curves] | list[CoxCurves]:
     """Predicted survival of every row under each treatment, from models of the other folds, one per treatment.
 
-    The Cox models of the default look at the clock; a ``model`` of the user's does not.
+    The Cox models of the default look at the clock at every step. A ``model`` of the user's cannot be cut short; where
+    the time is up before one begins, the Kaplan-Meier curve of the treatment stands for it.
     """
+    stop = StopSignal() if stop is None else stop
     times = grid_of(time[event & (time <= horizon)])
     n_treatments = int(treatment.max()) + 1
     if model is None:
         return _cox_curves(frame, time, event, treatment, times, folds, stop)
-    curves = []
+    curves, left_out = [], 0
     for a in range(n_treatments):
         values = np.empty((len(time), len(times)))
         for train, held_out in folds:
             here = train[treatment[train] == a]
+            if stop.exhausted:
+                values[held_out], left_out = kaplan_meier(time[here], event[here])(times), left_out + 1
+                continue
             fitted = clone(model).fit(frame.iloc[here], (event[here], time[here]))
             values[held_out] = np.asarray(fitted.predict_survival_function(frame.iloc[held_out], times))
         curves.append(Curves(times, np.clip(values, 0.0, 1.0)))
+    _warn_of_time(left_out, n_treatments * len(folds), "survival models; Kaplan-Meier curves stand for them")
     return curves
 
 
 def _cox_curves(
     frame: pd.DataFrame, time: FloatArray, event: BoolArray, treatment: Codes, times: FloatArray,
-    folds: list[tuple[Codes, Codes]], stop: StopSignal | None,
+    folds: list[tuple[Codes, Codes]], stop: StopSignal,
 ) -> list[CoxCurves]:  # fmt: skip
     """Curves of all rows under each treatment by Cox models with a small ridge penalty."""
     n_treatments = int(treatment.max()) + 1

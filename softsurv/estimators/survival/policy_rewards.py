@@ -19,6 +19,13 @@ from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import Training
 from softsurv.estimators.survival.policy_models import Codes, folds_of, propensities, survival_curves
 from softsurv.estimators.survival.policy_scores import restricted_mean_scores
+from softsurv.exact.memory import bytes_of
+
+TABLE_COPIES = 3.5
+"""Of the table, while models are fitted: as a frame, the training rows of a fold, and these as columns of a model."""
+
+FINISHING = 4.0, 0.4
+"""What scores and the start of the search are given: times of reading the rows, share of the time limit at most."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +49,14 @@ class RestrictedMeanScoring:
         parts = folds_of(codes[order], event[order], int(self.n_folds), int(self.seed))
         folds: list[tuple[Codes, Codes]] = [(order[train], order[held_out]) for train, held_out in parts]
         curves = chance = None
+        training.limits.room.check(TABLE_COPIES * bytes_of(training.table))
+        stop = training.limits.stop.leaving(*FINISHING)
         if self.method != "ips":
             require_events(names, codes[event])
-            stop = training.limits.stop
             curves = survival_curves(frame, time, event, codes, self.horizon, self.survival_model, folds, stop)
         if self.method != "direct":
             if propensity is None:
-                chance = propensities(frame, codes, weight, folds)
+                chance = propensities(frame, codes, weight, folds, stop)
             else:
                 chance = known_propensities(propensity, len(names), training)
             chance = raised_to_overlap(chance, self.overlap)

@@ -33,7 +33,7 @@ from softsurv.nonparametric import StepFunction, censoring_survival
 LEAST_CENSORING_SURVIVAL = 0.05
 """Below this share still followed, single rows get weights above 20."""
 
-CHUNK = 4_000_000
+CHUNK = 400_000
 """Numbers in a table of rows by times: what is larger is worked through in parts."""
 
 

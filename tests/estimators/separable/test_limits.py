@@ -6,6 +6,7 @@ import pytest
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits, TreeArguments
+from softsurv.exact.memory import Room
 from softsurv.stopping import StopSignal
 
 
@@ -24,7 +25,7 @@ def test_limits_do_not_change():
 
 def test_arguments_become_limits():
     limits = SearchArguments(complexity=0.5, time_limit=None, n_jobs=1, path=True, progress=True)._limits(2, None)
-    assert limits == SearchLimits(2, None, 1, 0.0, 0.5, limits.stop, 1, 1e9, True, True)
+    assert limits == SearchLimits(2, None, 1, 0.0, 0.5, limits.stop, 1, Room(1e9), True, True)
     assert limits.stop.left == float("inf")
     assert TreeArguments(min_samples_leaf=7)._limits(2, 3) == SearchLimits(2, 3, 7, 0.0, 0.0, StopSignal())
     assert 0 < TreeArguments(time_limit=60.0)._limits(2, 3).stop.left <= 60.0

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
 from softsurv.data.preprocess import Preprocessor
 from softsurv.estimators.survival import policy_models
-from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, survival_curves
+from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, propensities, survival_curves
+from softsurv.nonparametric import kaplan_meier
 from softsurv.stopping import StopSignal
 
 
@@ -40,6 +42,21 @@ def test_cox_models_look_at_the_clock(rows):
     frame, time, event, treatment, folds = rows
     curves = survival_curves(frame, time, event, treatment, 1.0, None, folds, StopSignal(0.0))
     assert all((curve.log_risk == 0).all() for curve in curves)  # no step was taken: Nelson-Aalen curves
+
+
+def test_models_of_ones_own_are_not_begun_after_the_time(rows):
+    """What stands for them are the Kaplan-Meier curve of each treatment and the shares of the treatments."""
+    frame, time, event, treatment, folds = rows
+    with pytest.warns(ConvergenceWarning, match="time_limit ended before 6 of 6 survival models"):
+        curves = survival_curves(frame, time, event, treatment, 1.0, object(), folds, StopSignal(0.0))
+    train, held_out = folds[0]
+    here = train[treatment[train] == 1]
+    expected = kaplan_meier(time[here], event[here])(curves[1].times)
+    assert_allclose(curves[1].values[held_out], np.tile(expected, (len(held_out), 1)))
+    weight = np.arange(1.0, 121.0)
+    with pytest.warns(ConvergenceWarning, match="before 3 of 3 propensity models"):
+        chance = propensities(frame, treatment, weight, folds, StopSignal(0.0))
+    assert_allclose(chance[held_out, 1], np.average(treatment[train], weights=weight[train]))
 
 
 def test_few_times_are_all_taken(rows):

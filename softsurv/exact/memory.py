@@ -1,0 +1,88 @@
+"""What a search holds in memory, so that `memory_limit` counts all of it: rows, codes, tables and cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from softsurv.errors import LimitWarning, warn
+from softsurv.exact.problem import Scratch
+
+USUAL_LEVELS = 0.5
+"""Share of the scratch of all levels that a tree of usual depth needs."""
+
+COPIES = 1.1
+"""What rows take beside their arrays: parts of them are copied for a moment."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Bytes that a fit may take, and those that it holds before the search begins: table and codes."""
+
+    limit: float
+    held: float = 0.0
+
+    def beside(self, *things: Any) -> Room:
+        """The same where the fit holds arrays and frames."""
+        return self.less(bytes_of(*things))
+
+    def less(self, more: float) -> Room:
+        """The same where the fit holds so many bytes more."""
+        return Room(self.limit, self.held + more)
+
+    @property
+    def left(self) -> float:
+        """Bytes for the search."""
+        return max(self.limit - COPIES * self.held, 0.0)
+
+    def check(self, own: float) -> None:
+        """Warn where the rows alone take more than the limit, with ``own`` bytes that the search has made of them.
+
+        No error: the table has been in memory before, and with the smallest cache the tree is the same, only later.
+
+        Warns
+        -----
+        LimitWarning
+        """
+        needed = COPIES * (self.held + own)
+        if needed > self.limit:
+            warn(
+                f"memory_limit={self.limit:.3g} bytes is less than the {needed:.3g} that the rows take as a table, as "
+                "codes and in the search, which goes on with the smallest cache; raise memory_limit, or leave out rows "
+                "or columns",
+                LimitWarning,
+            )
+
+
+def bytes_of(*things: Any) -> int:
+    """Bytes of the arrays and frames inside tuples, mappings and dataclasses; memory that arrays share counts once."""
+    owners: dict[int, int] = {}
+    _add(things, owners)
+    return sum(owners.values())
+
+
+def bytes_of_scratch(scratch: Sequence[Scratch]) -> float:
+    """Bytes of the scratch of threads that a search writes to; the lowest levels are there for very deep trees."""
+    one = scratch[0]
+    return len(scratch) * (USUAL_LEVELS * bytes_of(one.nodes.value) + bytes_of(one.local.value, one.lanes.value))
+
+
+def _add(thing: Any, owners: dict[int, int]) -> None:
+    if isinstance(thing, np.ndarray):
+        while isinstance(thing.base, np.ndarray):
+            thing = thing.base
+        owners[id(thing)] = thing.nbytes
+    elif isinstance(thing, tuple | list):
+        for part in thing:
+            _add(part, owners)
+    elif isinstance(thing, Mapping):
+        _add(list(thing.values()), owners)
+    elif isinstance(thing, pd.DataFrame):
+        kinds = thing.dtypes.value_counts()  # `memory_usage` takes a tenth of a millisecond a column
+        owners[id(thing)] = len(thing) * sum(getattr(kind, "itemsize", 8) * int(n) for kind, n in kinds.items())
+    elif is_dataclass(thing):
+        _add([getattr(thing, field.name) for field in fields(thing)], owners)

@@ -1,0 +1,73 @@
+"""What a search holds is counted, and `memory_limit` bounds all of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
+from softsurv.errors import LimitWarning
+from softsurv.exact.memory import COPIES, Room, bytes_of
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.rashomon.problem import SearchProblem
+
+
+@dataclass
+class Holder:
+    table: dict[str, np.ndarray]
+    frame: pd.DataFrame
+
+
+def test_arrays_count_once_however_they_are_shared():
+    block = np.zeros((10, 100))
+    one = Holder({"a": block[0], "b": block[1]}, pd.DataFrame({"x": np.zeros(100)}))
+    assert bytes_of(one) == block.nbytes + 800
+    assert bytes_of(one, (block, [block.T])) == block.nbytes + 800
+    assert bytes_of(np.zeros(3), np.zeros(3), None, "text") == 48
+
+
+def test_the_cache_has_what_rows_and_scratch_leave():
+    rng = np.random.default_rng(0)
+    codes, label = rng.integers(0, 4, (5000, 6)), rng.integers(0, 2, 5000)
+    costs = label_costs.misclassification(label, 2)
+    problem = SearchProblem(label_costs.TASK, codes, np.full(6, 4), np.zeros(6, bool), costs)
+    wide, narrow = problem.search(1e8), problem.search(3e6)
+    assert wide.held == narrow.held > bytes_of(wide.problem)
+    for search, limit in ((wide, 1e8), (narrow, 3e6)):
+        assert search.held + bytes_of(search.cache) == pytest.approx(limit, rel=0.1)
+    alone = narrow.held
+    narrow.solve(3, n_jobs=2)
+    assert narrow.held > alone  # each thread has scratch of its own, taken off the cache
+    assert narrow.held + bytes_of(narrow.cache) <= 3e6
+
+
+def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():
+    room = Room(1e6).beside(np.zeros(100_000))
+    assert room.left == pytest.approx(1e6 - COPIES * 8e5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        room.check(1e5)
+    with pytest.warns(LimitWarning, match=r"memory_limit=1e\+06 bytes is less than the 1.32e\+06"):
+        room.check(4e5)
+
+
+@pytest.mark.parametrize("kind", ["classes", "fair", "survival", "brier"])
+def test_every_search_tells(kind):
+    """The tree is the same with less memory."""
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 3, (20_000, 12)).astype(float), rng.integers(0, 2, 20_000)
+    outcome = (y == 1, rng.integers(1, 9, 20_000).astype(float))
+    fits = {
+        "classes": lambda limit: OptimalClassificationTree(max_depth=1, memory_limit=limit).fit(X, y),
+        "fair": lambda limit: OptimalFairClassificationTree(max_depth=1, memory_limit=limit).fit(X, y, group=X[:, 0]),
+        "survival": lambda limit: OptimalSurvivalTree(max_depth=1, memory_limit=limit).fit(X, outcome),
+        "brier": lambda limit: OptimalSurvivalTree("ibs", max_depth=1, memory_limit=limit).fit(X, outcome),
+    }
+    enough = fits[kind](1e9)
+    with pytest.warns(LimitWarning, match="raise memory_limit"):
+        short = fits[kind](1e6)
+    assert short.export_text() == enough.export_text()
