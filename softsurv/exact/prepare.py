@@ -66,6 +66,19 @@ def check_sums(statistics: FloatArray) -> None:
         )
 
 
+def check_arrays(task: Task, codes: NDArray[np.integer], n_codes: NDArray[np.integer], statistics: FloatArray) -> None:
+    """Refuse codes beyond their number, and statistics that the task does not read or whose sums are too large."""
+    if codes.size and (codes.min() < 0 or (codes.max(axis=0) >= n_codes).any()):
+        raise InvalidParameterError(
+            f"codes must lie in 0 .. n_codes - 1, got {codes.min()} to {codes.max()}; code the features first"
+        )
+    if task.n_statistics not in (None, statistics.shape[1]):
+        raise InvalidParameterError(
+            f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
+        )
+    check_sums(statistics)
+
+
 def as_size(min_leaf: float, size: FloatArray | None, n: int) -> tuple[float, FloatArray | None]:
     """The least size of a leaf and what adds up to it, for n rows; no size where there is nothing to limit."""
     if size is None and min_leaf > 1:

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES, CUTS, ready
 from softsurv.exact.cuts.run import CutRun
@@ -30,7 +29,7 @@ from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
-from softsurv.exact.prepare import Prepared, as_size, check_sums, prepare
+from softsurv.exact.prepare import Prepared, as_size, check_arrays, prepare
 from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
 from softsurv.exact.split_costs import SplitCosts, paid, show_prices
@@ -110,15 +109,7 @@ class Search:
         memory_limit: float = 1e9,
     ) -> None:
         min_leaf, size = as_size(min_leaf, size, len(codes))
-        if codes.size and (codes.min() < 0 or (codes.max(axis=0) >= n_codes).any()):
-            raise InvalidParameterError(
-                f"codes must lie in 0 .. n_codes - 1, got {codes.min()} to {codes.max()}; code the features first"
-            )
-        if task.n_statistics not in (None, statistics.shape[1]):
-            raise InvalidParameterError(
-                f"statistics must have the {task.n_statistics} columns of task {task.name!r}, got {statistics.shape[1]}"
-            )
-        check_sums(statistics)
+        check_arrays(task, codes, n_codes, statistics)
         ready_made = prepare(
             task, codes, n_codes, nominal, statistics, offset, size, min_leaf, complexity, bounds or Bounds(),
             split_costs,
@@ -219,12 +210,8 @@ class Search:
         work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
         if self.by_cuts:
             work = partial(self._solve_by_cuts, problem, depth, leaves, stop, upper)
-        solution = stop.run(
-            work,
-            self.control[STOP:],
-            tell,
-            short=is_short(self.problem, len(self.rows), depth, self.base, self.by_cuts),
-        )
+        short = is_short(self.problem, len(self.rows), depth, self.base, self.by_cuts)
+        solution = stop.run(work, self.control[STOP:], tell, short=short)
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
             progress(1.0, report.lower_bound, report.objective)
