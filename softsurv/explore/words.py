@@ -12,7 +12,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.kinds import level_text
-from softsurv.data.rules import number_text
+from softsurv.data.rules import level_words, number_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, said_once
 from softsurv.estimators.training_rows import FAR_VALUES, Ranges, outside
@@ -204,14 +204,14 @@ def _value_told(value: Any, source: Source, *, whole: bool) -> str:
     if pd.isna(value):
         if source.fill is None:
             return f"{source.name} is missing"
-        fill = source.fill
-        if isinstance(fill, float):
-            fill = number_text(round(fill)) if whole else f"{fill:.4g}"
+        if isinstance(source.fill, str):
+            return f"{source.name} = {level_words(source.fill)}, imputed"
+        fill = number_text(round(source.fill)) if whole else f"{source.fill:.4g}"
         return f"{source.name} = {fill}, imputed"
     if source.levels is not None:
         level = level_text(value)
         unseen = "" if level in source.levels else ", a level that was not seen in training"
-        return f"{source.name} = {level}{unseen}"
+        return f"{source.name} = {level_words(level)}{unseen}"
     number = float(value)
     return f"{source.name} = {number_text(number) if number.is_integer() else f'{number:.6g}'}"
 
@@ -220,9 +220,12 @@ def _answer(frame: pd.DataFrame, source: Source) -> str:
     """A row's own value of a raw feature, in words."""
     value = frame[source.name].iloc[0]
     if pd.isna(value):
-        return f"{source.name} is missing" + ("" if source.fill is None else f" and counts as {source.fill}")
+        filled = level_words(source.fill) if isinstance(source.fill, str) else source.fill
+        return f"{source.name} is missing" + ("" if source.fill is None else f" and counts as {filled}")
     if source.levels is None:
         value = number_text(value) if float(value).is_integer() else f"{value:.6g}"
+    else:
+        value = level_words(level_text(value))
     return f"{source.name} = {value}"
 
 

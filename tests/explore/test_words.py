@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softsurv import SoftSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.explore import crossings, explain
 from softsurv.explore.view import tree_view
@@ -191,3 +191,15 @@ def test_the_typical_row_of_plain_numbers_is_their_mean():
         x, (np.ones(80, bool), rng.random(80) + 0.1)
     )
     np.testing.assert_allclose(tree_view(tree).typical, x.mean(0))
+
+
+@pytest.mark.parametrize(
+    "estimator", [SoftSurvivalTree(depth=1, leaf="weibull", l2=0.1), OptimalSurvivalTree(max_depth=1)]
+)
+def test_a_level_that_reads_as_an_operator_is_in_quotes(estimator):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.choice(["<=20mm", ">20mm"], 200), "dose": rng.normal(size=200)})
+    time = rng.weibull(1.5, 200) * np.where(X["size"] == ">20mm", 0.2, 1.0)
+    said = str(explain(estimator.fit(X, (np.ones(200, bool), time)), X[X["size"] == "<=20mm"].head(1)))
+    assert 'size = "<=20mm"' in said
+    assert "= <=" not in said
