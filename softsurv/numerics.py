@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 
 import torch
 from torch import Tensor
+
+if hasattr(os, "register_at_fork"):  # threads of the parent are not in a forked child, which would wait for them
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 EXP_LIMIT = 30.0
 """Above this the exponential goes on as its tangent: e^30 = 1e13 cumulative hazard is past any data."""

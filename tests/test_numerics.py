@@ -1,6 +1,10 @@
 """Safe elementwise forms against arbitrary-precision arithmetic, and their gradients against their values."""
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -109,3 +113,22 @@ def test_single_precision_agrees_with_double():
     for name in ("log_softplus", "mills_ratio", "log_mills_ratio"):
         function = FORMS[name][0]
         torch.testing.assert_close(function(z).double(), function(z.double()), rtol=2e-5, atol=1e-30)
+
+
+FORKED = """
+import os, torch
+import softsurv.numerics
+torch.set_num_threads(2)
+torch.randn(3_000_000).exp().sum()
+child = os.fork()
+if child == 0:
+    torch.randn(3_000_000).exp().sum()
+    os._exit(7)
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_forked_after_torch_was_at_work_does_not_wait_for_its_threads():
+    done = subprocess.run([sys.executable, "-c", FORKED], cwd=Path(__file__).parents[1], timeout=120)
+    assert done.returncode == 7
