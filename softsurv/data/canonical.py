@@ -47,12 +47,14 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
             break
         part = data.X[some].iloc[rows]
         block, tied = NumberBlock.of(part), np.arange(rows.size)  # tied: places in rows
-        for name in some:
-            values = _comparable(block.column(name)) if name in block.place else _sortable(part[name])
-            place[rows[tied]] = _places([values[tied]], place[rows[tied]])
+        at, many = 0, 1  # one column at first, then twice as many each time: equal rows stay tied to the end
+        while at < len(some) and tied.size:
+            keys = [
+                _comparable(block.column(n)) if n in block.place else _sortable(part[n]) for n in some[at : at + many]
+            ]
+            place[rows[tied]] = _places([values[tied] for values in keys], place[rows[tied]])
             tied = tied[_tied(place[rows[tied]])]
-            if not tied.size:
-                break
+            at, many = at + many, 2 * many
     return np.argsort(place, kind="stable")
 
 
