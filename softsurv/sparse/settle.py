@@ -47,15 +47,16 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
 
     Notes
     -----
-    Of the settings within one standard error of the cause's best: the ridge nearest to the usual one, leaves that share
-    their slopes, the strongest shrinkage.
+    Tried is what was tried for trees, or for one leaf. Of the settings within one standard error of the cause's best: the
+    ridge nearest to the usual one, leaves that share their slopes, the strongest shrinkage.
     """
     candidate = chosen.candidate
     own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
     if trials is None or len(trials.problems) == 1 or trials.n_folds == 1:
         return (own,) * (1 if trials is None else len(trials.problems))
-    pairs = grid.shrinkage if chosen.rules else ((own.shrinkage, own.slope_shrinkage),)
-    settings = [LeafSetting(ridge, *pair) for ridge, pair in product(grid.single_ridges, pairs)]
+    one_leaf = grid.single_ridges, ((own.shrinkage, own.slope_shrinkage),)
+    ridges, pairs = (grid.ridges, grid.shrinkage) if chosen.rules else one_leaf
+    settings = [LeafSetting(ridge, *pair) for ridge, pair in product(ridges, pairs)]
     losses = np.stack([_losses(trials, chosen.fold_rules, setting) for setting in settings])  # (C, K, S)
     return tuple(_simplest(settings, losses[:, k]) for k in range(losses.shape[1]))
 
