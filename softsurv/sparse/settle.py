@@ -47,8 +47,9 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
 
     Notes
     -----
-    Tried is what was tried for trees, or for one leaf. Of the settings within one standard error of the cause's best: the
-    ridge nearest to the usual one, leaves that share their slopes, the strongest shrinkage.
+    Tried is what was tried for trees, or for one leaf. Of the settings within one standard error of the cause's best
+    that of the ridge nearest to the usual one is taken, then of leaves that share their slopes, then of the strongest
+    shrinkage.
     """
     candidate = chosen.candidate
     own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
