@@ -179,11 +179,12 @@ def missing(rng: np.random.Generator) -> Solve:
     twos, none = np.full(columns.shape[1], 2), np.zeros(columns.shape[1], np.bool_)
     statistics, (depth, leaves) = costs_of_labels(rng, n), limits(rng)
     settings = {"complexity": float(rng.choice([0.0, 0.4])), "min_leaf": int(rng.integers(1, min(4, n)))}
-    by_cuts = bool(rng.integers(2))
-    coded = engine(
-        label_costs.TASK, (codes, n_codes, nominal, statistics), (depth, leaves), by_cuts=by_cuts, **settings
+    by_cuts, seed = bool(rng.integers(2)), int(rng.integers(1 << 32))
+    data = (codes, n_codes, nominal, statistics), (columns, twos, none, statistics)
+    coded, plain = (  # in one unit, with the same weights
+        engine(np.random.default_rng(seed), label_costs.TASK, own, (depth, leaves), by_cuts and k == 0, **settings)
+        for k, own in enumerate(data)
     )
-    plain = engine(label_costs.TASK, (columns, twos, none, statistics), (depth, leaves), **settings)
     return lambda bounds: plain(bounds) if bounds == all_off(bounds) else coded(bounds)
 
 

@@ -3,8 +3,19 @@
 New cases: ``scripts/test --hypothesis-profile=random``, and ``scripts/fuzz_exact.py`` for as long as one likes.
 """
 
+import sys
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("random")
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    """No picture of one test is open in the next: matplotlib warns at twenty."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -101,14 +101,6 @@ def stump():
     return SimpleNamespace(data=data, tree=SoftSurvivalTree(depth=0, l2=1.0).fit(data))
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-
-
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """A function page -> (document after scripts have run, console lines); also takes screenshots and prints."""

@@ -22,7 +22,7 @@ SINGLE = {"depth": 0, "l2": 0.5, "device": "cpu"}
         ({"leaf": "cauchy"}, "leaf must be one of exponential, .*, got 'cauchy'"),
         ({"leaf": "spline_ph", "n_knots": -1}, "n_knots must be an integer >= 0, got -1"),
         ({"solver": "adam"}, "solver must be one of 'lbfgs', 'nodec', got 'adam'"),
-        ({"init": "zeros"}, "init must be one of 'auto', 'random', 'kmeans', 'logrank', got 'zeros'"),
+        ({"init": "zeros"}, "init must be one of 'auto', 'random', 'kmeans', 'logrank', 'exact', got 'zeros'"),
         ({"n_restarts": 0}, "n_restarts must be an integer >= 1, got 0"),
         ({"n_restarts": True}, "n_restarts must be an integer >= 1, got True"),
         ({"max_iter": 2.0}, r"max_iter must be an integer >= 1, got 2\.0"),
