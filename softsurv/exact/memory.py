@@ -15,7 +15,7 @@ from softsurv.exact.problem import Scratch
 USUAL_LEVELS = 0.5
 """Share of the scratch of all levels that a tree of usual depth needs."""
 
-COPIES = 1.1
+COPIES = 1.2
 """What rows take beside their arrays: parts of them are copied for a moment."""
 
 
