@@ -50,8 +50,8 @@ def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():
     assert room.left == pytest.approx(1e6 - COPIES * 8e5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        room.check(1e5)
-    with pytest.warns(LimitWarning, match=r"memory_limit=1e\+06 bytes is less than the 1.32e\+06"):
+        room.check(1e4)
+    with pytest.warns(LimitWarning, match=r"memory_limit=1e\+06 bytes is less than the 1.44e\+06"):
         room.check(4e5)
 
 
