@@ -14,7 +14,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
 from softsurv.exact.kernels.bit_columns import RowKinds
-from softsurv.exact.nesting import Splits, as_given, group_columns
+from softsurv.exact.nesting import Grouped, Splits, as_given, group_columns
 from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
 from softsurv.exact.split_costs import SplitCosts, no_prices
 from softsurv.exact.task import Task
@@ -145,14 +145,7 @@ def prepare(
     split_costs: SplitCosts | None,
 ) -> Prepared:
     """The arrays of a search; arguments as `Search` has them."""
-    test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
-    codes = codes.astype(np.uint8 if max(n_codes, default=0) <= 256 else np.int32)
-    features = arrays.distinct_features(codes, nominal, test_of)
-    codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
-    first, group = arrays.merge_equal_rows(codes)
-    codes = codes[first]
-    apart = split_costs is not None or not bounds.nesting  # a test is paid for by its own column
-    grouped = (as_given if apart else group_columns)(codes, n_codes, nominal)
+    features, first, group, grouped = _distinct(codes, n_codes, nominal, bounds.nesting, split_costs)
     codes, n_codes, nominal = grouped.codes, grouped.n_codes, grouped.nominal
     start = np.concatenate([[0], np.cumsum(n_codes)]).astype(np.int32)
     width = statistics.shape[1]
@@ -163,9 +156,8 @@ def prepare(
     if cancels:
         columns = columns - columns.min(axis=1, keepdims=True)
     columns = arrays.round_to_grid(columns)
-    row_kinds = None
-    if bounds.bits and bounds.base_case:
-        row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst)
+    by_bits = bounds.bits and bounds.base_case
+    row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst) if by_bits else None
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
@@ -203,6 +195,23 @@ def prepare(
         row_kinds is None and split_costs is None and _many_cuts(task, bounds, codes, int(start[-1])),
         lambda sums: task.costs(sums[:, :width]),
     )
+
+
+def _distinct(
+    codes: NDArray[np.integer],
+    n_codes: NDArray[np.integer],
+    nominal: BoolArray,
+    nesting: bool,
+    split_costs: SplitCosts | None,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], Grouped]:
+    """Columns that differ, one row of each kind, the kind of every row, and the columns in groups, over these rows."""
+    test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
+    codes = codes.astype(np.uint8 if max(n_codes, default=0) <= 256 else np.int32)
+    features = arrays.distinct_features(codes, nominal, test_of)
+    codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
+    first, group = arrays.merge_equal_rows(codes)
+    apart = split_costs is not None or not nesting  # a test is paid for by its own column
+    return features, first, group, (as_given if apart else group_columns)(codes[first], n_codes, nominal)
 
 
 def _uses(

@@ -104,6 +104,7 @@ def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) 
     bar = _bar(plan, study) if progress else None
 
     def enough(study: optuna.Study, trial: FrozenTrial) -> None:
+        """Tell of a trial that ended, and stop the study where it has all its trials."""
         if trial.state == TrialState.FAIL:
             logger.warning("trial %d failed: %s", trial.number, trial.user_attrs.get("error", "unknown"))
         logger.info("trial %d %s: %s", trial.number, trial.state.name.lower(), trial.values)

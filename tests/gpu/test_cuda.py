@@ -82,9 +82,10 @@ def test_rounds_do_not_wait_for_the_device(data):
 
     objective.value_and_gradient = watched
     try:
-        minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=1), metric, on_round=look)
+        found = minimise(objective, (routing, leaves), LbfgsSettings(max_iterations=1), metric, on_round=look)
     finally:
         torch.cuda.set_sync_debug_mode("default")
+    assert torch.isfinite(found.loss).all()
 
 
 def test_the_largest_stack_fits_the_memory(data):

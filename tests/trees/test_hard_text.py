@@ -39,7 +39,8 @@ def tree_of(number, category, levels, value_name):
     return HardTree.grow(sources, Branch(Rule(0, threshold=2.0), None, right), [[1.0], [2.0], [3.0]], [value_name])
 
 
-def check(tree, number, category, levels):
+def leaves_by_source(tree, number, category, levels):
+    """Leaves of some rows by the exported source, which is plain, and by the tree."""
     source = tree.to_python("leaf_of")
     assert source.isascii()
     statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
@@ -52,15 +53,17 @@ def check(tree, number, category, levels):
     rows = [{number: x, category: level} for x in (0.0, 2.0, 3.0, None) for level in (*levels, None, "other")]
     frame = pd.DataFrame(rows, columns=[number, category], dtype=object)
     expected = [tree.apply(frame.iloc[[k]])[0] for k in range(len(rows))]
-    assert [scope["leaf_of"](row) for row in rows] == expected
+    return [scope["leaf_of"](row) for row in rows], expected
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_hostile_names_are_literals(text):
     for names in ((text, "b", ["u", "v"], "risk"), ("a", text, ["u", "v"], "risk"), ("a", "b", ["u", "v"], text)):
         number, category, levels, value_name = names
-        check(tree_of(number, category, levels, value_name), number, category, levels)
-    check(tree_of("a", "b", [text, "v"], "risk"), "a", "b", [text, "v"])
+        found, expected = leaves_by_source(tree_of(number, category, levels, value_name), number, category, levels)
+        assert found == expected
+    found, expected = leaves_by_source(tree_of("a", "b", [text, "v"], "risk"), "a", "b", [text, "v"])
+    assert found == expected
 
 
 @settings(max_examples=100, deadline=None)
