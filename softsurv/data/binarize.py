@@ -109,7 +109,7 @@ class Binarizer(BaseEstimator):
 
         ``order`` names the raw columns in the order that ``columns_`` is to have; that of the frame by default.
         """
-        check_binarizer(self)
+        check_binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         block = NumberBlock.of(frame)
         filler = Preprocessor(impute=not self.routes, scale=False, drop_first=False, add_indicator=self.routes)
         self.filler_ = filler.fit_checked(frame, named=named, block=block, order=order)

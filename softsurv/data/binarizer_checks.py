@@ -15,20 +15,20 @@ MISSING = ("impute", "route")
 """What may happen to missing values."""
 
 
-def check_binarizer(p: Any) -> None:
+def check_binarizer(thresholds: Any, max_levels: Any, min_share: Any, missing: Any) -> None:
     """Check the arguments; the sentence names the argument, what it must be and what it got."""
-    chosen = p.thresholds.values() if isinstance(p.thresholds, Mapping) else [p.thresholds]
+    chosen = thresholds.values() if isinstance(thresholds, Mapping) else [thresholds]
     if not all(_is_choice(value) for value in chosen):
         raise InvalidParameterError(
             f'thresholds must be an integer >= 1, "all", a list of numbers, or a mapping from column to one of these, '
-            f"got {p.thresholds!r}"
+            f"got {thresholds!r}"
         )
-    if p.max_levels is not None and (not _is_whole(p.max_levels) or p.max_levels < 2):
-        raise InvalidParameterError(f"max_levels must be an integer >= 2 or None, got {p.max_levels!r}")
-    if not isinstance(p.min_share, int | float | np.number) or not 0 <= p.min_share < 0.5:
-        raise InvalidParameterError(f"min_share must be a share of the rows in [0, 0.5), got {p.min_share!r}")
-    if p.missing not in MISSING:
-        raise InvalidParameterError(f'missing must be "impute" or "route", got {p.missing!r}')
+    if max_levels is not None and (not _is_whole(max_levels) or max_levels < 2):
+        raise InvalidParameterError(f"max_levels must be an integer >= 2 or None, got {max_levels!r}")
+    if not isinstance(min_share, int | float | np.number) or not 0 <= min_share < 0.5:
+        raise InvalidParameterError(f"min_share must be a share of the rows in [0, 0.5), got {min_share!r}")
+    if missing not in MISSING:
+        raise InvalidParameterError(f'missing must be "impute" or "route", got {missing!r}')
 
 
 def _is_choice(value: Any) -> bool:

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,7 @@ from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.level_order import add_level_orders
-from softsurv.estimators.optimal_parameters import score_of, size_limits
+from softsurv.estimators.optimal_parameters import OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import SEARCHES, TreeSearch
 from softsurv.estimators.optimal_sizes import FoldPath, Size, compared
@@ -77,7 +76,7 @@ class Choice:
 
 
 def choose_size(
-    data: SurvivalData, binarizer: Binarizer, p: Any, leaf: str, seed: int, timer: StopSignal, room: Room
+    data: SurvivalData, binarizer: Binarizer, p: OptimalParameters, leaf: str, seed: int, timer: StopSignal, room: Room
 ) -> Choice:
     """Try depths, numbers of leaves, costs per leaf and shrinkage within the limits on event-stratified folds.
 
@@ -110,7 +109,7 @@ def choose_size(
     return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
 
 
-def _in_time(choice: Choice, p: Any, strengths: Sequence[float], depths: set[int]) -> Choice:
+def _in_time(choice: Choice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> Choice:
     """The choice, or where time cut the comparison short what is taken on no more than that."""
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
@@ -133,7 +132,7 @@ class _Folds:
         self,
         data: SurvivalData,
         binarizer: Binarizer,
-        p: Any,
+        p: OptimalParameters,
         leaf: str,
         folds: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
         room: Room,

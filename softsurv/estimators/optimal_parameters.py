@@ -13,7 +13,7 @@ from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.histories import cause_code
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.checks import flag, jobs, number, one_of, whole
+from softsurv.estimators.checks import flag, jobs, number, one_of, rows_for_a_leaf, whole
 from softsurv.exact.problem import MAX_DEPTH
 
 OBJECTIVES = {"relative_risk": ("adaptive", "nelson_aalen", "km"), "ibs": ("km", "ipcw")}
@@ -89,7 +89,7 @@ class OptimalParameters:
         self.progress = progress
 
 
-def leaf_kind(p: Any, data: SurvivalData) -> str:
+def leaf_kind(p: OptimalParameters, data: SurvivalData) -> str:
     """The leaf curve that the arguments and the data ask for."""
     history = "causes" if data.cause is not None else "recurrent" if data.recurrent else None
     if history is None:
@@ -103,13 +103,13 @@ def leaf_kind(p: Any, data: SurvivalData) -> str:
     return HISTORIES[history]
 
 
-def _require_auto(p: Any, name: str, only: str, history: str) -> None:
+def _require_auto(p: OptimalParameters, name: str, only: str, history: str) -> None:
     what = "competing causes" if history == "causes" else "recurrent events"
     if getattr(p, name) != only:
         raise InvalidParameterError(f"{name} must be {only!r} with {what}, got {getattr(p, name)!r}")
 
 
-def cause_weights(p: Any, names: tuple[str, ...]) -> FloatArray:
+def cause_weights(p: OptimalParameters, names: tuple[str, ...]) -> FloatArray:
     """How often each cause counts, (K,): ones, one cause alone, or as given by name."""
     given = p.cause_weights
     if not names:
@@ -131,43 +131,41 @@ def cause_weights(p: Any, names: tuple[str, ...]) -> FloatArray:
     return weights
 
 
-def size_limits(p: Any) -> tuple[int | None, int | None]:
+def size_limits(p: OptimalParameters) -> tuple[int | None, int | None]:
     """Largest depth and number of leaves."""
-    if p.max_depth != "auto":
+    if not isinstance(p.max_depth, str):
         return p.max_depth, p.max_leaves
     return AUTO_DEPTH, AUTO_LEAVES if p.max_leaves is None else p.max_leaves
 
 
-def is_tuned(p: Any) -> bool:
+def is_tuned(p: OptimalParameters) -> bool:
     """Whether cross-validation chooses the size: on request, or where nothing is said of the size."""
     if p.tune == "auto":
         return bool(p.max_depth == "auto" and p.max_leaves is None and p.complexity == 0 and p.reference is None)
     return p.tune == "cv"
 
 
-def least_rows(p: Any, n: int, n_events: int) -> int:
+def least_rows(p: OptimalParameters, n: int, n_events: int) -> int:
     """Least rows per leaf, of n rows with so many events."""
     if p.min_samples_leaf != "auto":
         return int(p.min_samples_leaf)
     return min(math.ceil(AUTO_EVENTS * n / max(n_events, 1)), n)
 
 
-def check_least_rows(p: Any, n: int) -> None:
+def check_least_rows(p: OptimalParameters, n: int) -> None:
     """Refuse leaves larger than the whole."""
-    if p.min_samples_leaf != "auto" and p.min_samples_leaf > n:
-        raise InvalidParameterError(
-            f"min_samples_leaf must be at most the number of rows, {n}, got {p.min_samples_leaf}"
-        )
+    if not isinstance(p.min_samples_leaf, str):
+        rows_for_a_leaf(p.min_samples_leaf, n)
 
 
-def score_of(p: Any) -> str:
+def score_of(p: OptimalParameters) -> str:
     """What cross-validation compares sizes by."""
     if p.tune_score != "auto":
         return str(p.tune_score)
     return "likelihood" if p.objective == "relative_risk" else "ibs"
 
 
-def check_parameters(p: Any) -> None:
+def check_parameters(p: OptimalParameters) -> None:
     """Check every argument once; the sentence names it, what it must be and what it got."""
     one_of("objective", p.objective, tuple(OBJECTIVES))
     one_of("leaf", p.leaf, ("auto", *OBJECTIVES[p.objective]), f" for objective={p.objective!r}")
@@ -194,16 +192,15 @@ def check_parameters(p: Any) -> None:
         )
 
 
-def _check_size(p: Any) -> None:
+def _check_size(p: OptimalParameters) -> None:
     if p.max_leaves is not None:
         whole("max_leaves", p.max_leaves, 1)
-    if p.max_depth == "auto":
-        return
-    if p.max_depth is not None:
+    if p.max_depth is not None and p.max_depth != "auto":
         whole("max_depth", p.max_depth, 0)
-    if p.objective == "relative_risk" and (p.max_depth is None or p.max_depth > MAX_DEPTH):
+    depth, _ = size_limits(p)
+    if p.objective == "relative_risk" and (depth is None or depth > MAX_DEPTH):
         raise InvalidParameterError(
             f"max_depth must be an integer from 0 to {MAX_DEPTH} for objective='relative_risk', got {p.max_depth!r}"
         )
-    if p.tune == "cv" and p.max_depth is None:
+    if p.tune == "cv" and depth is None:
         raise InvalidParameterError('max_depth must be given where tune="cv" chooses up to it, got None; 4 is usual')

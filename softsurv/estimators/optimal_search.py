@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_leaves import held_out_loss, leaf_curves
-from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, cause_weights, least_rows
+from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, OptimalParameters, cause_weights, least_rows
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -65,7 +64,7 @@ class Found:
 class TreeSearch:
     """Optimal trees over training rows for one objective, within a room of memory."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room) -> None:
+    def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
         self.rows, self.p, self.leaf, self.room = rows, p, leaf, room
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
         self.complexity = float(p.complexity)
@@ -156,7 +155,7 @@ class TreeSearch:
 class RelativeRiskSearch(TreeSearch):
     """The deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20)."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room) -> None:
+    def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
         super().__init__(rows, p, leaf, room)
         constant = np.zeros(rows.n)
         for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
@@ -250,7 +249,9 @@ class RelativeRiskSearch(TreeSearch):
 class IbsSearch(TreeSearch):
     """The integrated Brier score of Kaplan-Meier leaves, or of the leaves that minimise it (paper `osst`, eq. 4)."""
 
-    def __init__(self, rows: Rows, p: Any, leaf: str, room: Room, reference: FloatArray | None = None) -> None:
+    def __init__(
+        self, rows: Rows, p: OptimalParameters, leaf: str, room: Room, reference: FloatArray | None = None
+    ) -> None:
         super().__init__(rows, p, leaf, room)
         if rows.entry is not None:
             raise InvalidSurvivalDataError(

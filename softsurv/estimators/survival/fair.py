@@ -16,7 +16,7 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesErro
 from softsurv.estimators.checks import number, whole
 from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.optimal import OptimalSurvivalTree
-from softsurv.estimators.optimal_parameters import check_least_rows, check_parameters
+from softsurv.estimators.optimal_parameters import OptimalParameters, check_least_rows, check_parameters
 from softsurv.estimators.optimal_rows import Rows
 from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
 from softsurv.estimators.separable.tree import branches
@@ -34,7 +34,13 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
     """Relative-risk trees under a limit on the difference of mean predicted survival between groups."""
 
     def __init__(
-        self, rows: Rows, p: Any, group: np.ndarray[Any, Any], times: FloatArray, tolerance: float, room: Room
+        self,
+        rows: Rows,
+        p: OptimalParameters,
+        group: np.ndarray[Any, Any],
+        times: FloatArray,
+        tolerance: float,
+        room: Room,
     ) -> None:
         super().__init__(rows, p, "nelson_aalen", room)
         self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
