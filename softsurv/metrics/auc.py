@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
-from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_unknown_censoring
+from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier
 
 
@@ -78,8 +78,12 @@ def cumulative_dynamic_auc(
             f"control; got {grid[-1]:g}"
         )
     case = mass * case_weights(time_, event_ & (time_ <= grid[-1]), censoring, entry_distribution(time_, entry, mass))
-    free = [np.where(under_observation(entry_, time_, t), mass, 0.0) for t in grid]
-    auc = np.array([_auc(np.where(time_ <= t, case, 0.0), free[k], scores[:, k]) for k, t in enumerate(grid)])
+    auc = np.empty(grid.size)
+    for part in column_parts(time_.size, grid.size):
+        at = grid[part, None]
+        cases = np.where(time_ <= at, case, 0.0)
+        controls = np.where(under_observation(entry_, time_, at), mass, 0.0)
+        auc[part] = _auc(cases, controls, np.ascontiguousarray(scores[:, part].T))
     if some_late(entry_):  # a Kaplan-Meier curve of few who entered early would hold all of the drop
         drop = np.diff([case[time_ <= t].sum() for t in grid], prepend=0.0)
     else:
@@ -92,13 +96,19 @@ def cumulative_dynamic_auc(
     return auc, float(auc[seen] @ drop[seen] / drop[seen].sum())
 
 
-def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> float:
-    """AUC at one time from the weights of cases and controls, all (N,); NaN where there are none of either."""
-    cases, controls = case > 0.0, control > 0.0
-    if not cases.any() or not controls.any():
-        return float("nan")
-    order = np.argsort(risk[controls])
-    others, mass = risk[controls][order], np.concatenate([[0.0], np.cumsum(control[controls][order])])
-    below = mass[np.searchsorted(others, risk[cases], side="left")]
-    not_above = mass[np.searchsorted(others, risk[cases], side="right")]
-    return float(case[cases] @ (below + not_above) / (2.0 * case[cases].sum() * mass[-1]))
+def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> FloatArray:
+    """AUC at some times (C,) from the weights of cases and controls, all (C, N); NaN where there are none of either."""
+    times, n = risk.shape
+    order = np.argsort(risk, axis=1)
+    case, control, risk = (np.take_along_axis(table, order, 1) for table in (case, control, risk))
+    mass = np.zeros((times, n + 1))  # of controls at lower places
+    np.cumsum(control, axis=1, out=mass[:, 1:])
+    below, not_above = mass[:, :-1], mass[:, 1:]
+    rises = risk[:, 1:] != risk[:, :-1]
+    if not rises.all():  # of equal risks all places have what lies below the first and not above the last
+        place, first, last = np.arange(n), np.zeros((times, n), dtype=np.intp), np.full((times, n), n - 1)
+        np.maximum.accumulate(np.where(rises, place[1:], 0), axis=1, out=first[:, 1:])
+        np.minimum.accumulate(np.where(rises, place[:-1], n - 1)[:, ::-1], axis=1, out=last[:, -2::-1])
+        below, not_above = np.take_along_axis(below, first, 1), np.take_along_axis(not_above, last, 1)
+    won, pairs = (case * (below + not_above)).sum(1), 2.0 * case.sum(1) * mass[:, -1]
+    return np.divide(won, pairs, out=np.full(times, np.nan), where=pairs > 0.0)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
-from softsurv.metrics.ranges import checked_probabilities, checked_times, refuse_unknown_censoring
+from softsurv.metrics.ranges import checked_probabilities, checked_times, column_parts, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Scale = Literal["time", "log"]
@@ -74,12 +74,14 @@ def brier_score(
     case_weight = mass * case_weights(time_, inside, censoring, entering)
     control_weight = 1.0 / (censoring(grid) * entering(grid))  # (T,)
     scores = np.empty(grid.size)
-    for k, t in enumerate(grid):
-        case = np.where(time_ > t, 0.0, case_weight)
-        free = control_weight[k] * np.where(under_observation(entry_, time_, t), mass, 0.0)
-        total = case.sum() + free.sum() if some_late(entry_) else mass.sum()
-        squares = case @ curves[:, k] ** 2 + free @ (1.0 - curves[:, k]) ** 2
-        scores[k] = squares / total if total > 0.0 else np.nan
+    for part in column_parts(time_.size, grid.size):
+        at = grid[part, None]
+        case = np.where(time_ > at, 0.0, case_weight)  # (C, N)
+        free = control_weight[part, None] * np.where(under_observation(entry_, time_, at), mass, 0.0)
+        curve = curves[:, part].T
+        total = (case + free).sum(1) if some_late(entry_) else np.full(len(at), mass.sum())
+        squares = (case * curve**2 + free * (1.0 - curve) ** 2).sum(1)
+        scores[part] = np.divide(squares, total, out=np.full(len(at), np.nan), where=total > 0.0)
     return scores
 
 

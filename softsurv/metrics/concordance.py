@@ -16,14 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.metrics.entering import entry_distribution
-from softsurv.metrics.ranges import checked_matrix, checked_times, refuse_nan, refuse_unknown_censoring
+from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_nan, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Risk: TypeAlias = Callable[[FloatArray], ArrayLike] | ArrayLike
 TiedTimes = Literal["ignore", "count"]
-
-CHUNK_ELEMENTS = 2**21
-"""Evaluations of log H held at once: 16 MiB, small enough for the model's own temporaries to fit beside."""
 
 
 @dataclass(frozen=True)
@@ -319,10 +316,9 @@ def _chunks(
     if not callable(risk):
         risk = checked_matrix("risk", risk, time.size, grid.size)
     column = np.searchsorted(grid, time[rows], side="right") - 1  # (E,), rising
-    width = max(1, CHUNK_ELEMENTS // time.size)
     needed = np.unique(column)
-    for begin in range(0, needed.size, width):
-        chosen = needed[begin : begin + width]
+    for part in column_parts(time.size, needed.size):
+        chosen = needed[part]
         start, stop = np.searchsorted(column, [chosen[0], chosen[-1] + 1])
         if callable(risk):
             block = checked_matrix("risk", risk(grid[chosen]), time.size, chosen.size)

@@ -56,8 +56,11 @@ def some_late(entry: FloatArray | None) -> bool:
     return entry is not None and bool(np.isfinite(entry).any())
 
 
-def under_observation(entry: FloatArray | None, time: FloatArray, t: float) -> np.ndarray:
-    """Who is free of the event and under observation just after t, (N,): entered at t or before, ends later."""
+def under_observation(entry: FloatArray | None, time: FloatArray, t: float | FloatArray) -> np.ndarray:
+    """Who is free of the event and under observation just after t: entered at t or before, ends later.
+
+    (N,) of one time, (T, N) of times (T, 1).
+    """
     free = time > t
     return free if entry is None else free & (entry <= t)
 

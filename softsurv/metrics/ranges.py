@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.typing import ArrayLike
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.nonparametric import StepFunction, checked_columns
+
+CHUNK_ELEMENTS = 2**21
+"""Entries of rows times times held at once: 16 MiB, small enough for temporaries to fit beside."""
 
 LARGEST_EXPONENT = 700.0
 """exp of more overflows float64; S = exp(-exp(700)) is 0 long before."""
@@ -176,6 +180,12 @@ def refuse_unknown_censoring(censoring: StepFunction, times: FloatArray) -> None
             f"the censoring curve of the training fold is known and positive up to {end:g}, got "
             f"{times.max():g}; evaluate up to there (softsurv.metrics.evaluation_range chooses such times)"
         )
+
+
+def column_parts(n_rows: int, n_times: int) -> Iterator[slice]:
+    """The times in parts, of as many as are held at once for so many rows."""
+    width = max(1, CHUNK_ELEMENTS // n_rows)
+    return (slice(first, first + width) for first in range(0, n_times, width))
 
 
 def survival_from_log_cumulative_hazard(log_cumulative_hazard: ArrayLike) -> FloatArray:

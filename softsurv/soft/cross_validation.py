@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class Fold:
     def train(self) -> SurvivalData:
         """The training rows."""
         return self.rows.data
+
+    @cached_property
+    def outcome(self) -> dict[str, Any]:
+        """What measures take of the test rows."""
+        return outcome(self.test, time_floor(self.train.time))
 
 
 def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
@@ -153,8 +159,7 @@ def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
         values[:, times <= 0] = -np.inf
         return values
 
-    known = outcome(fold.test, time_floor(fold.train.time))
-    result = evaluate_with_censoring(fold.censoring, **known, log_cumulative_hazard=log_hazard)
+    result = evaluate_with_censoring(fold.censoring, **fold.outcome, log_cumulative_hazard=log_hazard)
     group = fold.test.group
     if group is not None and group.unique().numel() == 2:
         first, last = result["range"]

@@ -18,6 +18,7 @@ from torch.nn.functional import pad
 
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.fairness import GroupFairness
+from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, routed_loss
 from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
@@ -73,19 +74,23 @@ class Objective:
         """Linear combinations at the branch nodes, (M, B, N)."""
         return linear(routing, self.problem.design)
 
+    def predictors(self, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What is linear in the features, the predictors at the observed times, (M, L, N); the log slope of these."""
+        p, shape = self.problem, leaves[..., self.columns :]
+        offset = linear(leaves[..., : self.columns], p.design)
+        return offset, *p.family.predictor(offset, shape, p.per_tree(p.features))
+
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
         """Loss of every row in every leaf, (M, L, N)."""
-        p = self.problem
-        offset = linear(leaves[..., : self.columns], p.design)
-        shape = leaves[..., self.columns :]
+        p, shape = self.problem, leaves[..., self.columns :]
+        offset, z, log_slope = self.predictors(leaves)
+        event = p.per_tree(p.event)
+        if self.right_censored:
+            return LeafTerms(*right_censored_loss(p.family.link, z, log_slope, event))
 
         def predictor(features: Tensor | None) -> Tensor | None:
             return None if features is None else offset + p.family.baseline(shape, p.per_tree(features))[0]
 
-        z, log_slope = p.family.predictor(offset, shape, p.per_tree(p.features))
-        event = p.per_tree(p.event)
-        if p.entry_features is None and p.upper_features is None:
-            return LeafTerms(*right_censored_loss(p.family.link, z, log_slope, event))
         started = torch.ones_like(p.event, dtype=torch.bool) if p.started is None else p.started
         return LeafTerms(
             *general_loss(
@@ -108,19 +113,31 @@ class Objective:
         reach: Tensor,  # (M, L, N) weight of each row in each leaf
     ) -> Tensor:  # (M, L, Q + K)
         """Gradient of the weighted loss with respect to the leaf parameters."""
-        p = self.problem
-        shape = leaves[..., self.columns :]
-        total = at_time = reach * slopes.at_time
-        shape_grad = p.family.shape_gradient(shape, p.per_tree(p.features), at_time, reach, slopes.log_slope)
+        p, shape = self.problem, leaves[..., self.columns :]
+        gradient = self._leaf_pullback(leaves, reach * slopes.at_time, reach)
         others = ((slopes.at_entry, p.entry_features), (slopes.at_upper, p.upper_features))
         for slope, features in others:
             if slope is not None and features is not None:
                 grad = reach * slope
-                total = total + grad
-                shape_grad = shape_grad + p.family.baseline_pullback(
-                    shape, p.per_tree(features), grad, torch.zeros_like(grad)
-                )
-        return torch.cat([linear_pullback(total, p.design), shape_grad], -1)
+                by_shape = p.family.baseline_pullback(shape, p.per_tree(features), grad, torch.zeros_like(grad))
+                gradient = gradient + torch.cat([linear_pullback(grad, p.design), by_shape], -1)
+        return gradient
+
+    def _leaf_pullback(self, leaves: Tensor, at_time: Tensor, reach: Tensor) -> Tensor:
+        """Gradient over the leaves from weighted slopes (M, L, N) over their predictors at the observed times."""
+        p, shape = self.problem, leaves[..., self.columns :]
+        by_shape = p.family.shape_gradient(shape, p.per_tree(p.features), at_time, reach, p.per_tree(self._minus_event))
+        return torch.cat([linear_pullback(at_time, p.design), by_shape], -1)
+
+    @cached_property
+    def _minus_event(self) -> Tensor:
+        """The slope (G, 1, N) of the loss over the log slope."""
+        return -self.problem.event
+
+    @cached_property
+    def right_censored(self) -> bool:
+        """Whether rows have neither entry times nor intervals."""
+        return self.problem.entry_features is None and self.problem.upper_features is None
 
     def value_and_gradient(
         self,
@@ -133,17 +150,31 @@ class Objective:
         With hard levels this is the restricted objective of all working sets of one level at once: their rows
         and their parameters are disjoint.
         """
-        terms, top = self.leaf_terms(leaves), level_slice(hard_levels).start
-        split = self.splits(routing)
-        found = route(split[:, top:], terms.loss, hard_reach(split, hard_levels, self.problem.weight))
-        slopes = linear_pullback(found.slopes, self.problem.design)
+        top, split = level_slice(hard_levels).start, self.splits(routing)
+        mass = hard_reach(split, hard_levels, self.problem.weight)
+        value, slopes, d_leaves = self._of_rows(leaves, split[:, top:], mass)
+        slopes = linear_pullback(slopes, self.problem.design)
         d_routing = slopes if top == 0 else pad(slopes, (0, 0, top, 0))
-        d_leaves = self.leaf_gradient(leaves, terms.slopes, found.reach)
-        value, d_routing, d_leaves = self._with_penalty(found.value, routing, leaves, d_routing, d_leaves)
+        value, d_routing, d_leaves = self._with_penalty(value, routing, leaves, d_routing, d_leaves)
         if self.fairness is not None:
             extra = self.fairness.value_and_gradient(self.problem, routing, leaves, hard_levels)
             value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
         return value, d_routing, d_leaves
+
+    def _of_rows(self, leaves: Tensor, split: Tensor, mass: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Expected loss (M,), its slopes over the splits (M, B, N) and its gradient over the leaves."""
+        p, code = self.problem, self._compiled(leaves, split, mass)
+        if code is None:
+            terms = self.leaf_terms(leaves)
+            found = route(split, terms.loss, mass)
+            return found.value, found.slopes, self.leaf_gradient(leaves, terms.slopes, found.reach)
+        _, z, log_slope = self.predictors(leaves)
+        rows = expected_loss(code, z, log_slope, p.event, split, mass)
+        return rows.value, rows.slopes, self._leaf_pullback(leaves, rows.by_time, rows.reach)
+
+    def _compiled(self, *tables: Tensor) -> int | None:
+        """The number of the link in compiled loops over the rows; None where operators of torch are to be taken."""
+        return code_of(self.problem.family.link) if self.right_censored and is_compiled(*tables) else None
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Objective of each tree, (M,)."""
@@ -170,10 +201,15 @@ class Objective:
 
     def leaf_value_and_gradient(self, leaves: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
         """Objective over the leaves alone, each row's weight in each leaf being fixed."""
-        terms = self.leaf_terms(leaves)
-        return self._with_leaf_penalty(
-            _inner(reach, terms.loss), leaves, self.leaf_gradient(leaves, terms.slopes, reach)
-        )
+        code = self._compiled(leaves, reach)
+        if code is None:
+            terms = self.leaf_terms(leaves)
+            value, gradient = _inner(reach, terms.loss), self.leaf_gradient(leaves, terms.slopes, reach)
+        else:
+            _, z, log_slope = self.predictors(leaves)
+            value, by_time = leaf_loss_and_slopes(code, z, log_slope, self.problem.event, reach)
+            gradient = self._leaf_pullback(leaves, by_time, reach)
+        return self._with_leaf_penalty(value, leaves, gradient)
 
     def penalty(self, routing: Tensor, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Value (M,) of the quadratic penalties and their gradients."""
@@ -224,6 +260,8 @@ def route(
     mass: Tensor,  # (M, S, N) weight of each row at each node of that level
 ) -> Routed:
     """Expected loss of rows that enter the nodes of a level with these weights."""
+    if is_compiled(split, leaf_loss, mass):
+        return Routed(*routed_loss(split, leaf_loss, mass))
     sides = side_probability(split)
     reach = reach_probability(sides, mass)
     costs, gaps = subtree_costs(sides, leaf_loss, mass.shape[1].bit_length() - 1)

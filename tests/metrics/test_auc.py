@@ -5,7 +5,7 @@ import pytest
 import sksurv.metrics
 
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
-from softsurv.metrics import cumulative_dynamic_auc
+from softsurv.metrics import cumulative_dynamic_auc, ranges
 from softsurv.nonparametric import censoring_survival
 
 
@@ -66,3 +66,14 @@ def test_undefined_or_bad_input_is_an_error(fold):
         cumulative_dynamic_auc(data.time, data.event, data.risk, [data.time.max()], censoring)
     with pytest.raises(InvalidParameterError, match="risk must have one row per subject"):
         cumulative_dynamic_auc(data.time, data.event, data.risk[1:], [5.0], censoring)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_parts_of_the_grid_do_not_matter(fold, ties, monkeypatch):
+    data = fold(1, ties=ties)
+    grid, censoring = np.quantile(data.time, np.linspace(0.05, 0.8, 20)), censoring_survival(data.time, data.event)
+    risk = np.round(data.log_h(np.unique(grid)), 1)
+    whole = cumulative_dynamic_auc(data.time, data.event, risk, np.unique(grid), censoring)
+    monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 3 * data.time.size)
+    parts = cumulative_dynamic_auc(data.time, data.event, risk, np.unique(grid), censoring)
+    np.testing.assert_array_equal(parts[0], whole[0])

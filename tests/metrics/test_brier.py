@@ -8,6 +8,7 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.metrics import (
     brier_score,
     integrated_brier_score,
+    ranges,
     relative_integrated_brier_score,
     survival_from_log_cumulative_hazard,
 )
@@ -105,3 +106,12 @@ def test_bad_arguments_are_refused(fold):
     reference = kaplan_meier(*fixed)
     with pytest.raises(InvalidTimesError, match="Brier score of 0"):
         relative_integrated_brier_score(*fixed, curves[:, :2], early, censoring, reference)
+
+
+def test_parts_of_the_grid_do_not_matter(fold, monkeypatch):
+    data = fold(1)
+    grid, curves = grid_and_curves(data)
+    censoring = censoring_survival(data.time, data.event)
+    whole = brier_score(data.time, data.event, curves, grid, censoring)
+    monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 3 * data.time.size)
+    np.testing.assert_allclose(brier_score(data.time, data.event, curves, grid, censoring), whole, rtol=1e-14)

@@ -15,7 +15,7 @@ from softsurv.errors import (
     InvalidTimesError,
     NoComparablePairsError,
 )
-from softsurv.metrics import concordance, count_pairs, harrell_c, uno_c
+from softsurv.metrics import count_pairs, harrell_c, ranges, uno_c
 from softsurv.nonparametric import censoring_survival
 
 
@@ -70,7 +70,7 @@ def test_late_entry_compares_only_subjects_under_observation_together(fold, seed
     expected = slow_concordance(data.time, data.event, data.log_h, ones, **options, entry=entry)
     assert expected != slow_concordance(data.time, data.event, data.log_h, ones, **options)
     assert harrell_c(data.time, data.event, data.log_h, **options, entry=entry) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(concordance, "CHUNK_ELEMENTS", 7 * data.time.size)
+    monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 7 * data.time.size)
     assert harrell_c(data.time, data.event, data.log_h, **options, entry=entry) == pytest.approx(expected, abs=1e-12)
     risk = np.round(data.risk, 1)
     constant = slow_concordance(data.time, data.event, lambda times: risk[:, None], ones, **options, entry=entry)
@@ -114,7 +114,7 @@ def test_proportional_curves_rank_as_their_score(fold):
 def test_chunks_do_not_matter(fold, monkeypatch):
     data = fold(2, n=200)
     whole = harrell_c(data.time, data.event, data.log_h)
-    monkeypatch.setattr(concordance, "CHUNK_ELEMENTS", 7 * data.time.size)
+    monkeypatch.setattr(ranges, "CHUNK_ELEMENTS", 7 * data.time.size)
     widths = []
 
     def watched(times):

@@ -9,12 +9,22 @@ from softsurv.soft import bfgs
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
 
 TREES, ROWS = 4, 200
+
+
+@pytest.fixture(autouse=True)
+def as_on_a_device():
+    """On a CPU the objective is compiled in one piece; a device runs it by operators."""
+    with operators_alone():
+        yield
+
+
 TABLE = TREES * 4 * ROWS
 """Elements of a table (trees, leaves, rows) at depth 2."""
 

@@ -1,0 +1,167 @@
+"""Compiled loops of the objective on a CPU: the tables of (trees, leaves, rows) in one pass over the rows.
+
+Operators of torch read and write every table whole: a value and gradient moves some 30 of them through memory. Here a
+block of rows of one tree stays in the nearest cache from the leaves' predictors to the slopes of the splits. What it
+computes is `softsurv.soft.objective.route` and `softsurv.hazards.likelihood.right_censored_loss`, which stay for other
+devices, links and censorings, and are the oracle of the tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softsurv.kernel_cache import njit
+from softsurv.numerics import EXP_LIMIT
+from softsurv.soft.vector_math import exponential, log_one_plus
+
+BLOCK = 128
+"""Rows that go through together: at depth 2 their tables fill half of a cache of 32 kB."""
+
+HAZARDS, ODDS = 0, 1
+"""Links: proportional hazards, proportional odds."""
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def fill_hazards(z, rise, event, loss, slope):
+    """Loss and slope (n,) of rows with the predictors z under proportional hazards; ``rise`` is the log slope."""
+    for i in range(z.size):
+        low = EXP_LIMIT if z[i] > EXP_LIMIT else z[i]
+        e = exponential(low)
+        loss[i] = e + e * (z[i] - low) - event[i] * (z[i] + rise[i])
+        slope[i] = e - event[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def fill_odds(z, rise, event, loss, slope):
+    """The same under proportional odds."""
+    for i in range(z.size):
+        e = exponential(-abs(z[i]))
+        hazard = (z[i] if z[i] > 0.0 else 0.0) + log_one_plus(e)
+        chance = (1.0 if z[i] > 0.0 else e) / (1.0 + e)
+        loss[i] = hazard + event[i] * (hazard - (z[i] + rise[i]))
+        slope[i] = (1.0 + event[i]) * chance - event[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def fill_leaves(link, z, rise, event, first, last, loss, slope, spread):
+    """Losses and slopes (L, n) of the rows of a block in each leaf."""
+    n = last - first
+    for leaf in range(z.shape[0]):
+        if rise.shape[1] == 1:
+            spread[:n] = rise[leaf, 0]
+            up = spread[:n]
+        else:
+            up = rise[leaf, first:last]
+        if link == HAZARDS:
+            fill_hazards(z[leaf, first:last], up, event[first:last], loss[leaf, :n], slope[leaf, :n])
+        else:
+            fill_odds(z[leaf, first:last], up, event[first:last], loss[leaf, :n], slope[leaf, :n])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def part_row(split, mass, left, right, go_left, product):
+    """The mass (n,) that a branch node sends to either side; the chance of left, and mass times both chances."""
+    for i in range(split.size):
+        e = exponential(-abs(split[i]))
+        large = 1.0 / (1.0 + e)
+        small = e * large
+        p = large if split[i] >= 0.0 else small
+        q = small if split[i] >= 0.0 else large
+        left[i], right[i], go_left[i], product[i] = mass[i] * p, mass[i] * q, p, mass[i] * (p * q)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def join_sides(go_left, left, right, product, cost, slope):
+    """Expected cost (n,) at a branch node of what its sides cost, and the slope over its split."""
+    for i in range(slope.size):
+        gap = left[i] - right[i]
+        cost[i] = right[i] + go_left[i] * gap
+        slope[i] = product[i] * gap
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def route_block(split, mass, first, last, reach, cost, go_left, product, slopes):
+    """Expected loss of the rows of a block; the leaves' costs (L, n) are the last rows of ``cost``.
+
+    Nodes are numbered from the S of the first level on: those that branch k parts its rows to are S + 2 k and the next.
+    ``reach`` and ``cost`` (2 L - S, n) are filled for all nodes, ``slopes`` (B, N) for the block.
+    """
+    n, tops = last - first, mass.shape[0]
+    for k in range(tops):
+        reach[k, :n] = mass[k, first:last]
+    for k in range(split.shape[0]):
+        low = tops + 2 * k
+        part_row(split[k, first:last], reach[k], reach[low], reach[low + 1], go_left[k], product[k])
+    for k in range(split.shape[0] - 1, -1, -1):
+        low = tops + 2 * k
+        join_sides(go_left[k], cost[low], cost[low + 1], product[k], cost[k], slopes[k, first:last])
+    value = 0.0
+    for k in range(tops):
+        for i in range(n):
+            value += reach[k, i] * cost[k, i]
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time, reach):
+    """Expected loss (M,) of right-censored rows, slopes over splits (M, B, N) and predictors, and leaf weights.
+
+    ``z`` (M, L, N), ``rise`` (M, L, N or 1), ``event`` (G, N), ``split`` (M, B, N), ``mass`` (M, S, N); to be filled:
+    ``value`` (M,), ``slopes`` (M, B, N), ``by_time`` and ``reach`` (M, L, N).
+    """
+    trees, leaves, rows = z.shape
+    branches, per_group = split.shape[1], trees // event.shape[0]
+    held, cost = np.empty((branches + leaves, BLOCK)), np.empty((branches + leaves, BLOCK))
+    slope, go_left = np.empty((leaves, BLOCK)), np.empty((branches, BLOCK))
+    product, spread = np.empty((branches, BLOCK)), np.empty(BLOCK)
+    for m in range(trees):
+        value[m] = 0.0
+        for first in range(0, rows, BLOCK):
+            last = min(first + BLOCK, rows)
+            n = last - first
+            fill_leaves(link, z[m], rise[m], event[m // per_group], first, last, cost[branches:], slope, spread)
+            value[m] += route_block(split[m], mass[m], first, last, held, cost, go_left, product, slopes[m])
+            for leaf in range(leaves):
+                for i in range(n):
+                    weight = held[branches + leaf, i]
+                    reach[m, leaf, first + i] = weight
+                    by_time[m, leaf, first + i] = weight * slope[leaf, i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def leaves_alone(link, z, rise, event, reach, value, by_time):
+    """Expected loss (M,) of right-censored rows that weigh ``reach`` (M, L, N) in each leaf, and slopes ``by_time``."""
+    trees, leaves, rows = z.shape
+    per_group = trees // event.shape[0]
+    loss, slope, spread = np.empty((leaves, BLOCK)), np.empty((leaves, BLOCK)), np.empty(BLOCK)
+    for m in range(trees):
+        value[m] = 0.0
+        for first in range(0, rows, BLOCK):
+            last = min(first + BLOCK, rows)
+            fill_leaves(link, z[m], rise[m], event[m // per_group], first, last, loss, slope, spread)
+            for leaf in range(leaves):
+                for i in range(last - first):
+                    weight = reach[m, leaf, first + i]
+                    value[m] += weight * loss[leaf, i]
+                    by_time[m, leaf, first + i] = weight * slope[leaf, i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def routing_alone(split, leaf_loss, mass, value, slopes, reach):
+    """`leaves_and_routing` where the losses of the leaves (M, L, N) are given."""
+    trees, leaves, rows = leaf_loss.shape
+    branches = split.shape[1]
+    held, cost = np.empty((branches + leaves, BLOCK)), np.empty((branches + leaves, BLOCK))
+    go_left, product = np.empty((branches, BLOCK)), np.empty((branches, BLOCK))
+    for m in range(trees):
+        value[m] = 0.0
+        for first in range(0, rows, BLOCK):
+            last = min(first + BLOCK, rows)
+            n = last - first
+            for leaf in range(leaves):
+                for i in range(n):
+                    cost[branches + leaf, i] = leaf_loss[m, leaf, first + i]
+            value[m] += route_block(split[m], mass[m], first, last, held, cost, go_left, product, slopes[m])
+            for leaf in range(leaves):
+                for i in range(n):
+                    reach[m, leaf, first + i] = held[branches + leaf, i]
