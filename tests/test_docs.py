@@ -118,7 +118,7 @@ WAYS = {
     ),
     "A dense soft tree": (
         lambda: SoftSurvivalTree(depth=1, max_terms=None, l2=1.0, shrinkage=3.0, routing_l2=1.0),
-        "softsurv.soft.objective.right_censored_loss",
+        "softsurv.soft.objective.expected_loss",
     ),
     "An optimal tree": (lambda: OptimalSurvivalTree(max_depth=3), "softsurv.exact.depth_run.DepthRun.go"),
 }

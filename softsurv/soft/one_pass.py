@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -92,6 +92,6 @@ def routed_loss(
     return value, slopes, reach
 
 
-def _arrays(*tensors: Tensor) -> list:  # type: ignore[type-arg]
+def _arrays(*tensors: Tensor) -> list[Any]:
     """Views of tensors; those that do not lie row after row are copied, which results never are."""
     return [tensor.contiguous().numpy() for tensor in tensors]

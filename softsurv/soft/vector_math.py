@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import extending, types
 
 from softsurv.kernel_cache import njit
+
+intrinsic: Any = extending.intrinsic  # hides a first argument from callers in a way that type checkers cannot follow
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
