@@ -78,7 +78,7 @@ class Objective:
         """What is linear in the features, the predictors at the observed times, (M, L, N); the log slope of these."""
         p, shape = self.problem, leaves[..., self.columns :]
         offset = linear(leaves[..., : self.columns], p.design)
-        return offset, *p.family.predictor(offset, shape, p.per_tree(p.features))
+        return offset, *p.family.predictor(offset, shape, p.tree_features)
 
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
         """Loss of every row in every leaf, (M, L, N)."""
@@ -126,13 +126,13 @@ class Objective:
     def _leaf_pullback(self, leaves: Tensor, at_time: Tensor, reach: Tensor) -> Tensor:
         """Gradient over the leaves from weighted slopes (M, L, N) over their predictors at the observed times."""
         p, shape = self.problem, leaves[..., self.columns :]
-        by_shape = p.family.shape_gradient(shape, p.per_tree(p.features), at_time, reach, p.per_tree(self._minus_event))
+        by_shape = p.family.shape_gradient(shape, p.tree_features, at_time, reach, self._minus_event)
         return torch.cat([linear_pullback(at_time, p.design), by_shape], -1)
 
     @cached_property
     def _minus_event(self) -> Tensor:
-        """The slope (G, 1, N) of the loss over the log slope."""
-        return -self.problem.event
+        """The slope (M, 1, N) of the loss over the log slope."""
+        return self.problem.per_tree(-self.problem.event)
 
     @cached_property
     def right_censored(self) -> bool:

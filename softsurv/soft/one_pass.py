@@ -63,7 +63,7 @@ def expected_loss(
     """Loss of right-censored rows, and its slopes."""
     split = split.contiguous()
     found = OnePass(z.new_empty(len(z)), torch.empty_like(split), z.new_empty(z.shape), z.new_empty(z.shape))
-    row_kernels.leaves_and_routing(code, *_arrays(z, log_slope, event[:, 0], split, mass), *_arrays(*found))
+    row_kernels.leaves_and_routing(code, *arrays(z, log_slope, event[:, 0], split, mass), *arrays(*found))
     return found
 
 
@@ -76,7 +76,7 @@ def leaf_loss_and_slopes(
 ) -> tuple[Tensor, Tensor]:
     """Loss (M,) of right-censored rows of given weight in each leaf, and its slopes over the predictors (M, L, N)."""
     value, by_time = z.new_empty(len(z)), z.new_empty(z.shape)
-    row_kernels.leaves_alone(code, *_arrays(z, log_slope, event[:, 0], reach, value, by_time))
+    row_kernels.leaves_alone(code, *arrays(z, log_slope, event[:, 0], reach, value, by_time))
     return value, by_time
 
 
@@ -88,10 +88,10 @@ def routed_loss(
     """Loss (M,), its slopes over the splits (M, B, N), and the weight of each row in each leaf (M, L, N)."""
     split, reach = split.contiguous(), leaf_loss.new_empty(leaf_loss.shape)
     value, slopes = split.new_empty(len(split)), torch.empty_like(split)
-    row_kernels.routing_alone(*_arrays(split, leaf_loss, mass, value, slopes, reach))
+    row_kernels.routing_alone(*arrays(split, leaf_loss, mass, value, slopes, reach))
     return value, slopes, reach
 
 
-def _arrays(*tensors: Tensor) -> list[Any]:
+def arrays(*tensors: Tensor) -> list[Any]:
     """Views of tensors; those that do not lie row after row are copied, which results never are."""
     return [tensor.contiguous().numpy() for tensor in tensors]

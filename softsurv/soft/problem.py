@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -62,6 +63,11 @@ class Problem:
         if self.n_groups == 1:
             return value
         return value.repeat_interleave(self.n_trees // self.n_groups, 0)
+
+    @cached_property
+    def tree_features(self) -> Tensor:
+        """:meth:`per_tree` of the time features, (M, F, N)."""
+        return self.per_tree(self.features)
 
     def take(self, trees: Tensor) -> Problem:
         """The problem of some trees: any of them in one group; equally many of each group that stays, otherwise."""

@@ -6,7 +6,8 @@ the pairs. With the last k pairs as the rows of S (steps) and Y (changes of the 
 
     u = L'^-1 S g,    v = L^-1 (D u + gamma (Y P Y' u - Y P g)),    H g = gamma (P g - (Y P)' u) + S' v.
 
-So a round is a few products of small matrices for all trees, instead of several operators for each pair.
+So a round is a few products of small matrices for all trees, instead of several operators for each pair. On a CPU
+compiled loops do the same tree by tree (`softsurv.soft.step_kernels`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from softsurv.soft import step_kernels as compiled
+from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.problem import taken
 
 CURVATURE = 1e-10
@@ -64,6 +67,9 @@ class Memory:
 
     def move(self, x: Tensor, gradient: Tensor, scaled: Tensor, accepted: Tensor) -> None:
         """Go to the new point where it is accepted (m,), and remember the pair if its curvature is positive."""
+        if is_compiled(self.table):
+            compiled.move(*arrays(self.table, self.slot, x, gradient, scaled, accepted), CURVATURE)
+            return
         new = torch.stack([scaled, x, gradient], 1)
         pair = new - self._here  # (m, 3, D): P y, s, y
         products = pair @ pair.mT  # (m, 3, 3)
@@ -77,6 +83,10 @@ class Memory:
 
     def direction(self) -> tuple[Tensor, Tensor]:
         """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
+        if is_compiled(self.table):
+            direction, slope = self.table.new_empty(self.x.shape), self.table.new_empty(len(self.table))
+            compiled.descend(*arrays(self.table, self.slot, direction, slope))
+            return direction, slope
         k, bases = self.size, self.table[:, : 2 * self.size + 1]  # S, P Y, P g
         products = self.table[:, 2 * k + 2 :] @ bases.mT  # (m, k + 1, 2 k + 1): of g and Y with S, P Y and P g
         by_age, by_slot = _orders(k, self.table.device)
