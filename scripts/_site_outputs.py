@@ -1,8 +1,9 @@
-"""What the code of a page of the site prints and draws, run as the site is built and shown below each block.
+"""What the code of a page prints and draws: run once for one code and one package, whoever asks.
 
-A page's Python blocks, and the ``softsurv`` lines of its bash blocks, are run in order in one empty folder. What they
-say is kept in build/outputs under a name made of the code and of the package's source, so that it is never stale and
-an unchanged page is not run again.
+A page's Python blocks, and the ``softsurv`` lines of its bash blocks, are run in order in one folder. What they say is
+kept in build/outputs under a name made of the code and of the package's source, so that it is never stale.
+``newcomer.py`` runs the pages word for word in a clone, the site shows what they print, and the tests hold them to it:
+whoever comes first runs them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,12 @@ Output = dict[str, Any]
 """``text`` that a block printed, and the ``pictures`` that it saved: pairs of a name and of base64 text."""
 
 
+def code_of(markdown: str) -> list[list[str]]:
+    """Language and code of each block of a page; none where no block holds something to run."""
+    blocks = [[match[1], match[2]] for match in FENCE.finditer(markdown)]
+    return blocks if any(language == "python" or commands(code) for language, code in blocks) else []
+
+
 def with_outputs(markdown: str) -> str:
     """A page's text with what each block prints, and the pictures it saves, below the block.
 
@@ -38,21 +45,16 @@ def with_outputs(markdown: str) -> str:
     RuntimeError
         If a block fails.
     """
-    blocks = [[match[1], match[2]] for match in FENCE.finditer(markdown)]
-    if not any(runs(*block) for block in blocks):
+    blocks = code_of(markdown)
+    if not blocks:
         return markdown
     outputs = iter(kept(blocks))
     return FENCE.sub(lambda match: match[0] + shown(next(outputs)), markdown)
 
 
-def runs(language: str, code: str) -> bool:
-    """Whether a block holds something to run."""
-    return language == "python" or bool(commands(code))
-
-
-def commands(code: str) -> list[list[str]]:
-    """The ``softsurv`` lines of a bash block, as words."""
-    return [line.split("#")[0].split() for line in code.splitlines() if line.startswith("softsurv ")]
+def commands(code: str) -> list[str]:
+    """The ``softsurv`` lines of a bash block."""
+    return [line for line in code.splitlines() if line.startswith("softsurv ")]
 
 
 def shown(output: Output) -> str:
@@ -66,14 +68,22 @@ def shown(output: Output) -> str:
     return "".join(parts)
 
 
+def place(blocks: list[list[str]], package: Path) -> Path:
+    """The file that keeps what these blocks print with this package."""
+    sources = [path.read_bytes() for path in sorted(package.glob("**/*.py"))]
+    content = json.dumps(blocks).encode() + b"".join([*sources, Path(__file__).read_bytes()])
+    return KEPT / f"{hashlib.sha256(content).hexdigest()}.json"
+
+
 def kept(blocks: list[list[str]]) -> list[Output]:
-    """The outputs of a page's blocks, run if that was not done for this code and this package."""
-    sources = sorted(ROOT.glob("softsurv/**/*.py"))
-    content = json.dumps(blocks).encode() + b"".join(path.read_bytes() for path in [*sources, Path(__file__)])
-    file = KEPT / f"{hashlib.sha256(content).hexdigest()}.json"
+    """The outputs of a page's blocks, run in an empty folder if that was not done for this code and this package."""
+    import softsurv
+
+    package = Path(softsurv.__file__).parent
+    file = place(blocks, package)
     if not file.is_file():
         KEPT.mkdir(parents=True, exist_ok=True)
-        env = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", "PYTHONWARNINGS": "ignore"}
+        env = os.environ | {"PYTHONPATH": str(package.parent), "MPLBACKEND": "agg", "PYTHONWARNINGS": "ignore"}
         command = [sys.executable, str(Path(__file__)), str(file)]
         with tempfile.TemporaryDirectory() as folder:
             text = json.dumps(blocks)
@@ -95,7 +105,7 @@ def run_blocks(blocks: list[list[str]]) -> list[Output]:
             else:
                 run_commands(code)
         now = pictures()
-        fresh = [[name, data] for name, data in now.items() if known.get(name) != data]
+        fresh = [[name, base64.b64encode(data[1]).decode()] for name, data in now.items() if known.get(name) != data]
         known = now
         outputs.append({"text": printed.getvalue().replace(f"{Path.cwd()}/", ""), "pictures": fresh})
     return outputs
@@ -113,19 +123,18 @@ def run_python(code: str, names: dict[str, Any]) -> None:
 
 
 def run_commands(code: str) -> None:
-    """Run the ``softsurv`` lines of a block, each below its own text."""
-    from softsurv.cli import main
+    """Run the ``softsurv`` lines of a block in a shell, each below its own text."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    for line in commands(code):
+        done = subprocess.run(line, shell=True, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{line}\n{done.stdout}{done.stderr}")
+        print(f"$ {line.partition('#')[0].rstrip()}\n{done.stdout}")
 
-    for words in commands(code):
-        print(f"$ {' '.join(words)}")
-        if main(words[1:]) != 0:
-            raise RuntimeError(f"{' '.join(words)} fails")
-        print()
 
-
-def pictures() -> dict[str, str]:
-    """The PNG files of this folder, as base64 text, by name."""
-    return {path.name: base64.b64encode(path.read_bytes()).decode() for path in sorted(Path().glob("*.png"))}
+def pictures() -> dict[str, tuple[int, bytes]]:
+    """The PNG files of this folder, and when each was written."""
+    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in sorted(Path().glob("*.png"))}
 
 
 if __name__ == "__main__":

@@ -1,30 +1,34 @@
 """What a newcomer does, word for word: a clone named softsurv, an empty home, README, then the pages of the site.
 
-    python scripts/newcomer.py            # all of it: about ten minutes and 2 GB, removed at the end
+    python scripts/newcomer.py            # all of it: some minutes and 2 GB, removed at the end
     python scripts/newcomer.py --pages README.md docs/index.md
 
-README's ``scripts/demo`` makes the environment. Then the Python blocks of each page are run as one script, and of its
-bash blocks the ``softsurv`` lines, and those that install something, as they stand, in the clone, after
-``source .venv/bin/activate``. README's ``scripts/test`` is left to the run of the tests. The first block that fails
-ends the run.
+README's ``scripts/demo`` makes the environment. Then, page by page, the Python blocks and the ``softsurv`` lines of the
+bash blocks are run as they stand and in their order, in the clone, after ``source .venv/bin/activate``; lines that
+install something are run before. README's ``scripts/test`` is left to the run of the tests. The first block that fails
+ends the run. What the blocks print is kept for the site and the tests, which then do not run them again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-CALLED = ("softsurv ", "python -m pip install ")
+from _site_outputs import KEPT, code_of, place
 
-KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy", "SOFTSURV_DATA")
-"""What the newcomer's environment takes over: the programs, and the way to the network and to the data."""
+ROOT = Path(__file__).resolve().parents[1]
+ACTIVATE = "source .venv/bin/activate\n"
+
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "SSL_CERT_FILE", "HTTPS_PROXY", "https_proxy")
+"""What the newcomer's environment takes over: the programs, and the way to the network."""
 
 
 def pages() -> list[str]:
@@ -34,38 +38,26 @@ def pages() -> list[str]:
     return ["README.md", *(name for name in named if (ROOT / name).is_file())]
 
 
-def blocks(text: str, language: str) -> list[str]:
-    """What stands between the fences of a language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
-def commands(text: str) -> list[str]:
-    """The lines of the bash blocks that call softsurv, or install what a page asks for."""
-    return [line for line in "".join(blocks(text, "bash")).splitlines() if line.startswith(CALLED)]
-
-
-def run(command: str, clone: Path, env: dict[str, str]) -> None:
+def run(command: str, clone: Path, env: dict[str, str], said: str, given: str | None = None) -> None:
     """Run a line of bash in the clone, and say how long it took."""
     begin = time.monotonic()
-    done = subprocess.run(["bash", "-ec", command], cwd=clone, env=env, capture_output=True, text=True)
-    print(f"{time.monotonic() - begin:6.1f} s  {command.splitlines()[-1]}", flush=True)
+    done = subprocess.run(["bash", "-ec", command], cwd=clone, env=env, capture_output=True, text=True, input=given)
+    print(f"{time.monotonic() - begin:6.1f} s  {said}", flush=True)
     if done.returncode:
-        sys.exit(f"{done.stdout}{done.stderr}\nThis fails:\n{command}")
+        sys.exit(f"{done.stdout}{done.stderr}\nThis fails: {said}")
 
 
 def read_page(page: str, clone: Path, env: dict[str, str]) -> None:
-    """Run the code of a page."""
-    text = (clone / page).read_text(encoding="utf-8")
-    activate = "source .venv/bin/activate\n"
-    lines = commands(text)
-    for line in (line for line in lines if not line.startswith("softsurv ")):  # what the page's code needs
-        run(activate + line, clone, env)
-    if code := "\n".join(blocks(text, "python")):
-        script = clone.parent / f"{Path(page).stem}.py"
-        script.write_text(code, encoding="utf-8")
-        run(f"{activate}python {script}", clone, env)
-    for line in (line for line in lines if line.startswith("softsurv ")):
-        run(activate + line, clone, env)
+    """Run the code of a page, and keep what it prints."""
+    blocks = code_of((clone / page).read_text(encoding="utf-8"))
+    if not blocks:
+        return
+    lines = [line for language, code in blocks if language == "bash" for line in code.splitlines()]
+    for line in (line for line in lines if line.startswith("python -m pip install ")):  # what the page's code needs
+        run(ACTIVATE + line, clone, env, line)
+    part = clone.parent / "outputs.json"
+    run(f"{ACTIVATE}python scripts/_site_outputs.py {part}", clone, env, page, json.dumps(blocks))
+    shutil.move(part, place(blocks, clone / "softsurv"))
 
 
 def main() -> None:
@@ -73,14 +65,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", nargs="+", default=pages(), help="pages to read (default: all)")
     chosen = parser.parse_args().pages
+    KEPT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         clone, home = Path(name) / "softsurv", Path(name) / "home"
         home.mkdir()
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
-        env = {name: os.environ[name] for name in KEPT if name in os.environ} | {"HOME": str(home)}
-        run("scripts/demo", clone, env)
+        env = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ} | {"HOME": str(home)}
+        run("scripts/demo", clone, env, "scripts/demo")
         for page in chosen:
-            print(page)
             read_page(page, clone, env)
 
 

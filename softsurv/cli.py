@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import errno
 import logging
 import os
@@ -10,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
 
 from softsurv import __version__
 from softsurv.commands import modules
@@ -37,6 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Survival trees that people can read: soft trees and provably optimal trees.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"softsurv {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -49,6 +52,7 @@ def _add_common(module: ModuleType, subparsers: argparse._SubParsersAction[argpa
     """A command's parser with what all commands share."""
     parser: argparse.ArgumentParser = module.add_parser(subparsers)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.allow_abbrev = False  # what a script abbreviates would break when an option is added
     wanted = [f"[{one.metavar}]" if one.nargs == "?" else one.metavar for one in parser._get_positional_actions()]
     parser.usage = " ".join(["%(prog)s", *map(str, wanted), "[options]"])  # all options would hide what is wrong
     parser.set_defaults(run=module.run, usage_error=parser.error)
@@ -72,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = False
     try:
         parser = build_parser()
-        args = parser.parse_args(argv)
+        args, unknown = parser.parse_known_args(argv)
+        if unknown:
+            _refuse(parser, args.command, unknown[0])
         if args.command is None:
             parser.print_help()
             return DONE
@@ -97,6 +103,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
+def _refuse(parser: argparse.ArgumentParser, command: str | None, unknown: str) -> NoReturn:
+    """Wrong usage: what no argument takes, with the option that may be meant."""
+    if command is not None:
+        subparsers = next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction))
+        parser = subparsers.choices[command]
+    if not unknown.startswith("-"):
+        parser.error(f"no argument takes {unknown!r}; put quotes around a value that holds blanks")
+    name = unknown.partition("=")[0]
+    near = difflib.get_close_matches(name, parser._option_string_actions, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    parser.error(f"there is no option {name}; {hint}--help lists all")
+
+
 def _sentence(error: Exception) -> str:
     """What went wrong, in one line."""
     return " ".join(_words(error).split())
@@ -112,6 +131,8 @@ def _words(error: Exception) -> str:
         return "not enough memory; use fewer rows or columns, or --memory"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}; check the path"
+    if isinstance(error, ImportError) and "pip install" in str(error):
+        return str(error)
     if isinstance(error, ImportError):
         pictures = str(error.name).split(".")[0] in ("matplotlib", "plotly")
         remedy = "pip install 'softsurv[explore]'" if pictures else "install what is missing"

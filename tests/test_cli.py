@@ -283,6 +283,41 @@ def test_evaluate_takes_late_entry_and_says_what_it_means(trial, model, capsys):
     assert json.loads(out)["harrell_c"] == pytest.approx(expected)
 
 
+def test_measures_on_rows_of_the_fit_are_called_so(trial, model, capsys):
+    """The same rows in the same leaves; the table of a fit that held some rows out; and neither for other rows."""
+    assert main(["evaluate", model, "trial.csv", *OUTCOME, "--drop", "id", "status"]) == 0
+    assert "looks like the rows that the model was trained on" in capsys.readouterr().err
+    make_table(81).to_csv("other.csv", index=False)
+    assert main(["evaluate", model, "other.csv", *OUTCOME]) == 0
+    assert "trained" not in capsys.readouterr().err
+    columns = [*OUTCOME, "--drop", "id", "status"]
+    assert main(["fit", "trial.csv", *columns, *QUICK, "--test-size", "0.25", "--out", "part"]) == 0
+    capsys.readouterr()
+    for command in (["evaluate", "part", "trial.csv"], ["report", "part", "trial.csv", "--bootstrap", "20"]):
+        assert main(command) == 0
+        assert "whole table of the fit, the model was trained on 60 of its 80 rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        (["fit", "trial.csv", "--tim", "months", "--event", "died"], "there is no option --tim; did you mean --time?"),
+        (["fit", "trial.csv", *OUTCOME, "--dept", "2"], "there is no option --dept; did you mean --depth?"),
+        (["report", "model", "trial.csv", "--boot=3"], "there is no option --boot; --help lists all"),
+        (["datasets", "--vers"], "there is no option --vers; --help lists all"),
+        (["evaluate", "model", "my", "trial.csv"], "no argument takes 'trial.csv'; put quotes around a value"),
+    ],
+)
+def test_options_are_written_out(line, hint, trial, capsys):
+    """An abbreviation that is understood today would break when another option begins so."""
+    with pytest.raises(SystemExit) as stop:
+        main(line)
+    assert stop.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"usage: softsurv {line[0]} ")
+    assert hint in said
+
+
 # -- datasets -------------------------------------------------------------------------------------------------------
 def test_datasets_lists_them(capsys):
     assert main(["datasets"]) == 0
@@ -635,3 +670,12 @@ def test_a_report_without_a_library_of_pictures_names_the_extra(monkeypatch, cap
     command = ["report", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--time", "time", "--event", "event"]
     assert main([*command, "--out", str(tmp_path / "report.html")]) == 1
     assert "pip install 'softsurv[explore]'" in capsys.readouterr().err
+
+
+def test_a_table_of_a_package_that_is_not_there_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "SurvSet.data", None)
+    assert main(["datasets", "survset:cancer"]) == 1
+    said = capsys.readouterr().err
+    assert said == "softsurv: error: this table comes with the package SurvSet: pip install 'softsurv[data]'\n"
+    with pytest.raises(ImportError, match="softsurv\\[data\\]"):
+        load_dataset("aids2")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from _site_outputs import code_of, kept
 
 import softsurv
-from softsurv import OptimalSurvivalTree, SoftSurvivalTree, hazards, load_dataset
-from softsurv.cli import main
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_dataset
 
 ROOT = Path(__file__).parents[1]
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
@@ -32,41 +32,22 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text_of(page), re.MULTILINE | re.DOTALL)
 
 
-def pages_with(language, start=""):
-    """Pages with a block of a language, one of whose lines begins so."""
-    return [page for page in PAGES if re.search(rf"^{start}", "\n".join(blocks(page, language)), re.MULTILINE)]
-
-
 # -- code of the pages ----------------------------------------------------------------------------------------------
 def test_the_readme_opens_with_the_two_commands():
     first = blocks("README.md", "bash")[0].splitlines()
     assert [line.split("#")[0].strip() for line in first] == ["scripts/demo", "scripts/test"]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")])
-def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
-    """All blocks of a page, one after the other, as a reader would type them."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hazards, "_REGISTRY", dict(hazards._REGISTRY))  # a page adds a family
-    names: dict = {}
-    for block in blocks(page, "python"):
-        exec(compile(block, page, "exec"), names)
+@pytest.mark.parametrize("page", [page for page in PAGES if code_of(text_of(page))])
+def test_the_code_of_a_page_runs(page):
+    """All blocks of a page, one after the other, as a reader would type them; in CI a newcomer's clone runs them."""
+    pieces = code_of(text_of(page))
+    outputs = kept(pieces)
+    assert len(outputs) == len(pieces)
     if page == "README.md":
-        assert (tmp_path / "model" / "model.safetensors").is_file()
-        assert (tmp_path / "leaves.png").is_file()
-        shown = blocks(page, "text")[0].strip()
-        real = SoftSurvivalTree(depth=2).fit(names["data"].X, names["data"].y).export_text()
-        assert real == shown, "the README shows another tree: put the new one there"
-
-
-@pytest.mark.parametrize("page", pages_with("bash", "softsurv "))
-def test_the_command_lines_of_a_page_run(page, tmp_path, monkeypatch):
-    """Every softsurv line, in order, in one folder; of a study two trials."""
-    monkeypatch.chdir(tmp_path)
-    text = "".join(blocks(page, "bash")).replace("--trials 40", "--trials 2")
-    lines = [line.split("#")[0].split() for line in text.splitlines() if line.startswith("softsurv ")]
-    for line in lines:
-        assert main(line[1:]) == 0, " ".join(line)
+        assert {name for output in outputs for name, _ in output["pictures"]} == {"tree.png", "leaves.png"}
+        shown = blocks(page, "text")[0]
+        assert shown in outputs[1]["text"], "the README shows another tree: put the new one there"
 
 
 def test_the_readme_shows_every_main_command():

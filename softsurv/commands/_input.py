@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,17 @@ def add_table(parser: argparse.ArgumentParser, required: bool = True, folders: s
     words = "a .csv file with a header line, or a .parquet file"
     words += f"; with {folders} also a folder of such files" if folders else ""
     parser.add_argument("data", metavar="DATA", nargs=count, help=words)
+
+
+def at_least(low: int) -> Callable[[str], int]:
+    """The type of an option that takes a whole number from ``low`` on."""
+
+    def read(text: str) -> int:
+        if not text.isdigit() or int(text) < low:
+            raise argparse.ArgumentTypeError(f"must be a whole number >= {low}, got {text!r}")
+        return int(text)
+
+    return read
 
 
 def add_outcome(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

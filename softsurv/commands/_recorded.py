@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softsurv.commands._input import column_names, existing_file
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidSurvivalDataError, warn
+
+if TYPE_CHECKING:
+    from softsurv.data.survival_data import SurvivalData
 
 _ROLES = ("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id")
 _INSTEAD = {"time": "stop", "event": "cause", "stop": "time", "cause": "event"}
@@ -68,6 +71,27 @@ def check_features(model: str, data: str) -> None:
         raise InvalidSurvivalDataError(
             f"DATA must have every column that {model!r} was fitted to, got none named {shown}; add or rename columns"
         )
+
+
+def warn_of_seen_rows(folder: str, model: Any, data: SurvivalData) -> None:
+    """Say where the rows to measure on are those of the fit, all of them or with what it held out."""
+    from softsurv.trees.leaf_table import leaf_table_of, same_rows
+
+    trained = model.leaf_table_
+    better = "measures on training rows are better than what new rows will show"
+    if same_rows(trained, leaf_table_of(data, model.apply(data.X), len(trained.n))):
+        warn(f"DATA looks like the rows that the model was trained on; {better}", EvaluationWarning)
+    elif data.fingerprint() == _fingerprint(Path(folder)):
+        rows = f"the model was trained on {trained.n.sum()} of its {data.n} rows"
+        warn(f"DATA is the whole table of the fit, {rows}; {better}", EvaluationWarning)
+
+
+def _fingerprint(folder: Path) -> str | None:
+    """Of all rows of the recorded fit, held-out ones too; None without a record."""
+    from softsurv.run_record import NAME, read_run
+
+    known = read_run(folder)["data"] if (folder / NAME).is_file() else None
+    return None if known is None else known.get("fingerprint")
 
 
 def _is_there(name: str, names: list[str] | None, role: str = "") -> bool:

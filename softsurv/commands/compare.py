@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, check_table, read_data
+from softsurv.commands._input import add_outcome, add_table, at_least, check_table, read_data
 from softsurv.commands._output import data_line, echo, output_file
 from softsurv.errors import InvalidParameterError
 
@@ -35,8 +35,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     add_table(parser)
     add_outcome(parser)
     parser.add_argument("--models", metavar="NAME", nargs="+", default=list(DEFAULT), help="see the names below")
-    parser.add_argument("--folds", metavar="N", type=int, default=5, help="folds (default: 5)")
-    parser.add_argument("--repeats", metavar="N", type=int, default=1, help="repetitions with other folds (default: 1)")
+    parser.add_argument("--folds", metavar="N", type=at_least(2), default=5, help="folds (default: 5)")
+    parser.add_argument(
+        "--repeats", metavar="N", type=at_least(1), default=1, help="repetitions with other folds (default: 1)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the folds (default: 0)")
     parser.add_argument("--out", metavar="FILE", help="a .csv file for the measures of every fold")
     parser.add_argument("--plot", metavar="FILE", help="a picture, such as compared.png")

@@ -15,7 +15,7 @@ examples:
   softsurv datasets                                list them
   softsurv datasets flchain                        what is known of one
   softsurv datasets gbsg2 --out gbsg2.csv          save one, with columns time and event
-  softsurv datasets survset:cancer --out lung.csv  any table of the SurvSet package
+  softsurv datasets survset:cancer --out lung.csv  any table of the SurvSet package (extra data)
 
 churn, credit, employee and maintenance are files: they are looked up in the folder that the environment variable
 SOFTSURV_DATA names, then in the user's cache, then downloaded. mgus2, pbc_transplant, pbcseq, heart_transplant and cgd

@@ -7,7 +7,7 @@ from typing import Any
 
 from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
 from softsurv.commands._output import cause_table, echo, echo_json, measure_note, measure_table
-from softsurv.commands._recorded import check_features, existing_model, fill_from_model
+from softsurv.commands._recorded import check_features, existing_model, fill_from_model, warn_of_seen_rows
 
 _EPILOG = """\
 example:
@@ -56,7 +56,9 @@ def run(args: argparse.Namespace) -> int:
     from softsurv.estimators.saved import load_model
 
     model = load_model(args.model, device=args.device)
-    result = model.evaluate(read_data(args, causes=model.cause_names_))
+    data = read_data(args, causes=model.cause_names_)
+    warn_of_seen_rows(args.model, model, data)
+    result = model.evaluate(data)
     if args.json:
         echo_json(result)
     else:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from softsurv.commands._input import add_missing_values, add_table, check_column, check_table, read_table
+from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
 from softsurv.commands._recorded import check_features, existing_model
 from softsurv.files import replacing
@@ -58,7 +58,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--stop", metavar="COLUMN", help="its end; predictions are then along the rows of each subject")
     add_missing_values(parser)
-    parser.add_argument("--chunk-rows", metavar="N", type=_count, help="rows held at once, for a DATA beyond memory")
+    parser.add_argument(
+        "--chunk-rows", metavar="N", type=at_least(1), help="rows held at once, for a DATA beyond memory"
+    )
     parser.add_argument("--out", metavar="FILE", help="a .csv file (default: write to the screen)")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default: auto)")
     return parser
@@ -187,9 +189,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number >= 1, got {text!r}")
-    return int(text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softsurv.commands._input import add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import add_outcome, add_table, at_least, check_outcome, check_table, read_data
 from softsurv.commands._output import echo, output_file
-from softsurv.commands._recorded import check_features, existing_model, fill_from_model
+from softsurv.commands._recorded import check_features, existing_model, fill_from_model, warn_of_seen_rows
 from softsurv.errors import InvalidParameterError
 
 _EPILOG = """\
@@ -36,10 +36,12 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="FILE", default="report.html", help="page to write (default: report.html)")
     parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days, for the labels")
-    parser.add_argument("--bootstrap", type=int, default=200, metavar="N", help="samples for intervals (default: 200)")
+    parser.add_argument(
+        "--bootstrap", type=at_least(20), default=200, metavar="N", help="samples for intervals (default: 200)"
+    )
     parser.add_argument(
         "--stability",
-        type=int,
+        type=at_least(0),
         default=0,
         metavar="N",
         help="bootstrap samples of DATA on which the splits of a soft tree are found again; give the training rows",
@@ -62,12 +64,14 @@ def run(args: argparse.Namespace) -> int:
     from softsurv.estimators.saved import load_model
 
     model = load_model(args.model)
+    data = read_data(args, causes=model.cause_names_)
+    warn_of_seen_rows(args.model, model, data)
 
     from softsurv.explore.report import write_report
 
     written = write_report(
         model,
-        read_data(args, causes=model.cause_names_),
+        data,
         out,
         title=args.title,
         time_unit=args.time_unit,

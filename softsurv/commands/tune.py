@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from softsurv.commands._input import add_late_entry, add_outcome, add_table, check_outcome, check_table, read_data
+from softsurv.commands._input import (
+    add_late_entry,
+    add_outcome,
+    add_table,
+    at_least,
+    check_outcome,
+    check_table,
+    read_data,
+)
 from softsurv.commands._output import data_line, echo, output_folder, table
 
 _EPILOG = """\
@@ -50,8 +58,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--time-unit", metavar="UNIT", help="unit of the times, such as days; kept for reports")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (default: DATA-study)")
     parser.add_argument("--model", choices=("soft", "optimal"), default="soft", help="kind of tree (default: soft)")
-    parser.add_argument("--trials", metavar="N", type=int, default=100, help="trials in all (default: 100)")
-    parser.add_argument("--folds", metavar="N", type=int, default=5, help="folds of the cross-validation (default: 5)")
+    parser.add_argument("--trials", metavar="N", type=at_least(1), default=100, help="trials in all (default: 100)")
+    parser.add_argument(
+        "--folds", metavar="N", type=at_least(2), default=5, help="folds of the cross-validation (default: 5)"
+    )
     parser.add_argument(
         "--measures",
         metavar="NAME",
@@ -68,7 +78,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def _add_search(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--storage", metavar="PLACE", help="journal file or database URL (default: OUT/study.journal)")
     group.add_argument("--name", default="softsurv", help="of the study in its storage (default: softsurv)")
-    group.add_argument("--jobs", metavar="N", type=int, default=1, help="processes on this machine (default: 1)")
+    group.add_argument(
+        "--jobs", metavar="N", type=at_least(1), default=1, help="processes on this machine (default: 1)"
+    )
     group.add_argument(
         "--batch",
         metavar="N",

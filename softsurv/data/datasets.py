@@ -26,8 +26,8 @@ def load_dataset(name: str, variant: str | None = None) -> SurvivalData:
     Parameters
     ----------
     name : str
-        One of `list_datasets`, or ``survset:<name>`` for any table of the SurvSet package, those with competing events
-        and with several rows for a subject too.
+        One of `list_datasets`, or ``survset:<name>`` for any table of the SurvSet package (extra ``data``), those with
+        competing events and with several rows for a subject too.
     variant : str, optional
         By default no feature that is known only after time zero or follows from the outcome is kept:
         flchain leaves out ``chapter``, the cause of death, and whas500 leaves out ``los``. "paper" gives

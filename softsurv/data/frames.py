@@ -246,7 +246,7 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
 
 
 def numeric_matrix(X: pd.DataFrame) -> NDArray[np.float64]:
-    """Features (N, P) as float64, refusing text, categories and missing values."""
+    """Features (N, P) as float64 that may be written to, refusing text, categories and missing values."""
     text = X.columns.difference(X.select_dtypes(["number", "bool"]).columns, sort=False)
     if len(text):
         raise InvalidSurvivalDataError(
@@ -261,7 +261,7 @@ def numeric_matrix(X: pd.DataFrame) -> NDArray[np.float64]:
             f"X must be complete to become a tensor, got a missing value in column {X.columns[column]!r} "
             f"at row {row} ({int(missing.sum())} in all); impute with softsurv.data.preprocess.Preprocessor"
         )
-    return matrix
+    return matrix if matrix.flags.writeable else matrix.copy()  # pandas 3 guards the frame's own numbers
 
 
 def content_bytes(column: pd.Series) -> bytes:

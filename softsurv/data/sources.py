@@ -139,10 +139,16 @@ def from_survset(name: str) -> pd.DataFrame:
 
     Raises
     ------
+    ImportError
+        SurvSet is not installed.
     InvalidParameterError
         SurvSet has no such table.
     """
-    from SurvSet.data import SurvLoader
+    try:
+        from SurvSet.data import SurvLoader
+    except ImportError as error:  # 100 MB of tables, which not everyone wants
+        words = "this table comes with the package SurvSet: pip install 'softsurv[data]'"
+        raise ImportError(words, name=error.name) from None
 
     loader = SurvLoader()
     tables = loader.df_ds.set_index("ds")

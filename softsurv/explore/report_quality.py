@@ -16,6 +16,7 @@ from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration,
 from softsurv.explore.report_causes import AT_RISK, cause_quality, quality_at_risk
 from softsurv.explore.style import unit_of, with_unit
 from softsurv.metrics.ranges import evaluation_range
+from softsurv.trees.leaf_table import same_rows
 
 MEANING = {
     "harrell_c": ("Harrell's concordance", "share of pairs ranked in the order of their events; 0.5 is chance"),
@@ -49,7 +50,7 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     )
     ax = plot_brier(tree, data, ax=new_figure(5.6, 3.4), time_unit=time_unit)
     caption = "Lower is better. Dotted: one Kaplan-Meier curve for everybody, fitted to these very rows."
-    seen = paragraph(SEEN, "note") if looks_like_training(tree, data) else ""
+    seen = paragraph(SEEN, "note") if same_rows(tree.leaf_table_, table_of(tree, data)) else ""
     picture = figure(ax, "Brier score over time", caption)
     causes = "" if data.cause is None else cause_quality(tree, data)
     return f'{seen}{table(shown, "Measures", "measure")}{causes}<div class="row">{picture}{paragraph(words)}</div>'
@@ -63,12 +64,6 @@ SEEN = (
     "These look like the rows the tree was trained on: every leaf holds the same number of rows and events. "
     "Measures on training rows are better than what new rows will show."
 )
-
-
-def looks_like_training(tree: Any, data: SurvivalData) -> bool:
-    """Whether every leaf holds as many of these rows and events as of the training rows."""
-    trained, here = tree.leaf_table_, table_of(tree, data)
-    return bool(np.array_equal(here.n, trained.n) and np.array_equal(here.events, trained.events))
 
 
 def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) -> str:

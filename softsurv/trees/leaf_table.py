@@ -158,6 +158,11 @@ def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTabl
     return table.with_history(leaf[counts], cause, data.cause_names, subject)
 
 
+def same_rows(trained: LeafTable, other: LeafTable) -> bool:
+    """Whether every leaf holds as many rows and events of both, as it does of the same rows."""
+    return np.array_equal(trained.n, other.n) and np.array_equal(trained.events, other.events)
+
+
 def _jumps(curve: StepFunction) -> StepFunction:
     """The curve at the times of its jumps, and at its last time."""
     before = np.concatenate([[curve.initial], curve.values[:-1]])

@@ -14,11 +14,12 @@ from softsurv import SoftSurvivalTree
 from softsurv.cli import main
 from softsurv.data.readers import survival_data
 from softsurv.explore import report_html
+from softsurv.explore.curves import table_of
 from softsurv.explore.page import cell, counted
 from softsurv.explore.report_card import limits_of
-from softsurv.explore.report_quality import looks_like_training
 from softsurv.explore.report_tree import logrank_words, write_at_risk
 from softsurv.explore.view import tree_view
+from softsurv.trees.leaf_table import same_rows
 
 
 class Outline(HTMLParser):
@@ -110,8 +111,8 @@ def test_fairness_only_with_a_group(page, fair_page):
 
 
 def test_training_rows_are_called_so(gbsg2, fair_page, page):
-    assert looks_like_training(gbsg2.tree, gbsg2.train)
-    assert not looks_like_training(gbsg2.tree, gbsg2.test)
+    assert same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.train))
+    assert not same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.test))
     assert "rows the tree was trained on" in fair_page
     assert "rows the tree was trained on" not in page
 
