@@ -111,7 +111,8 @@ def _refuse(parser: argparse.ArgumentParser, command: str | None, unknown: str) 
     if not unknown.startswith("-"):
         parser.error(f"no argument takes {unknown!r}; put quotes around a value that holds blanks")
     name = unknown.partition("=")[0]
-    near = difflib.get_close_matches(name, parser._option_string_actions, n=1)
+    known = parser._option_string_actions
+    near = [one for one in known if one.startswith(name)] or difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     parser.error(f"there is no option {name}; {hint}--help lists all")
 

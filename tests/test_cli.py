@@ -298,13 +298,21 @@ def test_measures_on_rows_of_the_fit_are_called_so(trial, model, capsys):
         assert "whole table of the fit, the model was trained on 60 of its 80 rows" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("mark", "word"), [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_without_commas_is_told_so(mark, word, trial, capsys):
+    """As spreadsheets save it in countries that write decimal commas."""
+    make_table().to_csv("other.csv", index=False, sep=mark, decimal=",")
+    assert main(["fit", "other.csv", *OUTCOME]) == 1
+    assert f"separated by {word}; save the table with commas and decimal points" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "hint"),
     [
         (["fit", "trial.csv", "--tim", "months", "--event", "died"], "there is no option --tim; did you mean --time?"),
         (["fit", "trial.csv", *OUTCOME, "--dept", "2"], "there is no option --dept; did you mean --depth?"),
-        (["report", "model", "trial.csv", "--boot=3"], "there is no option --boot; --help lists all"),
-        (["datasets", "--vers"], "there is no option --vers; --help lists all"),
+        (["report", "model", "trial.csv", "--boot=3"], "there is no option --boot; did you mean --bootstrap?"),
+        (["datasets", "--qq"], "there is no option --qq; --help lists all"),
         (["evaluate", "model", "my", "trial.csv"], "no argument takes 'trial.csv'; put quotes around a value"),
     ],
 )

@@ -132,6 +132,7 @@ def column_names(file: Path) -> list[str] | None:
                 names = next(csv.reader(lines), [])
             except csv.Error:
                 return None
+        _refuse_other_separators(file, names)
         return names if len(names) > 1 else None
     if kind == ".parquet":
         import pyarrow as pa
@@ -142,6 +143,15 @@ def column_names(file: Path) -> list[str] | None:
         except (pa.ArrowException, OSError):
             return None
     return None
+
+
+def _refuse_other_separators(file: Path, names: list[str]) -> None:
+    """Raise where a first line is cut by semicolons or tabs, as spreadsheets of many countries save it."""
+    for mark, word in ((";", "semicolons"), ("\t", "tabs")):
+        if sum(name.count(mark) for name in names) >= max(len(names), 2):
+            raise InvalidSurvivalDataError(
+                f"the columns of {str(file)!r} are separated by {word}; save the table with commas and decimal points"
+            )
 
 
 def existing_file(path: str) -> Path:

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
     model = load_model(args.model, device=args.device)
     data = read_data(args, causes=model.cause_names_)
-    warn_of_seen_rows(args.model, model, data)
     result = model.evaluate(data)
+    warn_of_seen_rows(args.model, model, data)
     if args.json:
         echo_json(result)
     else:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,14 @@ _LIKE = re.compile(
     r"|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[T ].*)?"  # 2020-01-31 12:00
 )
 """Text that means a number or a date and is not written as a number."""
+
+_DATE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[T ].*)?")
+
+_REMEDIES = {
+    re.compile(r"[+-]?[0-9]+,[0-9]+"): "write decimal points (pandas.read_csv(..., decimal=','))",
+    _DATE: "count the days since an origin",
+}
+"""What to do about cells of a form; others are to be converted somehow."""
 
 
 def is_text(column: pd.Series) -> bool:
@@ -217,12 +226,16 @@ def _mixed(column: pd.Series, cells: _Cells) -> str:
     row = int(np.argmax(column.isin(list(dirty)).to_numpy(dtype=bool)))
     first = column.iloc[row]
     where = f"{_shown(dirty)}, first {first!r} at row {row}"
-    category = f"declare categories (categorical=[{name!r}], --categorical {name})"
+    category = f"declare categories (categorical=[{name!r}], --categorical {quote(str(name))})"
     if not cells.other:
-        return f"column {name!r} must hold plain numbers such as 83.1, got {where}; convert it, or {category}"
+        if all(_DATE.fullmatch(str(cell).strip()) for cell in dirty):
+            category = f"leave the column out (--drop {quote(str(name))}), or {category}"
+        text = str(first).strip()
+        remedy = next((advice for form, advice in _REMEDIES.items() if form.fullmatch(text)), "convert it")
+        return f"column {name!r} must hold plain numbers such as 83.1, got {where}; {remedy}, or {category}"
     return (
         f"column {name!r} must hold numbers or categories, got numbers and {where}; correct the cells, name what means "
-        f"missing (missing_values=[{first!r}], --missing-values {first}), or {category}"
+        f"missing (missing_values=[{first!r}], --missing-values {quote(str(first))}), or {category}"
     )
 
 
