@@ -21,6 +21,7 @@ from softsurv.data.encoding import is_number, labels, numbers
 from softsurv.data.frames import MISSING, checksum, not_utf8, readable, unique_names, unnamed_columns, without_unnamed
 from softsurv.data.kinds import MIN_IDENTIFIERS, declared, warn_of_identifier
 from softsurv.data.preprocess import FORMAT, Preprocessor
+from softsurv.data.rules import indicator_name
 from softsurv.errors import InvalidSurvivalDataError
 
 CHUNK_ROWS = 65_536
@@ -344,5 +345,5 @@ def _encoding(name: str, column: _Column) -> tuple[dict[str, Any], list[dict[str
     fill = max(ordered, key=lambda level: column.levels[level])  # the first of equally frequent ones
     kept = ordered[1:] if len(ordered) <= 2 else ordered
     plain = {"source": name, "kind": "level", "offset": 0.0, "scale": 1.0}
-    encoded_levels = [plain | {"name": f"{name}={level}", "level": level} for level in kept]
+    encoded_levels = [plain | {"name": indicator_name(name, level), "level": level} for level in kept]
     return {"name": name, "levels": levels, "fill": fill}, encoded_levels

@@ -82,7 +82,10 @@ def float_column(values: Any, argument: str) -> Floats:
         raise InvalidSurvivalDataError(
             f"{argument} must be numbers, got true/false values; is {argument} swapped with event?"
         )
-    if pd.api.types.is_object_dtype(dtype):
+    if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(
+        dtype
+    ):  # text is of its own type in pandas 3
+        column = column.astype(object)
         _refuse_non_numbers(column, argument)
         column = column.astype(float)
     try:
@@ -158,7 +161,7 @@ def group_column(
     if names:
         known = column.isin(range(len(names))).to_numpy()
         require(known, column, argument, f"a code in 0..{len(names) - 1}", "fix the code or leave out the names")
-        return column.to_numpy(dtype=np.int64), tuple(names)
+        return np.array(column.to_numpy(dtype=np.int64)), tuple(names)
     require(~column.isna().to_numpy(), column, argument, "known", f"drop the row or name a {argument} 'unknown'")
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.map(lambda value: str(_plain(value)))

@@ -25,6 +25,7 @@ from softsurv.data.encoding import (
 )
 from softsurv.data.frames import align_columns, as_frame, checked_features, has_names
 from softsurv.data.kinds import is_identifier
+from softsurv.data.rules import indicator_name
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
 
 FORMAT = 1  # version of the state that to_dict writes
@@ -291,7 +292,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         sorted_levels = sorted(levels)  # the order of a categorical type moves no fit
         counts = [np.count_nonzero(values == level) for level in sorted_levels]
         kept = sorted_levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else sorted_levels
-        encoded = [OutputColumn(f"{name}={level}", name, "level", level) for level in kept]
+        encoded = [OutputColumn(indicator_name(name, level), name, "level", level) for level in kept]
         return Source(name, levels, sorted_levels[int(np.argmax(counts))] if self.impute else None), encoded
 
     def _drops_first(self, n_levels: int) -> bool:

@@ -75,6 +75,11 @@ def level_words(level: str) -> str:
     return level if plain else '"' + level.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def indicator_name(source: str, level: str) -> str:
+    """Name of the 0/1 column of a level: ``grade=III``, ``size="<=20mm"``."""
+    return f"{source}={level_words(level)}"
+
+
 def rule_text(rule: Rule, name: str) -> str:
     """The question in words: ``age <= 45 or missing``, ``grade = III``, ``grade in I, II`` or ``age is missing``."""
     if rule.asks_missing:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.frames import as_frame, numeric_matrix
-from softsurv.data.rules import fill
+from softsurv.data.rules import fill, indicator_name
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.splits import LinearSplit, QuestionSplit, Split, ranked
@@ -303,7 +303,8 @@ def _plain_columns(source: Source) -> list[OutputColumn]:
     missing = [OutputColumn(f"{source.name} is missing", source.name, "missing")] if source.fill is None else []
     if source.levels is None:
         return [OutputColumn(source.name, source.name, "number"), *missing]
-    return [OutputColumn(f"{source.name}={level}", source.name, "level", level) for level in source.levels] + missing
+    named = ((indicator_name(source.name, level), level) for level in source.levels)
+    return [OutputColumn(name, source.name, "level", level) for name, level in named] + missing
 
 
 def _encoded(column: OutputColumn, values: Any) -> FloatArray:

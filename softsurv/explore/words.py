@@ -133,7 +133,7 @@ def value_words(column: OutputColumn, encoded: float) -> str:
     if column.kind == "missing":
         return f"{column.source} is {'missing' if encoded else 'known'}"
     if column.kind == "level":
-        return f"{column.source} {'=' if encoded else 'is not'} {column.level}"
+        return f"{column.source} {'=' if encoded else 'is not'} {level_words(str(column.level))}"
     return f"{column.source} = {column.to_units(encoded):.4g}"
 
 

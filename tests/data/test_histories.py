@@ -81,7 +81,7 @@ def test_folds_and_splits_keep_subjects_whole():
         ({"cause": [0, 1.5, 1, 0, 0]}, "a whole number, 0 for censored, got 1.5 at row 1"),
         ({"cause": [0, 3, 1, 0, 0], "cause_names": ("a", "b")}, "at most 2, the number of names, got 3 at row 1"),
         ({"entry": "from"}, "entry and start name the same column"),
-        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got None at row 2"),
+        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got (None|nan) at row 2"),
         ({"event": [0, 0, 1, 0, 0]}, "cause must be 0 exactly where event is False, got 2 at row 1"),
         ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4"),
     ],
