@@ -303,7 +303,7 @@ def test_a_table_without_commas_is_told_so(mark, word, trial, capsys):
     """As spreadsheets save it in countries that write decimal commas."""
     make_table().to_csv("other.csv", index=False, sep=mark, decimal=",")
     assert main(["fit", "other.csv", *OUTCOME]) == 1
-    assert f"separated by {word}; save the table with commas and decimal points" in capsys.readouterr().err
+    assert f"comma separated, got {word} in 'other.csv'; save it with commas and decimal" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def _refuse_other_separators(file: Path, names: list[str]) -> None:
     for mark, word in ((";", "semicolons"), ("\t", "tabs")):
         if sum(name.count(mark) for name in names) >= max(len(names), 2):
             raise InvalidSurvivalDataError(
-                f"the columns of {str(file)!r} are separated by {word}; save the table with commas and decimal points"
+                f"DATA must be comma separated, got {word} in {str(file)!r}; save it with commas and decimal points"
             )
 
 
