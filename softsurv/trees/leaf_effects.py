@@ -89,7 +89,7 @@ def contrasts(
             for name, sign in ((level, 1.0), (first, -1.0)):
                 if name in place:
                     encoded[place[name]] = sign
-            found.append(Contrast(column.source, f"{level_words(level)} vs {level_words(first)}", encoded))
+            found.append(Contrast(column.source, f"{level_words(str(level))} vs {level_words(first)}", encoded))
     return found
 
 
@@ -262,5 +262,5 @@ def typical_words(columns: Sequence[OutputColumn], sources: Sequence[Source], ty
             words[column.source] = f"{column.source} {column.to_units(float(value)):.4g}"
         elif column.kind == "level" and (value or column.source not in words):
             level = column.level if value else _hidden_level(columns, column.source, levels[column.source]) or "other"
-            words[column.source] = f"{column.source} {level_words(level)}"
+            words[column.source] = f"{column.source} {level_words(str(level))}"
     return ", ".join(words.values()) or "no features"
