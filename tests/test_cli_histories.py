@@ -126,6 +126,18 @@ def test_tune_keeps_subjects_whole(here, capsys):
     assert "measures must be harrell_c alone where features change" in capsys.readouterr().err
 
 
+def test_tune_measures_the_cause_of_interest(here, capsys):
+    study = ["--model", "optimal", "--trials", "2", "--folds", "2", "--set", "max_depth=1", "--no-progress"]
+    outcome = ["--time", "months", "--cause", "why", "--drop", "who", "--measures", "ibs", "--interest"]
+    assert main(["tune", "causes.csv", *outcome, "relapse", *study, "--out", "interest"]) == 0
+    config = json.loads(Path("interest/model/run.json").read_text())["config"]
+    assert config["interest"] == "relapse"
+    assert main(["tune", "causes.csv", *outcome, "2", *study, "--out", "interest"]) == 0  # the same cause: nothing left
+    capsys.readouterr()
+    assert main(["tune", "causes.csv", *outcome, "other", *study, "--out", "no"]) == 1
+    assert "one of the names ['death', 'relapse'], got 'other'" in capsys.readouterr().err
+
+
 def test_folds_of_a_study_are_by_subject_whatever_the_order_of_rows():
     data = survival_data(visits_table(), start="from", stop="to", cause="why", id="who")
     goal = Objective(data, "optimal", n_folds=4)

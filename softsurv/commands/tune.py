@@ -31,6 +31,8 @@ examples:
       the same command on many hosts shares the work
   softsurv tune visits.csv --start from --stop to --cause why --id patient --measures harrell_c
       folds keep patients whole; of features that change, concordance alone is measured
+  softsurv tune pumps.csv --time days --cause failed --interest seal
+      the measures are those of one cause
 
 The same command goes on where the study stopped. What a killed process left is marked as failed and made up for.
 """
@@ -68,6 +70,9 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
         nargs="+",
         default=["harrell_c", "ibs"],
         help="harrell_c, uno_c, cd_auc, ibs, fairness; the first decides (default: harrell_c ibs)",
+    )
+    parser.add_argument(
+        "--interest", metavar="CAUSE", help="the cause whose measures count (default: means over the causes)"
     )
     parser.add_argument("--set", metavar="NAME=VALUES", nargs="+", default=[], help="what to try: a,b or low..high")
     parser.add_argument("--seed", type=int, default=0, help="of folds, starts and sampler (default: 0)")
@@ -124,6 +129,7 @@ def run(args: argparse.Namespace) -> int:
         batch=args.batch,
         time_limit=args.time_limit,
         device=args.device,
+        interest=_cause(args.interest, data.cause_names),
         progress=False if args.no_progress else None,
         record={name: getattr(args, name) for name in RECORDED if getattr(args, name) is not None},
     )
@@ -134,6 +140,11 @@ def run(args: argparse.Namespace) -> int:
     if result.model is not None:
         echo(f"model: {out / 'model'}")
     return 0
+
+
+def _cause(text: str | None, names: tuple[str, ...]) -> int | str | None:
+    """A cause by its name or its code."""
+    return int(text) if text is not None and text.isdigit() and text not in names else text
 
 
 def _cell(value: Any) -> str:

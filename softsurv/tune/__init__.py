@@ -1,7 +1,8 @@
 """Hyper-parameter studies with optuna: shared by many workers, resumable, one measure or several."""
 
 from softsurv.estimators.many import soft_setting
-from softsurv.tune.objective import DIRECTIONS, Objective
+from softsurv.tune.measures import DIRECTIONS
+from softsurv.tune.objective import Objective
 from softsurv.tune.spaces import Choice, Range, default_space, parse_space
 from softsurv.tune.study import StudyResult, best_trial, study, trial_table
 

@@ -8,30 +8,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
 import optuna
 from optuna.pruners import NopPruner
-from sklearn.base import clone
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, NumericalError
+from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import soft_setting
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import choose_device, torch_dtype
-from softsurv.metrics.fairness import curve_gap
 from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
+from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds
 from softsurv.tune.spaces import Space, default_space, suggest
-
-DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
-    "harrell_c": "maximize",
-    "uno_c": "maximize",
-    "cd_auc": "maximize",
-    "ibs": "minimize",
-    "fairness": "minimize",
-}
-"""Measures and their better side; "fairness" is the mean gap between two groups' mean survival curves."""
 
 ESTIMATORS = ("soft", "optimal")
 
@@ -84,6 +73,10 @@ class Objective:
         Of the folds and of the estimator.
     device : str
         Where soft trees train.
+    interest : int or str, optional
+        Code or name of the cause whose measures count, where events have causes: its concordance is "harrell_c", its
+        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Optimal trees are
+        then tried for all causes and for this one alone (``cause_weights``).
 
     Examples
     --------
@@ -108,22 +101,20 @@ class Objective:
         n_folds: int = 5,
         seed: int = 0,
         device: str = "auto",
+        interest: int | str | None = None,
     ) -> None:
         if estimator not in ESTIMATORS:
             raise InvalidParameterError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
         self.measures = (measures,) if isinstance(measures, str) else tuple(measures)
-        for name in self.measures:
-            if name not in DIRECTIONS:
-                raise InvalidParameterError(f"measures must be of {', '.join(DIRECTIONS)}, got {name!r}")
-        if not self.measures or len(set(self.measures)) < len(self.measures):
-            raise InvalidParameterError(f"measures must be one or more different names, got {list(self.measures)}")
-        _check_groups(data, self.measures)
         data = data.joined()
-        _check_rows(data, self.measures)
+        check_measures(self.measures, data, interest)
+        self.interest = None if interest is None else data.cause_names[data.cause_code(interest) - 1]
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
         if estimator == "optimal" and (data.cause is not None or data.subject is not None):
             self.space["objective"] = "relative_risk"  # the one objective of histories
+        if estimator == "optimal" and self.interest is not None:
+            self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
@@ -169,6 +160,8 @@ class Objective:
 
     def _prune(self, one: _Running) -> None:
         """Report the mean over the folds so far, and stop where the pruner says so."""
+        if all(fold[self.measures[0]] is None for fold in one.done):
+            return  # no event of the cause of interest so far
         one.trial.report(self._means(one.done)[0], len(one.done))
         if len(one.done) < self.n_folds and one.trial.should_prune():
             one.ended = optuna.TrialPruned(f"after {len(one.done)} of {self.n_folds} folds")
@@ -241,7 +234,8 @@ class Objective:
         from joblib import Parallel, delayed
 
         began = time.perf_counter()
-        jobs = (delayed(_fit_and_measure)(model, self.data.take(a), self.data.take(b)) for a, b in self._rows[part])
+        rows = ((self.data.take(train), self.data.take(test)) for train, test in self._rows[part])
+        jobs = (delayed(fit_and_measure)(model, train, test, self.interest) for train, test in rows)
         return Measured(list(Parallel()(jobs)), 1, time.perf_counter() - began)
 
     def _prepared(self, preprocess: bool) -> list[Fold]:
@@ -253,11 +247,11 @@ class Objective:
         return self._folds[preprocess]
 
     def _means(self, folds: list[dict[str, Any]]) -> tuple[float, ...]:
-        return tuple(float(np.mean([fold[name] for fold in folds])) for name in self.measures)
+        return tuple(mean_over_folds(folds, name) for name in self.measures)
 
     def _note(self, one: _Running) -> None:
-        names = [name for name in DIRECTIONS if all(fold.get(name) is not None for fold in one.done)]
-        values: dict[str, Any] = {name: [fold[name] for fold in one.done] for name in names}
+        names = [name for name in DIRECTIONS if any(fold.get(name) is not None for fold in one.done)]
+        values: dict[str, Any] = {name: [fold.get(name) for fold in one.done] for name in names}
         one.trial.set_user_attr("folds", values | {"seconds": one.seconds, "together": one.together})
 
     def _check_space(self) -> None:
@@ -277,41 +271,3 @@ def _rungs(n_folds: int) -> Iterator[slice]:
     while first < n_folds:
         yield slice(first, min(last, n_folds))
         first, last = last, 2 * last
-
-
-def _fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData) -> dict[str, Any]:
-    """Measures of a fold, without its warnings: they would be about a part of the rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return _measured(clone(model).fit(train), test)
-
-
-def _measured(fitted: Any, test: SurvivalData) -> dict[str, Any]:
-    result: dict[str, Any] = fitted.evaluate(test)
-    group = test.group
-    if group is not None and group.unique().numel() == 2 and result["n_times"]:
-        times = np.linspace(result["range"][0], result["range"][1], result["n_times"])
-        curves = fitted.predict_survival_function(test.X, times)
-        result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy()).mean
-    return result
-
-
-def _check_groups(data: SurvivalData, measures: tuple[str, ...]) -> None:
-    if "fairness" not in measures:
-        return
-    found = 0 if data.group is None else data.group.unique().numel()
-    if found != 2:
-        raise InvalidSurvivalDataError(
-            f"the measure fairness compares two groups, got {found}; name the group column, with two levels"
-        )
-
-
-def _check_rows(data: SurvivalData, measures: tuple[str, ...]) -> None:
-    """Subjects with several rows are measured by the concordance at risk alone."""
-    if data.n_subjects == data.n:
-        return
-    if several := [name for name in measures if name != "harrell_c"]:
-        raise InvalidParameterError(
-            f"measures must be harrell_c alone where features change within subjects, got {several[0]!r}; "
-            "the others need one row for each subject"
-        )

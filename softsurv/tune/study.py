@@ -23,7 +23,8 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
-from softsurv.tune.objective import DIRECTIONS, Objective
+from softsurv.tune.measures import DIRECTIONS
+from softsurv.tune.objective import Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import Space, is_open
 from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
@@ -54,7 +55,7 @@ class StudyResult:
     measures: tuple[str, ...]
     parameters: dict[str, Any]
     model: Any = None
-    default: dict[str, list[float]] | None = None
+    default: dict[str, list[float | None]] | None = None
 
     @property
     def best(self) -> FrozenTrial:
@@ -85,7 +86,7 @@ class StudyResult:
         """
         rows, found = {}, self.best.user_attrs["folds"]
         for name, values in (self.default or {}).items():
-            best, default = pd.Series(found[name]), pd.Series(values)
+            best, default = (pd.Series(of_folds, dtype=float) for of_folds in (found[name], values))
             apart = best - default
             rows[name] = {"best": best.mean(), "default": default.mean(), "difference": apart.mean(), "se": apart.sem()}
         return pd.DataFrame(rows).T.rename_axis("measure")
@@ -118,6 +119,7 @@ def study(
     callbacks: Sequence[Callback] = (),
     time_limit: float | None = None,
     device: str = "auto",
+    interest: int | str | None = None,
     progress: bool | None = None,
     refit: bool = True,
     compare_default: bool = True,
@@ -165,6 +167,8 @@ def study(
     time_limit : float, optional
         Seconds after which no further trial or batch is begun.
     device : str
+    interest : int or str, optional
+        The cause whose measures count: see :class:`softsurv.tune.Objective`.
     progress : bool, optional
         Show a progress line with the time left; by default on a terminal.
     refit : bool
@@ -186,7 +190,8 @@ def study(
         If no trial was completed.
     """
     rows = survival_data(*data) if isinstance(data, tuple) else survival_data(data, y, **columns)
-    goal = Objective(rows, estimator, measures=measures, space=space, n_folds=n_folds, seed=seed, device=device)
+    how = {"n_folds": n_folds, "seed": seed, "device": device, "interest": interest}
+    goal = Objective(rows, estimator, measures=measures, space=space, **how)  # type: ignore[arg-type]
     for what, value in (("n_trials", n_trials), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidParameterError(f"{what} must be an integer >= 1, got {value!r}")
@@ -224,8 +229,8 @@ def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
         row: dict[str, Any] = {"trial": trial.number, "state": trial.state.name.lower()}
         for name in DIRECTIONS:
             if name in folds:
-                values = pd.Series(folds[name])
-                row |= {name: values.mean(), f"{name}_se": values.std() / len(values) ** 0.5}
+                values = pd.Series(folds[name], dtype=float)
+                row |= {name: values.mean(), f"{name}_se": values.sem()}
         row |= {
             "seconds": folds.get("seconds"),
             "together": folds.get("together"),
@@ -303,12 +308,12 @@ def _finish(
     return result
 
 
-def _of_default(goal: Objective, study_: optuna.Study) -> dict[str, list[float]]:
+def _of_default(goal: Objective, study_: optuna.Study) -> dict[str, list[float | None]]:
     """Measures of the default arguments in each fold, kept with the study."""
-    known: dict[str, list[float]] | None = study_.user_attrs.get("default")
+    known: dict[str, list[float | None]] | None = study_.user_attrs.get("default")
     if known is None:
         folds = goal.cross_validate(goal.model({}))
-        known = {name: [float(fold[name]) for fold in folds] for name in goal.measures}
+        known = {name: [fold[name] for fold in folds] for name in goal.measures}
         study_.set_user_attr("default", known)
     return known
 

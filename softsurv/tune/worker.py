@@ -67,6 +67,7 @@ class Plan:
         return {
             "estimator": goal.estimator,
             "measures": list(goal.measures),
+            "interest": goal.interest,
             "n_folds": goal.n_folds,
             "seed": self.seed,
             "data": goal.data.fingerprint(),
@@ -82,6 +83,7 @@ class Plan:
             "storage": None if isinstance(self.storage, BaseStorage) or self.storage is None else str(self.storage),
             "name": self.name,
             "measures": list(goal.measures),
+            "interest": goal.interest,
             "space": json.loads(json.dumps(space, default=str)),
             "n_folds": goal.n_folds,
             "sampler": str(self.sampler),
