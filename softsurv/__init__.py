@@ -3,6 +3,7 @@
 - `SoftSurvivalTree`: rules of few features, and a smooth survival model in every leaf. The printed rules are the model.
 - `OptimalSurvivalTree`: one feature a split, proven optimal for its size, or the gap is stated.
 - ``Optimal...Tree`` for classes, costs, treatments, numbers and fairness, on the same exact search.
+- `CauseSpecificCox`, `AalenJohansenBaseline`: what trees of competing risks are to be compared with.
 - `compare` puts any of these, and other libraries' models, on the same folds.
 - `fit_many` fits soft trees of many settings and folds as one stack.
 - `load_dataset` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
@@ -33,6 +34,8 @@ from softsurv.estimators.names import HOME
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
     from softsurv.data.survival_data import SurvivalData as SurvivalData
+    from softsurv.estimators.baselines import AalenJohansenBaseline as AalenJohansenBaseline
+    from softsurv.estimators.baselines import CauseSpecificCox as CauseSpecificCox
     from softsurv.estimators.many import fit_many as fit_many
     from softsurv.estimators.model_tree import OptimalModelTree as OptimalModelTree
     from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
@@ -52,6 +55,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     **HOME,
+    "AalenJohansenBaseline": "softsurv.estimators.baselines",
+    "CauseSpecificCox": "softsurv.estimators.baselines",
     "compare": "softsurv.explore.comparison",
     "fit_many": "softsurv.estimators.many",
     "SurvivalData": "softsurv.data.survival_data",

@@ -15,6 +15,8 @@ examples:
       a soft and an optimal tree, Cox regression and one curve for all, in five folds
   softsurv compare trial.csv --time months --event died --models soft cox forest --repeats 2 --plot compared.png
   softsurv compare trial.csv --time months --event died --models soft lifelines:WeibullAFTFitter
+  softsurv compare pumps.csv --time days --cause failed
+      measures of each cause; cox is then cause-specific, kaplan_meier Aalen and Johansen's estimate
 
 names: soft, optimal (softsurv's trees with their defaults); cox, forest, boosting, greedy_tree (scikit-survival);
 kaplan_meier (one curve for all rows); MODULE:CLASS for any other model of scikit-survival or lifelines.

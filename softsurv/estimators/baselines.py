@@ -5,6 +5,7 @@ Both predict and evaluate as trees do. With one kind of event they are Kaplan-Me
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from typing import Any
 
@@ -186,7 +187,9 @@ def _coefficients(
         frame, how["entry_col"] = frame.assign(entry=entry), "entry"
     if weight is not None:
         frame, how["weights_col"] = frame.assign(weight=weight), "weight"
-    fitted = CoxPHFitter().fit(frame, "time", "event", **how)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="It appears your weights are not integers")  # of standard errors
+        fitted = CoxPHFitter().fit(frame, "time", "event", **how)
     return np.asarray(fitted.params_[names], dtype=float)
 
 

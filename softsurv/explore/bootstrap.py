@@ -1,11 +1,14 @@
 """Confidence intervals of the quality measures: one pass over the curves serves all bootstrap samples.
 
 A bootstrap sample is a vector of row counts. Concordance, AUC and Brier score are sums over rows or pairs of rows,
-so that the samples become matrix products with comparisons that are made once.
+so that the samples become matrix products with comparisons that are made once. Subjects are drawn: all rows of a
+subject have its count.
 """
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,9 +19,11 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.explore.curves import log_hazard_of
 from softsurv.explore.quality import require_times
+from softsurv.metrics.evaluate import evaluate_with_censoring
+from softsurv.metrics.histories import ends_at_risk
 from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, ipcw_weights
 
@@ -36,7 +41,7 @@ class _Fold:
 
     time: FloatArray  # (N,)
     event: BoolArray
-    counts: NDArray[np.float32]  # (R, N)
+    counts: NDArray[np.float32]  # (R, N) times weights
     censoring: StepFunction
     grid: FloatArray  # (T,)
 
@@ -52,7 +57,7 @@ def bootstrap_quality(
     data : SurvivalData
         Rows the tree has not seen.
     n_boot : int
-        Samples of the rows, drawn with replacement.
+        Samples of the subjects, drawn with replacement.
     seed : int
         Same seed, same samples.
     level : float
@@ -61,32 +66,99 @@ def bootstrap_quality(
     Returns
     -------
     DataFrame, index ``measure``
-        ``value`` on the rows as they are, ``lower``, ``upper``.
+        ``value`` on the rows as they are, ``lower``, ``upper``. Where subjects have several rows ``harrell_c`` alone,
+        of the rows at risk at each event.
 
     Notes
     -----
     The tree, its censoring curve and the grid of times stay as they are: the intervals tell how sure the measures
-    are on rows like these, not how much another training set would change the tree. A sample without comparable
+    are on subjects like these, not how much another training set would change the tree. A sample without comparable
     pairs is left out.
     """
     if n_boot < 20:
         raise InvalidParameterError(f"n_boot must be at least 20, got {n_boot!r}")
     require_times(data)
+    data = data.joined()
+    counts = _counts(data, n_boot, seed)
+    if data.n_subjects < data.n:
+        found = {"harrell_c": _concordance_at_risk(tree, data, counts)}
+    elif data.entry is not None:
+        found = _of_late_rows(tree, data, counts)
+    else:
+        found = _of_plain_rows(tree, data, counts)
+    tail = (1 - level) / 2
+    rows = [
+        (name, float(values[0]), *map(float, np.nanquantile(values[1:], [tail, 1 - tail])))
+        for name, values in found.items()
+    ]
+    return pd.DataFrame(rows, columns=["measure", "value", "lower", "upper"]).set_index("measure")
+
+
+def _counts(data: SurvivalData, n_boot: int, seed: int) -> NDArray[np.float32]:
+    """How often each row is in each sample times its weight, (R, N); first the rows as they are."""
+    n, rng = data.n_subjects, np.random.default_rng(seed)
+    subject = np.arange(n) if data.subject is None else np.unique(data.subject.numpy(), return_inverse=True)[1]
+    drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_boot)[:, subject]
+    weight = 1.0 if data.weight is None else data.weight.numpy()
+    return (np.concatenate([np.ones((1, data.n)), drawn]) * weight).astype(np.float32)
+
+
+def _of_plain_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> dict[str, FloatArray]:
+    """The measures (R,) of every sample of rows without late entry."""
     time, event = data.time.numpy(), data.event.numpy()
-    rng = np.random.default_rng(seed)
-    drawn = rng.multinomial(data.n, np.full(data.n, 1 / data.n), size=n_boot)
-    counts = np.concatenate([np.ones((1, data.n)), drawn]).astype(np.float32)
     grid = evaluation_range(time, event, tree.censoring_, None, 100).times
     fold = _Fold(time, event, counts, tree.censoring_, grid)
     harrell, uno = _concordances(tree, data.X, fold)
     log_hazard = log_hazard_of(tree, data.X)(grid)
-    found = {"harrell_c": harrell, "uno_c": uno, "cd_auc": _auc(fold, log_hazard), "ibs": _brier(fold, log_hazard)}
-    tail = (1 - level) / 2
-    rows = [
-        (name, float(found[name][0]), *map(float, np.nanquantile(found[name][1:], [tail, 1 - tail])))
-        for name in MEASURES
-    ]
-    return pd.DataFrame(rows, columns=["measure", "value", "lower", "upper"]).set_index("measure")
+    return {"harrell_c": harrell, "uno_c": uno, "cd_auc": _auc(fold, log_hazard), "ibs": _brier(fold, log_hazard)}
+
+
+def _of_late_rows(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> dict[str, FloatArray]:
+    """The measures (R,) of every sample of rows with late entry, whose weights are each sample's own."""
+    known, curves = tree._outcome(data), log_hazard_of(tree, data.X)
+    span = evaluation_range(known["time"], known["event"], tree.censoring_, None, 100)
+    steps = np.unique(np.concatenate([known["time"][known["event"]], span.times]))
+    values = curves(steps)  # (N, T) once for all samples
+    found = np.full((len(MEASURES), len(counts)), np.nan)
+    for number, count in enumerate(counts):
+        rows = count > 0
+        here = {name: known[name][rows] for name in ("time", "event", "entry")}
+
+        def log_hazard(times: FloatArray, rows: BoolArray = rows) -> FloatArray:
+            return np.asarray(values[np.ix_(rows, np.searchsorted(steps, times))])
+
+        with warnings.catch_warnings(), contextlib.suppress(NoComparablePairsError, InvalidTimesError):
+            warnings.simplefilter("ignore")  # of times that a sample does not reach
+            result = evaluate_with_censoring(
+                tree.censoring_, **here, weight=count[rows], log_cumulative_hazard=log_hazard, times=span.times
+            )
+            found[:, number] = [result[name] for name in MEASURES]
+    return dict(zip(MEASURES, found, strict=True))
+
+
+def _concordance_at_risk(tree: Any, data: SurvivalData, counts: NDArray[np.float32]) -> FloatArray:
+    """Harrell's concordance (R,) of subjects with several rows, as `softsurv.metrics.histories.evaluate_histories`."""
+    known, curves = tree._outcome(data), log_hazard_of(tree, data.X)
+    assert data.subject is not None
+    time, event, entry = known["time"], known["event"], known["entry"]
+    entry = np.zeros(data.n) if entry is None else entry
+    ends = ends_at_risk(time, event, data.subject.numpy(), entry)
+    cases = np.flatnonzero(event)
+    cases = cases[np.argsort(time[cases], kind="stable")]
+    concordant, comparable = np.zeros(len(counts)), np.zeros(len(counts))
+    width = max(1, CHUNK_ELEMENTS // data.n)
+    for part in np.array_split(cases, -(-cases.size // width)):
+        at = time[part]
+        grid, column = np.unique(at, return_inverse=True)
+        block = curves(grid)[:, column]  # (N, c)
+        own = block[part, np.arange(part.size)]
+        there = ((ends[:, None] > at) & (entry[:, None] < at)).astype(np.float32)
+        won = there * np.where(block < own, np.float32(1), np.where(block == own, np.float32(0.5), np.float32(0)))
+        here = counts[:, part].astype(float)
+        concordant += (here * (counts @ won)).sum(1)
+        comparable += (here * (counts @ there)).sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return concordant / comparable
 
 
 def _concordances(tree: Any, X: pd.DataFrame, fold: _Fold) -> tuple[FloatArray, FloatArray]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MEASURES = {"harrell_c": "higher", "uno_c": "higher", "cd_auc": "higher", "ibs": "lower"}
 """Measures that are shown, and their better side."""
 
+BY_CAUSE = {"concordance": "higher", "auc": "higher", "ibs": "lower"}
+"""Measures of each cause: the column is called ``ibs of relapse``."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -34,10 +37,22 @@ class Comparison:
     ----------
     folds : DataFrame
         Tidy: a row for each model and fold, with ``model``, ``fold``, the measures, ``n``, ``events``, ``seconds`` and
-        ``cpu_seconds``.
+        ``cpu_seconds``. The measures are of all events; where events have causes, those of each follow:
+        ``concordance of relapse``, ``auc of relapse``, ``ibs of relapse``.
     """
 
     folds: pd.DataFrame
+
+    @property
+    def measures(self) -> dict[str, str]:
+        """The measures, and their better side."""
+        known = {f"{name} of ": better for name, better in BY_CAUSE.items()}
+        return MEASURES | {
+            column: better
+            for column in self.folds.columns
+            for start, better in known.items()
+            if column.startswith(start)
+        }
 
     def table(self) -> pd.DataFrame:
         """Mean of each measure over the folds, its standard error, and the difference to the first model with its own.
@@ -50,7 +65,7 @@ class Comparison:
             The folds share training rows: the errors are too small to be taken for those of a test.
         """
         columns: dict[str, Any] = {}
-        for name in MEASURES:
+        for name in self.measures:
             wide = self.folds.pivot(index="fold", columns="model", values=name)[self.models]
             apart = wide.sub(wide[self.models[0]], axis=0)
             columns |= {name: wide.mean(), f"{name}_se": wide.sem()}
@@ -63,18 +78,22 @@ class Comparison:
         """Names of the models, in the order given."""
         return list(dict.fromkeys(self.folds["model"]))
 
-    def plot(self, measures: Sequence[str] = ("harrell_c", "ibs")) -> Any:
+    def plot(self, measures: Sequence[str] | None = None) -> Any:
         """A picture: see `plot_comparison`."""
         return plot_comparison(self, measures)
 
     def __str__(self) -> str:
         table, lines = self.table(), pd.DataFrame(index=pd.Index(self.models, name="model"))
-        for name, better in MEASURES.items():
+        for name, better in self._shown().items():
             shown = [f"{m:.3f} ± {s:.3f}" for m, s in zip(table[name], table[f"{name}_se"], strict=True)]
             lines[f"{name} ({better})"] = [text if "nan" not in text else "-" for text in shown]
         lines["seconds"] = [f"{value:.1f}" for value in table["seconds"]]
         count = self.folds["fold"].nunique()
         return f"{lines.to_string()}\nMean and standard error over {count} folds, the same for every model."
+
+    def _shown(self) -> dict[str, str]:
+        """The measures of the causes alone, where there are causes."""
+        return {k: v for k, v in self.measures.items() if k not in MEASURES} or MEASURES
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -98,9 +117,12 @@ def compare(
     ----------
     models : mapping of name to model, or sequence of models
         softsurv's trees; estimators and pipelines of scikit-survival; regressions of lifelines; or names: "soft",
-        "optimal", "cox", "forest", "boosting", "greedy_tree", "kaplan_meier". They stay unfitted: copies are.
+        "optimal", "cox", "forest", "boosting", "greedy_tree", "kaplan_meier". They stay unfitted: copies are. Where
+        rows have causes, weights, late entry or several rows a subject, "cox" is `CauseSpecificCox` and "kaplan_meier"
+        `AalenJohansenBaseline`; other libraries' models are refused.
     data, y, **columns
-        Rows and outcome as in ``fit``: `SurvivalData`, or a table with ``y`` or with ``time=`` and ``event=``.
+        Rows and outcome as in ``fit``: `SurvivalData`, or a table with ``y`` or with ``time=`` and ``event=``, also
+        ``cause=``, ``start=``, ``stop=`` and ``id=``. Folds keep subjects whole.
     n_folds, n_repeats : int
         Folds of each repetition, which keep the share of events; repetitions with other folds.
     seed : int
@@ -134,7 +156,7 @@ def compare(
     [0.7, 0.5]
     """
     rows = survival_data(data, y, **columns).require_events()
-    named = _named(models)
+    named = _named(models, rows)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
         raise InvalidParameterError(f"n_repeats must be an integer >= 1, got {n_repeats!r}")
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
@@ -158,21 +180,23 @@ def _one(name: str, model: Any, number: int, train: SurvivalData, test: Survival
             values = measured(model, train, test, **options)
     except Exception as error:
         raise SoftsurvError(f"the model {name!r} failed on fold {number}: {error}; mend it or leave it out") from error
-    kept = {key: np.nan if values[key] is None else values[key] for key in (*MEASURES, "n", "events")}
+    values |= {f"{key} of {cause}": found[key] for cause, found in values.get("causes", {}).items() for key in BY_CAUSE}
+    names = [name for name in values if name in (*MEASURES, "n", "events") or " of " in name]
+    kept = {key: np.nan if values[key] is None else values[key] for key in names}
     return kept | {"seconds": time.perf_counter() - started, "cpu_seconds": time.process_time() - cpu}
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _named(models: Any, rows: SurvivalData) -> dict[str, Any]:
     """Models by name; those of a list go by their class, numbered where a name comes twice."""
     if isinstance(models, Mapping):
-        named = {str(name): made(model) for name, model in models.items()}
+        named = {str(name): made(model, rows) for name, model in models.items()}
     else:
         listed = [models] if isinstance(models, str) or hasattr(models, "fit") else list(models)
         named = {}
         for model in listed:
             stem = model if isinstance(model, str) else type(model).__name__
             count = sum(known == stem or known.startswith(f"{stem} ") for known in named)
-            named[f"{stem} {count + 1}" if count else stem] = made(model)
+            named[f"{stem} {count + 1}" if count else stem] = made(model, rows)
     if not named:
         raise InvalidParameterError("models must hold at least one model, got none")
     for name, model in named.items():
@@ -189,14 +213,14 @@ def _bar(progress: bool | None, total: int) -> Any:
 
 
 @literal_text
-def plot_comparison(comparison: Comparison, measures: Sequence[str] = ("harrell_c", "ibs")) -> Axes:
+def plot_comparison(comparison: Comparison, measures: Sequence[str] | None = None) -> Axes:
     """Measures of the compared models: a dot for each fold, a mark for the mean, a bar for its standard error.
 
     Parameters
     ----------
     comparison : Comparison
-    measures : sequence of str
-        Of harrell_c, uno_c, cd_auc, ibs; one panel each.
+    measures : sequence of str, optional
+        Of ``comparison.measures``, one panel each; by default harrell_c and ibs, with causes the Brier score of each.
 
     Returns
     -------
@@ -209,9 +233,12 @@ def plot_comparison(comparison: Comparison, measures: Sequence[str] = ("harrell_
     """
     import matplotlib.pyplot as plt
 
+    known = comparison.measures
+    if measures is None:
+        measures = [name for name in known if name.startswith("ibs of ")] or ["harrell_c", "ibs"]
     for name in measures:
-        if name not in MEASURES:
-            raise InvalidParameterError(f"measures must be of {', '.join(MEASURES)}, got {name!r}")
+        if name not in known:
+            raise InvalidParameterError(f"measures must be of {', '.join(known)}, got {name!r}")
     table, names = comparison.table(), comparison.models
     size = (1.6 + 3.2 * len(measures), 1.1 + 0.42 * len(names))
     _, panels = plt.subplots(1, len(measures), figsize=size, sharey=True, squeeze=False, layout="constrained")
@@ -222,7 +249,7 @@ def plot_comparison(comparison: Comparison, measures: Sequence[str] = ("harrell_
         mean, error = table[measure], table[f"{measure}_se"]
         y = np.array([places[name] for name in names])
         ax.errorbar(mean, y, xerr=error, fmt="D", color=series_style(0).color, markersize=6, capsize=3)
-        ax.set_xlabel(f"{measure} ({MEASURES[measure]} is better)")
+        ax.set_xlabel(f"{measure} ({known[measure]} is better)")
         ax.set_ylim(0.6 - len(names), 0.4)
     panels[0][0].set_yticks(list(places.values()), names)
     first: Axes = panels[0][0]

@@ -11,6 +11,7 @@ import pandas as pd
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import EvaluationWarning
+from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.explore.page import counted, paragraph, table
 from softsurv.metrics import integrated_brier_score_incidence
 
@@ -18,6 +19,8 @@ AT_RISK = (
     "The subjects of these rows have several rows each. Brier score, AUC and calibration need one row for each "
     "subject and are left out; concordance compares the rows at risk at each event, each with its features of then."
 )
+
+INTERVAL = "Interval: {} bootstrap samples of these subjects, the tree held fixed."
 
 
 def cause_quality(tree: Any, data: SurvivalData) -> str:
@@ -49,15 +52,17 @@ def cause_quality(tree: Any, data: SurvivalData) -> str:
     return table(pd.DataFrame(rows).T, "Measures by cause", "cause") + paragraph(words)
 
 
-def quality_at_risk(tree: Any, data: SurvivalData) -> str:
+def quality_at_risk(tree: Any, data: SurvivalData, n_boot: int, seed: int) -> str:
     """What can be measured of subjects that have several rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EvaluationWarning)  # the sentence below says it
         result = tree.evaluate(data)
+    sure = bootstrap_quality(tree, data, n_boot, seed).loc["harrell_c"]
     values = {"all events": {"events": result["events"], "concordance": _shown(result["harrell_c"])}}
+    values["all events"]["95 % interval"] = f"{sure['lower']:.3f} to {sure['upper']:.3f}"
     for name, found in result.get("causes", {}).items():
-        values[name] = {"events": found["events"], "concordance": _shown(found["concordance"])}
-    words = f"{counted(data.n, 'row')} of {counted(result['subjects'], 'subject')}. {AT_RISK}"
+        values[name] = {"events": found["events"], "concordance": _shown(found["concordance"]), "95 % interval": "-"}
+    words = f"{counted(data.n, 'row')} of {counted(result['subjects'], 'subject')}. {AT_RISK} {INTERVAL.format(n_boot)}"
     return paragraph(words, "note") + table(pd.DataFrame(values).T, "Concordance of the rows at risk", "event")
 
 

@@ -31,7 +31,7 @@ def quality_section(tree: Any, data: SurvivalData, time_unit: str | None, n_boot
     if interval_censored(data):
         return paragraph(UNMEASURED, "note")
     if data.n_subjects < data.n:
-        return quality_at_risk(tree, data)
+        return quality_at_risk(tree, data, n_boot, seed)
     frame = bootstrap_quality(tree, data, n_boot, seed)
     shown = pd.DataFrame(
         {

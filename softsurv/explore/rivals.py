@@ -1,4 +1,4 @@
-"""Models of other libraries beside softsurv's trees: one way to fit them and to ask for their curves."""
+"""Other models beside softsurv's trees: one way to fit them and to ask for their curves."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.base import SurvivalTreeBase
+from softsurv.estimators.baselines import AalenJohansenBaseline, Baseline, CauseSpecificCox
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring
 from softsurv.metrics.predicted import log_hazard_of
 from softsurv.nonparametric import kaplan_meier
@@ -88,29 +89,39 @@ NAMED: dict[str, Callable[[], Any]] = {
     "boosting": _boosting,
     "greedy_tree": _single_tree,
     "kaplan_meier": KaplanMeier,
+    "cause_specific_cox": CauseSpecificCox,
+    "aalen_johansen": AalenJohansenBaseline,
 }
-"""Models that go by a name: softsurv's trees, scikit-survival's models, and one curve for all rows."""
+"""Models that go by a name: softsurv's trees, scikit-survival's models, one curve for all rows, and baselines that take
+causes, weights, late entry and subjects with several rows."""
+
+OF_HISTORIES = {"cox": "cause_specific_cox", "kaplan_meier": "aalen_johansen"}
+"""What a name stands for where rows hold more than a time and an event."""
+
+HISTORIES = ("cause", "subject", "entry", "weight")
+"""What makes it so."""
 
 
-def made(model: Any) -> Any:
-    """A model as it is, or the one of a name."""
+def made(model: Any, data: SurvivalData) -> Any:
+    """A model as it is, or the one of a name that these rows can be given to."""
     if not isinstance(model, str):
         return model
     if model not in NAMED:
         raise InvalidParameterError(f"models must be estimators, or names out of {', '.join(NAMED)}; got {model!r}")
-    return NAMED[model]()
+    more = any(getattr(data, name) is not None for name in HISTORIES)
+    return NAMED[OF_HISTORIES.get(model, model) if more else model]()
 
 
 def measured(model: Any, train: SurvivalData, test: SurvivalData, **options: Any) -> dict[str, Any]:
     """A fresh copy of the model fitted on ``train``: measures of ``test``; nan for those that need curves it lacks."""
-    if isinstance(model, SurvivalTreeBase):
+    if isinstance(model, SurvivalTreeBase | Baseline):
         result: dict[str, Any] = clone(model).fit(train).evaluate(test, **options)
         return result
     for field in EXTRA_FIELDS:
         if getattr(train, field, None) is not None:
             raise InvalidSurvivalDataError(
                 f"{type(model).__name__} is compared on right-censored rows of weight 1, got {field}; leave out "
-                f"{field} or the model"
+                f"{field} or the model, or take softsurv's CauseSpecificCox"
             )
     curves, has_curves = _fitted_curves(model, train, test)
     found = evaluate_with_censoring(training_censoring(train), **outcome(test), log_cumulative_hazard=curves, **options)

@@ -50,7 +50,9 @@ def check_measures(measures: Sequence[str], data: SurvivalData, interest: int | 
             "the others need one row for each subject"
         )
     if interest is not None and data.cause is None:
-        raise InvalidParameterError(f"interest names one of several causes, got {interest!r} for data without; leave it")
+        raise InvalidParameterError(
+            f"interest names one of several causes, got {interest!r} for data without; leave it"
+        )
     if data.cause is not None and "uno_c" in measures:
         raise InvalidParameterError("measures by cause are harrell_c, cd_auc and ibs, got 'uno_c'; leave it out")
 

@@ -8,13 +8,15 @@ from sklearn.preprocessing import FunctionTransformer
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.svm import FastSurvivalSVM
 
-from softsurv import OptimalSurvivalTree, SurvivalData, compare, load_dataset
+from softsurv import CauseSpecificCox, OptimalSurvivalTree, SurvivalData, compare, load_dataset
 from softsurv.cli import main
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.explore import plot_comparison
 from softsurv.metrics import evaluate
+from tests.oracles.cut_rows import cut_rows
 
 lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
 
@@ -118,7 +120,7 @@ def test_a_model_that_fails_is_named(data):
 def test_other_libraries_get_no_late_entry(data):
     late = SurvivalData(data.X, time=data.time + 1, event=data.event, entry=np.full(data.n, 0.5))
     with pytest.raises(SoftsurvError, match="leave out entry or the model") as error:
-        compare(["cox"], late)
+        compare(["forest"], late)
     assert isinstance(error.value.__cause__, InvalidSurvivalDataError)
 
 
@@ -133,3 +135,53 @@ def test_the_command_prints_a_table_and_writes_folds_and_picture(tmp_path, monke
     assert (tmp_path / "compared.png").read_bytes().startswith(b"\x89PNG")
     assert main(["compare", *outcome, "--models", "lifelines:NoSuchFitter"]) == 1
     assert "check MODULE:CLASS" in capsys.readouterr().err
+
+
+def causes(n=150, weight=False):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=n), "kind": rng.choice(["a", "b"], n)})
+    time = rng.exponential(np.exp(-X["x"])) + 0.01
+    how = {"weight": rng.uniform(0.5, 2, n)} if weight else {}
+    return survival_data(X, time=time, cause=rng.choice(["", "seal", "motor"], n), **how)
+
+
+@pytest.mark.parametrize("weight", [False, True])
+def test_causes_are_compared_with_cox_regression_of_each(weight, tmp_path):
+    data = causes(weight=weight)
+    found = compare([OptimalSurvivalTree(max_depth=1), "cox", "kaplan_meier"], data, n_folds=2)
+    train, test = (data.take(rows) for rows in data.folds(2, 0)[1])
+    expected = CauseSpecificCox().fit(train).evaluate(test)
+    row = found.folds.query("model == 'cox' and fold == 1").iloc[0]
+    for name, key in (("concordance of seal", "concordance"), ("auc of seal", "auc"), ("ibs of seal", "ibs")):
+        assert row[name] == expected["causes"]["seal"][key]
+    assert row["harrell_c"] == expected["harrell_c"]
+    table = found.table()
+    assert (table.loc["kaplan_meier", ["concordance of seal", "concordance of motor"]] == 0.5).all()
+    assert "ibs of motor_minus_first_se" in table.columns
+    assert "ibs of motor (lower)" in str(found)
+    assert len(found.plot().figure.axes) == 2
+    with pytest.raises(SoftsurvError, match="got cause; leave out cause or the model, or take softsurv's Cause"):
+        compare(["forest"], data, n_folds=2)
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
+def test_subjects_with_several_rows_are_compared_at_risk():
+    data = cut_rows(causes())
+    rows = data.take(np.arange(data.n))
+    rows.X["x"] += np.linspace(0, 0.1, data.n)  # the rows of a subject differ
+    found = compare([OptimalSurvivalTree(max_depth=1), "cox"], rows, n_folds=2)
+    assert found.folds["harrell_c"].notna().all()
+    assert found.folds["ibs of seal"].isna().all()
+    assert found.folds["concordance of seal"].notna().all()
+
+
+def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = causes()
+    names = np.array(["", *data.cause_names])
+    data.X.assign(days=data.time.numpy(), why=names[data.cause.numpy()]).to_csv("pumps.csv", index=False)
+    outcome = ["pumps.csv", "--time", "days", "--cause", "why", "--folds", "2"]
+    assert main(["compare", *outcome, "--models", "cox", "kaplan_meier", "--plot", "c.png"]) == 0
+    assert "concordance of seal (higher)" in capsys.readouterr().out
+    assert main(["compare", *outcome, "--models", "forest"]) == 1
+    assert "got cause; leave out cause or the model" in capsys.readouterr().err

@@ -1,8 +1,11 @@
 """Bootstrap, own-time survival and Brier curves against slow twins."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from softsurv import OptimalSurvivalTree
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.explore.bootstrap import bootstrap_quality
 from softsurv.explore.quality import brier_frame, calibration_curves, own_survival, sensitive_rows
@@ -51,6 +54,51 @@ def measures(tree, data, counts, grid):
         auc[seen] @ drop[seen] / drop[seen].sum(),
         integrated_brier_score(time, event, survival, grid, tree.censoring_),
     ]
+
+
+def rows_at_risk(n=60, seed=0, several=True):
+    """Subjects of two rows, whose x changes at the second; or of one row each, entering late."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2)).round(2)
+    end, middle = rng.exponential(np.exp(-x[:, 1])) + 0.6, np.full(n, 0.5)
+    event, weight = rng.random(n) < 0.7, rng.uniform(0.5, 2, n)
+    if not several:
+        return survival_data(pd.DataFrame({"x": x[:, 1]}), time=end, event=event, entry=middle / 2, weight=weight)
+    parts = [
+        pd.DataFrame({"x": x[:, 0], "id": range(n), "start": 0.0, "stop": middle, "event": False, "w": weight}),
+        pd.DataFrame({"x": x[:, 1], "id": range(n), "start": middle, "stop": end, "event": event, "w": weight}),
+    ]
+    columns = {"start": "start", "stop": "stop", "event": "event", "id": "id", "weight": "w"}
+    return survival_data(pd.concat(parts, ignore_index=True), **columns)
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
+@pytest.mark.parametrize("several", [True, False])
+def test_samples_are_those_of_repeated_subjects(several):
+    """Subjects are drawn with all their rows; a copy of a subject is a subject of its own, with the same weight."""
+    n_boot, seed, data = 20, 3, rows_at_risk(several=several)
+    tree = OptimalSurvivalTree(max_depth=1, min_samples_leaf=5).fit(data)
+    found = bootstrap_quality(tree, data, n_boot, seed, level=0.9)
+    expected = tree.evaluate(data)
+    assert list(found.index) == (["harrell_c"] if several else ["harrell_c", "uno_c", "cd_auc", "ibs"])
+    for name, value in found["value"].items():
+        assert value == pytest.approx(expected[name], rel=1e-6)
+    n = data.n_subjects
+    subject = data.subject.numpy() if several else np.arange(n)
+    values = []
+    for counts in np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_boot):
+        rows = np.repeat(np.arange(data.n), counts[subject])
+        copy = np.concatenate([np.arange(count) for count in counts[subject]])
+        table = data.X.iloc[rows].assign(
+            time=data.time.numpy()[rows], event=data.event.numpy()[rows], start=data.entry.numpy()[rows]
+        )
+        how = {"time": "time", "entry": "start"}
+        if several:
+            table, how = table.assign(id=subject[rows] * 100 + copy), {"start": "start", "stop": "time", "id": "id"}
+        sample = survival_data(table, event="event", weight="w", **how)
+        values.append(tree.evaluate(sample)["harrell_c"])
+    sure = found.loc["harrell_c", ["lower", "upper"]].astype(float)
+    np.testing.assert_allclose(sure, np.quantile(values, [0.05, 0.95]), rtol=1e-5)
 
 
 def test_same_seed_same_interval(gbsg2):
