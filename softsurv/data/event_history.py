@@ -47,6 +47,11 @@ class EventHistory:
         return self.n if self.subject is None else int(self.subject.unique().numel())
 
     @property
+    def subject_codes(self) -> Tensor | None:
+        """Subject (N,) of each row, numbered from 0 in the order of their codes; None where each row is one."""
+        return None if self.subject is None else self.subject.unique(return_inverse=True)[1]
+
+    @property
     def n_failed_subjects(self) -> int:
         """Number of subjects known to have had an event."""
         return int(self._strata()[0].sum())
@@ -72,6 +77,10 @@ class EventHistory:
         code = self.cause_code(cause)
         event = self.cause == code
         return self._derive({"event": event, "cause": None, "cause_names": ()})
+
+    def by_cause(self) -> tuple[Self, ...]:
+        """The data of each cause, all others censored; the data themselves where there is one kind of event."""
+        return (self,) if self.cause is None else tuple(self.of_cause(k) for k in range(1, self.n_causes + 1))
 
     def joined(self) -> Self:
         """The same histories in as few rows as possible: rows that only cut a stretch of equal columns become one.

@@ -12,7 +12,7 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.histories import cause_code
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import flag, jobs, number, one_of, rows_for_a_leaf, whole
 from softsurv.exact.problem import MAX_DEPTH
 
@@ -94,8 +94,6 @@ def leaf_kind(p: OptimalParameters, data: SurvivalData) -> str:
     history = "causes" if data.cause is not None else "recurrent" if data.recurrent else None
     if history is None:
         return OBJECTIVES[p.objective][0] if p.leaf == "auto" else p.leaf
-    if data.cause is not None and data.recurrent:
-        raise InvalidSurvivalDataError("recurrent events of several causes are not fitted; take data.of_cause(...)")
     _require_auto(p, "objective", "relative_risk", history)
     _require_auto(p, "leaf", "auto", history)
     if p.tune_score not in ("auto", "likelihood"):

@@ -183,6 +183,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         start: Any = None,
         stop: Any = None,
         id: Any = None,
+        recurrent: bool = False,
     ) -> SoftSurvivalTree:
         """Fit the tree.
 
@@ -204,12 +205,14 @@ class SoftSurvivalTree(FittedSoftEstimator):
             Names of the codes 1..K.
         start, stop, id : (n,), optional
             Covariates that change: several rows (start, stop] for each ``id``. Folds keep subjects whole.
+        recurrent : bool
+            Whether events of a subject may happen again: leaves hold the rate of a counting process (Andersen and Gill
+            1982), whose integral is the mean number of events (`predict_mean_count`).
 
         Raises
         ------
         InvalidSurvivalDataError
         InvalidParameterError
-            Also where causes are asked of a dense tree, which knows one kind of event.
 
         Notes
         -----
@@ -227,8 +230,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         budget = StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
+        columns["recurrent"] = recurrent
         raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
-        parameters.check_causes(raw.cause is not None)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)

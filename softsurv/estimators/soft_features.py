@@ -23,6 +23,12 @@ LEAST_SLOPE = 0.05
 """A slope below this over a feature's range moves no prediction worth telling."""
 
 
+RECURRENT = (
+    "Events recur: a leaf holds the rate of a counting process. The median is that of the first event, were events to "
+    "come at random; predict_mean_count() gives their mean number."
+)
+
+
 def encoded_names(encoder: Preprocessor | None, n_features: int, names: NDArray[np.object_] | None) -> list[str]:
     """Names of the encoded features; ``names`` are those of the raw ones, where they have any."""
     if encoder is not None:
@@ -85,6 +91,8 @@ def reading_notes(
     if cause_names:
         hazards = ", ".join(f"{name} {one.family.name}" for name, one in zip(cause_names, trees, strict=True))
         notes.append(f"Each leaf holds a hazard for each cause: {hazards}. The median is that of any event.")
+    if report.details.get("recurrent"):
+        notes.append(RECURRENT)
     named = strongest_slopes(trees, names if encoder is None else [column.source for column in encoder.columns_])
     if named:
         notes.append(f"Within a leaf, a regression counts too, most of all on {', '.join(named)}: see summary().")

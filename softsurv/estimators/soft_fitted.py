@@ -47,7 +47,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
     """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
 
     device: str
-    _knows = ("causes", "subjects")
+    _knows = ("causes", "subjects", "recurrent")
 
     # -- taking over ---------------------------------------------------------------------------------------------
     def _adopt(self, fitted: FittedSoftTree) -> None:
@@ -159,8 +159,6 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
         Events and censorings at time 0 are read at ``time_floor_``.
         """
-        from softsurv.sparse.causes import data_of_causes
-
         check_is_fitted(self, "censoring_")
         data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
         rows = self._prepare(data.X)
@@ -170,7 +168,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         with torch.no_grad():
             parts = [
                 tree.log_likelihood(self._place(rows.x), time, part.event, data.entry, data.upper)[0]
-                for tree, part in zip(self._trees, data_of_causes(data), strict=True)
+                for tree, part in zip(self._trees, data.by_cause(), strict=True)
             ]
         weight = 1.0 if data.weight is None else data.weight.numpy()
         return np.asarray(weight * torch.stack(parts).sum(0).double().cpu().numpy())
@@ -232,7 +230,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         Notes
         -----
         Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
-        of weight w counts as w rows. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
+        of weight w counts as w rows. Where subjects have several rows, or events recur, they are robust ones: the
+        sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
         more than 1,000 parameters, and in models saved by earlier versions.
         """
         from softsurv.estimators.soft_summary import TreeSummary, joined, notes_of, summary_of
@@ -264,6 +263,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             dense=bool(self.depth_ and not self.tree_.rules),
             causes=self.cause_names_,
             lost=self.report_.details.get("lost_likelihood", {}).get("share"),
+            by_subject=self.leaf_table_.subjects is not None,
         )
         row = typical_words(columns, sources, typical)
         return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)

@@ -39,4 +39,5 @@ def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> 
     if shrinkage == 0:  # a shrunken tree takes the ridge through what it shrinks to
         strength[1 : tree.n_features + 1] += recipe.candidate.ridge
     total = float(data.n if data.weight is None else data.weight.sum())
-    return dense_covariance(problem, torch.as_tensor(leaf_of(tree, data.x)), leaves, strength / data.n, total)
+    leaf = torch.as_tensor(leaf_of(tree, data.x))
+    return dense_covariance(problem, leaf, leaves, strength / data.n, total, data.subject_codes)

@@ -89,10 +89,11 @@ def fitted_tree(
     leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
     predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, horizon, raw.outcomes()["weight"])
     imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
+    history = {"recurrent": True} if raw.recurrent else {}
     return FittedSoftTree(
         tree,
         made.candidate,
-        replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)}),
+        replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)} | history),
         replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
         spread=data.x.numpy().std(0),
         time_floor=time_floor(raw.time),
@@ -149,11 +150,15 @@ def dense_tree(order: Order) -> Made:
     with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
         groups = source_numbers(order.encoder, data.x.shape[1])
         starts = fit_starts(data, recipe, order.machine.ending_sooner(), groups, bar)
-    tree, report = starts.best, starts.report
+    trees, report = starts.best_of_causes, starts.report
     report = report if cut_off is None else replace(report, status=cut_off)
     warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
-    covariance = None if recipe.fairness or recipe.l1 else covariance_of_leaves(tree, data, recipe)
-    return Made((tree,), recipe.candidate, report, tried, (covariance,), starts)
+    known = not (recipe.fairness or recipe.l1)
+    covariances = tuple(
+        covariance_of_leaves(tree, part, recipe) if known else None
+        for tree, part in zip(trees, data.by_cause(), strict=True)
+    )
+    return Made(trees, recipe.candidate, report, tried, covariances, starts)
 
 
 def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:

@@ -159,17 +159,6 @@ class SoftParameters:
                 "max_terms=None for a dense tree"
             )
 
-    def check_causes(self, given: bool) -> None:
-        """Refuse causes where the splits are to be dense."""
-        if given and not self.has_rules:
-            what = (self._dense_arguments() or ["max_terms=None" if self.max_terms is None else f"depth={self.depth}"])[
-                0
-            ]
-            raise InvalidParameterError(
-                f"cause needs a tree of rules, and {what} asks for dense splits, which know one kind of event; leave "
-                f"{what} out, or fit each cause alone with SurvivalData.of_cause"
-            )
-
     def rule_grid(self) -> RuleGrid:
         """What is tried for a tree of rules."""
         grid = RuleGrid(terms=self.terms)

@@ -49,8 +49,9 @@ class SoftStarts:
                 'max_terms=None or preset="paper"'
             )
         rows = []
-        for tree, objective in zip(starts.trees, starts.objectives, strict=True):
+        causes = starts.causes or [()] * len(starts.trees)
+        for tree, of_causes, objective in zip(starts.trees, causes, starts.objectives, strict=True):
             one: Any = copy(self)
-            one.tree_ = tree
+            one.tree_, one.cause_trees_ = tree, of_causes
             rows.append({"objective": objective} | one.evaluate(X, y, **options))
         return pd.DataFrame(rows)

@@ -107,6 +107,7 @@ def notes_of(
     dense: bool,
     causes: Sequence[str] = (),
     lost: float | None = None,
+    by_subject: bool = False,
 ) -> tuple[str, ...]:
     """How to read a table of effects.
 
@@ -122,6 +123,8 @@ def notes_of(
         Whether splits weigh all features.
     lost : float, optional
         Share of the log-likelihood gained by a dense tree that the rules lose.
+    by_subject : bool
+        Whether standard errors are robust ones, by subject.
     """
     above = {
         "time ratio": "Below 1: earlier events.",
@@ -140,9 +143,10 @@ def notes_of(
     if not known:
         return (*found, "There are no standard errors: see the documentation of summary() for which fits have none.")
     given = "the most probable leaf of each row" if dense else "the rules"
+    robust = ", robust by subject (sandwich)" if by_subject else ""
     found.append(
-        f"Intervals are 95 % Wald intervals from the Hessian of the penalised likelihood, given {given}: they do not "
-        "know that the tree was chosen on the same rows, and penalties pull the effects towards none."
+        f"Intervals are 95 % Wald intervals from the Hessian of the penalised likelihood{robust}, given {given}: they "
+        "do not know that the tree was chosen on the same rows, and penalties pull the effects towards none."
     )
     return tuple(found)
 

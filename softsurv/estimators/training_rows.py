@@ -11,7 +11,7 @@ from softsurv.data.frames import as_frame
 from softsurv.data.kinds import as_float
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError, warn
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 
 FAR = 1.0
 """A value is far outside where it lies further from the training range than the range is wide."""
@@ -44,8 +44,10 @@ def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
     remedy = {
         "causes": "fit SoftSurvivalTree or OptimalSurvivalTree, or pass data.of_cause(...)",
         "subjects": "fit SoftSurvivalTree or OptimalSurvivalTree, or pass one row of each subject",
-        "recurrent": "fit OptimalSurvivalTree, or leave out what follows each subject's first event",
+        "recurrent": "fit SoftSurvivalTree or OptimalSurvivalTree, or leave out what follows a subject's first event",
     }
+    if data.cause is not None and data.recurrent:
+        raise InvalidSurvivalDataError("recurrent events of several causes are not fitted; take data.of_cause(...)")
     for name, (given, alone) in has.items():
         if given and name not in tree._knows:
             raise InvalidParameterError(f"{type(tree).__name__} takes {alone}, got data with {name}; {remedy[name]}")

@@ -159,6 +159,7 @@ def compare(
     named = _named(models, rows)
     if isinstance(n_repeats, bool) or not isinstance(n_repeats, int) or n_repeats < 1:
         raise InvalidParameterError(f"n_repeats must be an integer >= 1, got {n_repeats!r}")
+    options = {} if times is None else {"times": times}
     folds = [fold for k in range(n_repeats) for fold in rows.folds(n_folds, seed + k)]
     found = []
     with _bar(progress, len(named) * len(folds)) as bar:
@@ -166,7 +167,7 @@ def compare(
             parts = rows.take(train), rows.take(test)
             for name, model in named.items():
                 bar.set_postfix_str(name)
-                found.append({"model": name, "fold": number} | _one(name, model, number, *parts, times=times))
+                found.append({"model": name, "fold": number} | _one(name, model, number, *parts, **options))
                 bar.update()
     return Comparison(pd.DataFrame(found))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from softsurv.soft.causes import objective_of
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.nodec import Trained
 from softsurv.soft.objective import Objective
@@ -34,7 +35,7 @@ def fair_single_leaves(
 ) -> Tensor:  # (M, 1, Q + K)
     """Single-leaf fits with the penalty."""
     fairness = replace(fairness, rho=fairness.rho[:1].expand(problem.n_trees))
-    objective = Objective(problem, 0, single_leaf_penalties(ridge, l2_all, leaves.shape[-1]), fairness)
+    objective = objective_of(problem, 0, single_leaf_penalties(ridge, l2_all, leaves.shape[-1]), fairness)
     routing = problem.design.new_zeros(problem.n_trees, 0, problem.design.shape[-1])
     moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
     return fit_moves(objective, routing, leaves, moves, settings, 0, budget).point[1]
@@ -59,6 +60,6 @@ def held_out_distance(
     held_out: Tensor,  # (M, N) weights of the held-out rows
 ) -> Tensor:  # (M,)
     """The penalty of the predicted curves of held-out rows."""
-    rows = replace(problem, weight=held_out[:, None])
+    rows = problem.weighing(held_out[:, None])
     every = replace(fairness, rho=fairness.rho[:1].expand(len(leaves)))
     return every.value_and_gradient(rows, routing, leaves, depth)[0]

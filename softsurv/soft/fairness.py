@@ -70,12 +70,15 @@ class GroupFairness:
         The family's time features on the grid.
     step : Tensor (T,)
         Weights of the trapezoid rule, summing to one.
+    others : tuple of Tensor (G, F, T)
+        Where events have causes: the features of the other causes, whose time scales differ.
     """
 
     rho: Tensor
     in_group: Tensor
     grid_features: Tensor
     step: Tensor
+    others: tuple[Tensor, ...] = ()
 
     def take(self, trees: Tensor) -> GroupFairness:
         """The penalty of some trees; equally many of each group that stays."""
@@ -87,22 +90,20 @@ class GroupFairness:
             rho=taken(self.rho, trees),
             in_group=taken(self.in_group, groups),
             grid_features=taken(self.grid_features, groups),
+            others=tuple(taken(own, groups) for own in self.others),
         )
 
     def value_and_gradient(
         self, problem: Problem, routing: Tensor, leaves: Tensor, hard_levels: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Penalty (M,) and its gradients over routing (M, B, Q) and leaves (M, L, Q + K)."""
-        link, columns = problem.family.link, problem.design.shape[-1]
         split, top = linear(routing, problem.design), level_slice(hard_levels).start
         sides = side_probability(split[:, top:])
         probability = reach_probability(sides, hard_reach(split, hard_levels, torch.ones_like(problem.weight)))
-        shape = leaves[..., columns:]
-        grid = problem.per_tree(self.grid_features)
-        baseline, _ = problem.family.baseline(shape, grid)  # (M, L, T)
-        offset = linear(leaves[..., :columns], problem.design)  # (M, L, N)
-        hazard, slope, _ = link.cumulative_hazard(offset[..., None] + baseline[:, :, None])
-        survival = torch.exp(-hazard)  # (M, L, N, T)
+        grids = [problem.per_tree(own) for own in (self.grid_features, *self.others)]
+        causes = list(zip(problem.blocks(leaves), grids, strict=True))
+        hazards, hazard_slopes = zip(*(_hazard(problem, own, grid) for own, grid in causes), strict=True)
+        survival = torch.exp(-sum(hazards))  # (M, L, N, T)
         mixture = (probability[-1][..., None] * survival).sum(1)
         weight = problem.weight[:, 0].to(survival)
         in_group = problem.per_tree(self.in_group)
@@ -114,10 +115,29 @@ class GroupFairness:
         leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
         _, gaps = subtree_costs(sides, leaf_cost, hard_levels)
         slopes = linear_pullback(routing_slopes(sides, probability, gaps), problem.design)
-        by_z = -probability[-1][..., None] * survival * slope * by_survival[:, None]  # (M, L, N, T)
-        d_shape = problem.family.baseline_pullback(shape, grid, by_z.sum(2), torch.zeros_like(baseline))
-        d_leaves = torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
-        return value * scale, pad(slopes, (0, 0, top, 0)), d_leaves
+        by_hazard = -probability[-1][..., None] * survival * by_survival[:, None]  # (M, L, N, T)
+        pulled = [
+            _hazard_pullback(problem, own, grid, by_hazard * slope)
+            for (own, grid), slope in zip(causes, hazard_slopes, strict=True)
+        ]
+        return value * scale, pad(slopes, (0, 0, top, 0)), torch.cat(pulled, -1)
+
+
+def _hazard(problem: Problem, leaves: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
+    """Cumulative hazard of every row in every leaf on the grid, (M, L, N, T), and its slope over the predictor."""
+    columns = problem.design.shape[-1]
+    baseline, _ = problem.family.baseline(leaves[..., columns:], grid)  # (M, L, T)
+    offset = linear(leaves[..., :columns], problem.design)  # (M, L, N)
+    hazard, slope, _ = problem.family.link.cumulative_hazard(offset[..., None] + baseline[:, :, None])
+    return hazard, slope
+
+
+def _hazard_pullback(problem: Problem, leaves: Tensor, grid: Tensor, by_z: Tensor) -> Tensor:
+    """Gradient over the leaves (M, L, Q + K) from the slopes over the predictors (M, L, N, T)."""
+    by_time = by_z.sum(2)
+    shape = leaves[..., problem.design.shape[-1] :]
+    d_shape = problem.family.baseline_pullback(shape, grid, by_time, torch.zeros_like(by_time))
+    return torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
 
 
 def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int = 50) -> GroupFairness | None:
@@ -144,8 +164,8 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
     share = np.linspace(0, 1, n_times)
     quantiles = np.quantile(data.time[counts].numpy(), share, weights=weight, method="inverted_cdf")
     times = torch.from_numpy(np.unique(quantiles))
-    time_scale = problem.time_scale.double().cpu()
-    features = problem.family.time_features(times.log()[None], time_scale)
+    scales = [own.time_scale.double().cpu() for own in problem.of_causes]
+    features, *others = (problem.family.time_features(times.log()[None], scale) for scale in scales)
     step = trapezoid_weights(times)
     like = problem.design
     return GroupFairness(
@@ -153,4 +173,5 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
         in_group=(data.group == codes.max())[None].to(like),
         grid_features=features.to(like),
         step=(step / step.sum().clamp(min=1e-300)).to(like),
+        others=tuple(own.to(like) for own in others),
     )

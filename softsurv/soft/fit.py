@@ -13,12 +13,13 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport, Status
+from softsurv.soft.causes import make_problem_of_causes
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
 from softsurv.soft.group_lasso import GroupLasso
 from softsurv.soft.nodec import Progress
 from softsurv.soft.parallel import Machine
-from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.spline_start import spline_leaves
 from softsurv.soft.starts import start_routing
@@ -37,16 +38,29 @@ class FittedStarts:
         Training objectives; infinite where there was no time to train.
     report : FitReport
         Of the best. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
+    causes : tuple of tuple of SoftTree
+        Where events have causes: of each start a tree for each cause, which differ in their leaves alone; those of the
+        first cause are ``trees``.
     """
 
     trees: tuple[SoftTree, ...]
     objectives: tuple[float, ...]
     report: FitReport
+    causes: tuple[tuple[SoftTree, ...], ...] = ()
 
     @property
     def best(self) -> SoftTree:
         """The tree with the lowest training objective."""
-        return self.trees[self.objectives.index(min(self.objectives))]
+        return self.trees[self._best]
+
+    @property
+    def best_of_causes(self) -> tuple[SoftTree, ...]:
+        """The best tree for each cause; the tree alone where there is one kind of event."""
+        return self.causes[self._best] if self.causes else (self.best,)
+
+    @property
+    def _best(self) -> int:
+        return self.objectives.index(min(self.objectives))
 
 
 def fit_tree(
@@ -82,11 +96,11 @@ def fit_starts(
         Called with the round and the objectives of the trees that trained together.
     """
     starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
-    problem = make_problem(data, recipe.family, dtype=machine.dtype, device=machine.device)
+    problem = make_problem_of_causes(data, recipe.family, dtype=machine.dtype, device=machine.device)
     n, lasso = torch.full((1,), float(data.n), dtype=torch.float64).to(problem.weight), None
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
-        lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5))
+        lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5), problem.n_causes)
     # as many copies as starts: rounding depends on the size of a stack, and fits that are cut off multiply it
     copies, n_copies = problem.repeat(len(starts)), n.expand(len(starts))
     fairness = fairness_of(data, copies, recipe.fairness)
@@ -110,18 +124,30 @@ def fit_starts(
             "single_leaf_converged": bool(anchor.converged.all()),
         },
     )
-    trees = tuple(
-        build_tree(recipe.family, depth, routing, leaves, problem.time_scale[0], data.x)
+    found = tuple(
+        trees_of_causes(problem, recipe, routing, leaves, data.x)
         for routing, leaves in zip(trained.routing, trained.leaves, strict=True)
     )
-    return FittedStarts(trees, tuple(trained.objective.tolist()), report)
+    firsts = tuple(trees[0] for trees in found)
+    return FittedStarts(firsts, tuple(trained.objective.tolist()), report, found if problem.others else ())
+
+
+def trees_of_causes(
+    problem: Problem, recipe: Recipe, routing: Tensor, leaves: Tensor, x: Tensor
+) -> tuple[SoftTree, ...]:
+    """The tree of each cause from the parameters (B, Q) and (L, C (Q + K)) of one tree of the stack."""
+    return tuple(
+        build_tree(recipe.family, recipe.candidate.depth, routing, own, part.time_scale[0], x)
+        for part, own in zip(problem.of_causes, problem.blocks(leaves), strict=True)
+    )
 
 
 def _spline_leaves(data: SurvivalData, recipe: Recipe, problem: Problem, random: Tensor) -> Tensor:
     """Leaves (S, L, Q + K) by Cox regression and least squares; random ones where the regression fails, as printed."""
     seeds = [recipe.seed + k for k in range(len(random))]
     try:
-        return spline_leaves(data, problem, recipe.candidate.depth, seeds)
+        parts = zip(data.by_cause(), problem.of_causes, strict=True)
+        return torch.cat([spline_leaves(part, own, recipe.candidate.depth, seeds) for part, own in parts], -1)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
         warn(f"the Cox regression that spline leaves begin at failed ({failure}); they begin at random", DataWarning)
         return random

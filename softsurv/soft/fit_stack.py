@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from softsurv.errors import NumericalError
+from softsurv.soft.causes import objective_of
 from softsurv.soft.fair_leaves import fair_in_leaves, fair_single_leaves
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.group_lasso import GroupLasso, fit_named
@@ -132,7 +133,7 @@ def stack_of(
     own = None if columns is None else [c for c in columns for _ in trees]
     centre = penalties.anchor if recipe.training.leaf_start == "near" else torch.zeros_like(penalties.anchor)
     leaves = penalties.anchor if depth == 0 else initial_leaves(centre, depth, seeds, columns=own)
-    objective = Objective(problem.repeat(len(trees)), depth, penalties, fairness)
+    objective = objective_of(problem.repeat(len(trees)), depth, penalties, fairness)
     return Stack(objective, routing.flatten(0, 1), leaves, lasso=lasso)
 
 
@@ -201,20 +202,30 @@ def fit_single_leaf(
     NumericalError
         If a fit leaves the finite numbers.
     """
-    m, columns = problem.n_trees, problem.design.shape[-1]
-    routing, zero = problem.design.new_zeros(m, 0, columns), problem.design.new_zeros(m)
-    start = problem.design.new_zeros(m, 1, columns + problem.family.n_shape)
-    start[..., columns:] = problem.family.initial_shape(problem.time_scale[0])
-    penalties = single_leaf_penalties(
-        zero if ridge is None else ridge, zero if l2_all is None else l2_all, start.shape[-1]
+    zero = problem.design.new_zeros(problem.n_trees)
+    ridge, l2_all = zero if ridge is None else ridge, zero if l2_all is None else l2_all
+    ends = [_fit_one_cause(one, ridge, l2_all, budget) for one in problem.of_causes]  # nothing joins them but a lasso
+    end = Minimum(
+        (ends[0].point[0], torch.cat([own.point[1] for own in ends], -1)),
+        torch.stack([own.loss for own in ends]).sum(0),
+        torch.stack([own.converged for own in ends]).all(0),
     )
-    objective = Objective(problem, 0, penalties)
-    end = minimise(objective, (routing, start), SINGLE_LEAF, GramMetric(problem, 0, 1), budget)
     if not bool(torch.isfinite(end.loss).all()):
         raise NumericalError("the single-leaf fit left the finite numbers; rescale the features or the times")
     if lasso is not None:
+        objective = objective_of(problem, 0, single_leaf_penalties(ridge, l2_all, end.point[1].shape[-1]))
         end = fit_named(objective, end.point[0], end.point[1], lasso, SINGLE_LEAF, budget)
     return replace(end, point=end.point[1:])
+
+
+def _fit_one_cause(problem: Problem, ridge: Tensor, l2_all: Tensor, budget: StopSignal | None) -> Minimum:
+    """The depth-0 trees of one kind of event; the point is an empty routing and the leaves (M, 1, Q + K)."""
+    columns = problem.design.shape[-1]
+    routing = problem.design.new_zeros(problem.n_trees, 0, columns)
+    start = problem.design.new_zeros(problem.n_trees, 1, columns + problem.family.n_shape)
+    start[..., columns:] = problem.family.initial_shape(problem.time_scale[0])
+    objective = Objective(problem, 0, single_leaf_penalties(ridge, l2_all, start.shape[-1]))
+    return minimise(objective, (routing, start), SINGLE_LEAF, GramMetric(problem, 0, 1), budget)
 
 
 def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Progress | None = None) -> Trained:

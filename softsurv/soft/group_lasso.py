@@ -34,11 +34,18 @@ def group_norms(
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
     groups: Tensor,  # (P,) number of each column's feature
+    n_causes: int = 1,
 ) -> Tensor:  # (M, F)
-    """Norm of everything that names a feature."""
-    p, n_groups = len(groups), int(groups.max()) + 1 if len(groups) else 0
-    squares = routing[..., 1:].square().sum(1) + leaves[..., 1 : p + 1].square().sum(1)  # (M, P)
+    """Norm of everything that names a feature, in the rules or the leaves of any cause."""
+    n_groups = int(groups.max()) + 1 if len(groups) else 0
+    own = _coefficients(leaves, groups, n_causes)
+    squares = routing[..., 1:].square().sum(1) + own.square().sum((1, 2))  # (M, P)
     return squares.new_zeros(len(squares), n_groups).index_add_(1, groups, squares).sqrt()
+
+
+def _coefficients(leaves: Tensor, groups: Tensor, n_causes: int) -> Tensor:
+    """The leaves' coefficients of the features for each cause, (M, L, C, P): a view."""
+    return leaves.unflatten(-1, (n_causes, -1))[..., 1 : len(groups) + 1]
 
 
 def group_weights(groups: Tensor) -> Tensor:  # (F,)
@@ -55,14 +62,17 @@ class GroupLasso:
     groups : Tensor (P,)
         Number of each column's feature.
     strength : Tensor (M,)
+    n_causes : int
+        Whose parameters the leaves hold.
     """
 
     groups: Tensor
     strength: Tensor
+    n_causes: int = 1
 
     def take(self, trees: Tensor) -> GroupLasso:
         """The penalty of some trees."""
-        return GroupLasso(self.groups, taken(self.strength, trees))
+        return GroupLasso(self.groups, taken(self.strength, trees), self.n_causes)
 
     @cached_property
     def thresholds(self) -> Tensor:
@@ -71,16 +81,20 @@ class GroupLasso:
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Penalty of each tree, (M,)."""
-        return (self.thresholds * group_norms(routing, leaves, self.groups)).sum(1)
+        return (self.thresholds * self.norms(routing, leaves)).sum(1)
+
+    def norms(self, routing: Tensor, leaves: Tensor) -> Tensor:
+        """Norm of each feature, (M, F)."""
+        return group_norms(routing, leaves, self.groups, self.n_causes)
 
     def shrunk(self, routing: Tensor, leaves: Tensor, step: Tensor) -> Pair:
         """Proximal step: every group's norm falls by step (M,) times its threshold, to 0 at least."""
-        norms = group_norms(routing, leaves, self.groups)
+        norms = self.norms(routing, leaves)
         keep = (1 - step[:, None] * self.thresholds / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
         factor = keep[:, self.groups][:, None]  # (M, 1, P)
         r, b = routing.clone(), leaves.clone()
         r[..., 1:] *= factor
-        b[..., 1 : len(self.groups) + 1] *= factor
+        _coefficients(b, self.groups, self.n_causes).mul_(factor[:, :, None])
         return r, b
 
 
@@ -132,10 +146,11 @@ def fit_named(
     The relaxed lasso (Meinshausen 2007).
     """
     routing, leaves, _ = fit_sparse(objective, routing, leaves, lasso, budget=budget)
-    named = group_norms(routing, leaves, lasso.groups)[:, lasso.groups] > 0  # (M, P)
+    named = lasso.norms(routing, leaves)[:, lasso.groups] > 0  # (M, P)
     kept = torch.cat([torch.ones_like(named[:, :1]), named], 1)[:, None]  # with the intercept
-    shapes = torch.ones_like(leaves[:, :1, kept.shape[-1] :]).bool()
-    moves = Moves(kept.expand_as(routing), torch.cat([kept, shapes], -1).expand_as(leaves))
+    shapes = torch.ones_like(leaves[:, :1, : leaves.shape[-1] // lasso.n_causes - kept.shape[-1]]).bool()
+    of_leaf = torch.cat([kept, shapes], -1).repeat(1, 1, lasso.n_causes)
+    moves = Moves(kept.expand_as(routing), of_leaf.expand_as(leaves))
     return fit_moves(objective, routing, leaves, moves, settings, budget=budget)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -35,10 +35,10 @@ from softsurv.trees.topology import level_slice
 
 @dataclass(frozen=True)
 class LeafTerms:
-    """Loss of every row in every leaf (M, L, N) and its slopes."""
+    """Loss of every row in every leaf (M, L, N) and its slopes, with causes those of each."""
 
     loss: Tensor
-    slopes: Slopes
+    slopes: Any
 
 
 class Routed(NamedTuple):
@@ -64,7 +64,7 @@ class Objective:
     def take(self, trees: Tensor) -> Objective:
         """The objective of some trees of the stack."""
         fairness = None if self.fairness is None else self.fairness.take(trees)
-        return Objective(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
+        return type(self)(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
 
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (M,) of trees widened so that :meth:`take` accepts it."""

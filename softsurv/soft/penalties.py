@@ -19,11 +19,11 @@ class Well(NamedTuple):
     floor: Tensor  # (M,) for each leaf
 
     @classmethod
-    def of(cls, penalties: Penalties, columns: int) -> Well:
-        """The sum of the penalties over leaves; ``columns`` is Q."""
+    def of(cls, penalties: Penalties, columns: int, n_causes: int = 1) -> Well:
+        """The sum of the penalties over leaves; ``columns`` is Q, and a leaf holds the parameters of each cause."""
         p = penalties
         coefficient = torch.zeros_like(p.anchor[:1])
-        coefficient[..., 1:columns] = 1
+        coefficient.unflatten(-1, (n_causes, -1))[..., 1:columns] = 1
         curvature = (p.shrinkage + p.l2_all)[:, None, None] + p.l2[:, None, None] * coefficient
         pull = p.shrinkage[:, None, None] * p.anchor
         centre = torch.where(curvature > 0, pull / torch.where(curvature > 0, curvature, 1.0), 0.0)

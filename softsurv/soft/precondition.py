@@ -62,6 +62,7 @@ class GramMetric:
 
     def __init__(self, problem: Problem, branches: int = 0, leaves: int = 0, moves: Tensor | None = None) -> None:
         columns, shapes = problem.design.shape[-1], problem.family.n_shape
+        leaves *= problem.n_causes  # each cause of a leaf has its own
         self.columns = columns
         self.per_group = problem.n_trees // problem.n_groups
         self.moves = moves

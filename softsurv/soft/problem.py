@@ -34,6 +34,9 @@ class Problem:
         Time features at entry and at the upper end of an interval.
     truncated, interval, started : Tensor (G, 1, N) bool, optional
         Which rows have an entry time, an interval, and a time above zero.
+    others : tuple of Problem
+        Where events have causes: this is the problem of the first, and these are those of the others. They have the
+        same family, rows, features and weights.
     """
 
     family: LeafFamily
@@ -47,6 +50,21 @@ class Problem:
     upper_features: Tensor | None = None
     interval: Tensor | None = None
     started: Tensor | None = None
+    others: tuple[Problem, ...] = ()
+
+    @property
+    def n_causes(self) -> int:
+        """C; 1 where there is one kind of event."""
+        return 1 + len(self.others)
+
+    @property
+    def of_causes(self) -> tuple[Problem, ...]:
+        """The problem of each cause."""
+        return (replace(self, others=()), *self.others)
+
+    def blocks(self, leaves: Tensor) -> tuple[Tensor, ...]:
+        """The parameters (M, L, Q + K) of each cause out of those of the leaves (M, L, C (Q + K))."""
+        return leaves.split(leaves.shape[-1] // self.n_causes, -1)
 
     @property
     def n_trees(self) -> int:
@@ -71,6 +89,8 @@ class Problem:
 
     def take(self, trees: Tensor) -> Problem:
         """The problem of some trees: any of them in one group; equally many of each group that stays, otherwise."""
+        if self.others:
+            return with_others(*(one.take(trees) for one in self.of_causes))
         if self.n_groups == 1:
             return replace(self, weight=taken(self.weight, trees))
         groups = groups_of(trees, self.n_trees // self.n_groups)
@@ -79,7 +99,12 @@ class Problem:
 
     def repeat(self, times: int) -> Problem:
         """The problem with every tree that many times, next to each other."""
-        return self if times == 1 else replace(self, weight=self.weight.repeat_interleave(times, 0))
+        return self if times == 1 else self.weighing(self.weight.repeat_interleave(times, 0))
+
+    def weighing(self, weight: Tensor) -> Problem:
+        """The problem with other weights (M, 1, N), of every cause."""
+        others = tuple(replace(one, weight=weight) for one in self.others)
+        return replace(self, weight=weight, others=others)
 
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (M,) of trees widened so that :meth:`take` accepts it: by as few trees of each group as can be."""
@@ -110,6 +135,11 @@ def groups_of(trees: Tensor, size: int) -> Tensor:
     if bool((count != count[0]).any()):
         raise RuntimeError(f"trees must be equally many of each group, got {count.tolist()}")
     return groups
+
+
+def with_others(first: Problem, *others: Problem) -> Problem:
+    """One problem of those of each cause."""
+    return replace(first, others=others)
 
 
 def floor_times(time: Tensor) -> Tensor:

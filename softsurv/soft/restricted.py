@@ -132,7 +132,7 @@ def fit_branches(
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[0]
     if level == 0 and objective.depth > 1:  # the root alone: what lies below it is a constant on either side
         sides = subtree_costs(side_probability(objective.splits(routing)[:, 1:]), leaf_loss, 1)[0][0]
-        stump = Objective(objective.problem, 1, objective.penalties)
+        stump = type(objective)(objective.problem, 1, objective.penalties)
         root = fit_branches(stump, routing[:, :1], leaves, sides, free[:, :1], settings, 0, budget)
         return torch.cat([root, routing[:, 1:]], 1)
     top = level_slice(level).start

@@ -19,10 +19,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softsurv.data.partition import Index, stratified_folds
+from softsurv.data.partition import Index
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.causes import make_problem_of_causes, objective_of
 from softsurv.soft.fair_leaves import held_out_distance
 from softsurv.soft.fairness import GroupFairness, fairness_of
 from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
@@ -30,7 +31,7 @@ from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.parallel import Machine, map_parts, slabs
 from softsurv.soft.penalties import no_penalties
-from softsurv.soft.problem import Problem, make_problem
+from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import start_routing
 from softsurv.trees.routing import hbp_leaf
@@ -126,8 +127,8 @@ def select(
             f"event must be True in at least 2 rows to choose depth and penalties by cross-validation, got "
             f"{int(happened.sum())}; collect more events, or set depth, l2, shrinkage and routing_l2"
         )
-    n_folds = min(grid.n_folds, int(happened.sum()))
-    folds = [train for train, _ in stratified_folds(happened, max(n_folds, 2), seed)]
+    n_folds = min(grid.n_folds, data.n_failed_subjects)
+    folds = [train for train, _ in data.folds(max(n_folds, 2), seed)]
     trials: list[Trial] = []
     enough = [d for d in grid.depths if happened.sum() >= grid.min_events_per_leaf * 2**d or d == min(grid.depths)]
     depths = [depth for depth in enough if depth > 0]
@@ -188,7 +189,7 @@ class InnerFolds:
         masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
         for number, rows in enumerate(folds):
             masks[number, rows] = 1.0
-        problem = make_problem(data, family, weight=masks, dtype=machine.dtype, device=machine.device)
+        problem = make_problem_of_causes(data, family, weight=masks, dtype=machine.dtype, device=machine.device)
         penalty = fairness_of(data, problem, fairness, FAIRNESS_TIMES)
         return cls(data, folds, problem, masks.to(problem.weight), machine, penalty)
 
@@ -203,7 +204,7 @@ class InnerFolds:
         ).point[0]
         problem = self.problem.repeat(len(ridges))
         leaves = leaves.flatten(0, 1)
-        plain = Objective(problem, 0, no_penalties(problem.n_trees, leaves.shape[-1], problem.design))
+        plain = objective_of(problem, 0, no_penalties(problem.n_trees, leaves.shape[-1], problem.design))
         routing = leaves.new_zeros(len(leaves), 0, problem.design.shape[-1])
         fold = torch.arange(len(self.masks), device=leaves.device).repeat_interleave(len(ridges))
         losses = self._held_out_loss(plain, routing, leaves, fold)

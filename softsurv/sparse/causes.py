@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
-from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import Problem
 from softsurv.sparse.leaf_fit import FIT, LeafPenalties, fit_leaves, leaf_models, losses_in_leaves, second_order
@@ -31,11 +30,6 @@ Models = tuple[Tensor, ...]
 
 SEPARATOR = ", "
 """Between the families of the causes in a candidate's name."""
-
-
-def data_of_causes(data: SurvivalData) -> tuple[SurvivalData, ...]:
-    """The data of each cause, all others censored; the data themselves where there is one kind of event."""
-    return (data,) if data.cause is None else tuple(data.of_cause(k) for k in range(1, data.n_causes + 1))
 
 
 def take(problems: Problems, trees: Tensor) -> Problems:

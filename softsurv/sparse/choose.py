@@ -21,7 +21,7 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.soft.parallel import Machine, map_parts, slabs
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.causes import SEPARATOR, Models, Problems, data_of_causes, fit_causes, some, take
+from softsurv.sparse.causes import SEPARATOR, Models, Problems, fit_causes, some, take
 from softsurv.sparse.leaf_fit import ROUGH
 from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, best_of, usual_family
 from softsurv.sparse.splits import SplitData
@@ -286,7 +286,7 @@ def try_all(
         tell(f"{family.name}, one leaf", len(trials))
         return of_family, trials
 
-    parts = data_of_causes(data)
+    parts = data.by_cause()
     asked = [(k, part, family) for k, (part, own) in enumerate(zip(parts, families, strict=True)) for family in own]
     found = map_parts(one_leaf, asked, machine.workers)
     by_cause = [

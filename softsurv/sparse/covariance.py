@@ -1,4 +1,9 @@
-"""Covariance of the leaves' parameters: the inverse Hessian of the penalised likelihood, given each row's leaf."""
+"""Covariance of the leaves' parameters: the inverse Hessian of the penalised likelihood, given each row's leaf.
+
+Where subjects have several rows, or events that recur, rows of one subject are no separate witnesses. Then it is the
+sandwich: the inverse Hessian on both sides of the sum over subjects of the outer products of their scores (Lin and Wei
+1989; Lawless and Nadeau 1995).
+"""
 
 from __future__ import annotations
 
@@ -31,6 +36,7 @@ def rule_covariance(
     model: Tensor,  # (1 + L, Q + K) common model and deviations
     penalties: LeafPenalties,
     total: float,
+    subject: Tensor | None = None,  # (N,) codes from 0
 ) -> FloatArray | None:  # (L, Q + K, Q + K)
     """Covariance of every leaf's parameters, where all leaves have a common model and deviate from it.
 
@@ -42,6 +48,8 @@ def rule_covariance(
         On the scale of the mean loss.
     total : float
         Rows, or the sum of their weights: so many mean losses make the likelihood.
+    subject : Tensor (N,), optional
+        Whose row it is, where subjects have several: the covariance is then the sandwich by subject.
 
     Returns
     -------
@@ -54,7 +62,8 @@ def rule_covariance(
     free = torch.nonzero(objective.free[0])[:, 0]
     if size + n_leaves * len(free) > MOST_PARAMETERS:
         return None
-    each = information(problem, leaf, model[:1] + model[1:])
+    leaves = model[:1] + model[1:]
+    each = information(problem, leaf, leaves)
     whole = torch.zeros(2 * (size + n_leaves * len(free),), dtype=torch.float64)
     whole[:size, :size] = each.sum(0)
     slopes = torch.arange(1, problem.design.shape[-1])
@@ -64,6 +73,13 @@ def rule_covariance(
         whole[:size, at], whole[at, :size] = own[:, free], own[free]
         whole[at, at] = own[free][:, free] + torch.diag(objective.strength[0, free].double().cpu())
     inverse = _inverse(whole) / total
+    if subject is not None:
+        scores = row_scores(problem, leaf, leaves).cpu()
+        own = scores.new_zeros(int(subject.max()) + 1, len(whole))
+        own[:, :size] = _by_subject(scores, subject)
+        for k, at in enumerate(places):
+            own[:, at] = _by_subject(torch.where((leaf.cpu() == k)[:, None], scores[:, free], 0.0), subject)
+        inverse = _sandwich(inverse, own, total)
     found = torch.zeros_like(each)
     for k, at in enumerate(places):
         found[k] = inverse[:size, :size]
@@ -79,12 +95,53 @@ def dense_covariance(
     leaves: Tensor,  # (L, Q + K)
     strength: Tensor,  # (Q + K,) penalty of each parameter, on the scale of the mean loss
     total: float,
+    subject: Tensor | None = None,  # (N,) codes from 0
 ) -> FloatArray | None:  # (L, Q + K, Q + K)
     """Covariance of the parameters of leaves that are fitted apart; None with too many of them."""
     if leaves.shape[-1] > MOST_PARAMETERS:
         return None
-    each = information(_double(problem), leaf, leaves.double()) + torch.diag(strength.double().cpu())
-    return torch.stack([_inverse(own) for own in each]).numpy() / total
+    problem, leaves = _double(problem), leaves.double()
+    each = information(problem, leaf, leaves) + torch.diag(strength.double().cpu())
+    found = [_inverse(own) / total for own in each]
+    if subject is not None:
+        scores = row_scores(problem, leaf, leaves).cpu()
+        parts = [torch.where((leaf.cpu() == k)[:, None], scores, 0.0) for k in range(len(leaves))]
+        found = [_sandwich(own, _by_subject(part, subject), total) for own, part in zip(found, parts, strict=True)]
+    return torch.stack(found).numpy()
+
+
+def row_scores(
+    problem: Problem,
+    leaf: Tensor,  # (N,)
+    leaves: Tensor,  # (L, Q + K)
+) -> Tensor:  # (N, Q + K)
+    """Slopes of each row's weighted loss over the parameters of its leaf."""
+    q = problem.design.shape[-1]
+    offset = linear(leaves[None, :, :q], problem.design).gather(1, leaf[None, None])
+    shape = leaves[None, :, q:]
+
+    def slope(level: float, moved: Tensor) -> Tensor:
+        """Difference of the rows' losses (N,) between two sides of a step."""
+        up = row_terms(problem, offset + level, shape + moved, leaf[None])[0]
+        down = row_terms(problem, offset - level, shape - moved, leaf[None])[0]
+        return ((up - down) / (2 * STEP))[0, 0]
+
+    by_offset = slope(STEP, torch.zeros_like(shape))
+    steps = STEP * torch.eye(shape.shape[-1], dtype=shape.dtype, device=shape.device)
+    by_shape = [slope(0.0, step.expand_as(shape)) for step in steps]
+    parts = [problem.design[0] * by_offset[:, None], *(own[:, None] for own in by_shape)]
+    return torch.cat(parts, -1) * problem.weight[0, 0, :, None]
+
+
+def _by_subject(scores: Tensor, subject: Tensor) -> Tensor:
+    """Scores (N, D) added up for each subject, (S, D)."""
+    return scores.new_zeros(int(subject.max()) + 1, scores.shape[-1]).index_add_(0, subject, scores)
+
+
+def _sandwich(inverse: Tensor, scores: Tensor, total: float) -> Tensor:
+    """The inverse Hessian of the likelihood (D, D) on both sides of the subjects' scores (S, D) of the mean loss."""
+    pulled = total * scores @ inverse
+    return pulled.mT @ pulled
 
 
 def information(

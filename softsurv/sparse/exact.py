@@ -22,7 +22,7 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
 from softsurv.soft.starts import SHARPNESS
-from softsurv.sparse.causes import Problems, data_of_causes, fit_causes, second_orders
+from softsurv.sparse.causes import Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
@@ -134,7 +134,7 @@ def fit_exact(
     """
     s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
     split = split_data(data.x.double().cpu().numpy(), columns)
-    problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, scale)))
+    problems = tuple(make_problem(part, family) for part in shrunk(data, scale).by_cause())
     rules, report, complexity = _searched(data, split, problems, settings, stop, budget)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
@@ -165,7 +165,7 @@ def exact_start(
         Of the regression and the search.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    problems = tuple(make_problem(part, family) for part in data_of_causes(shrunk(data, level_scale(columns))))
+    problems = tuple(make_problem(part, family) for part in shrunk(data, level_scale(columns)).by_cause())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)  # nobody asked for a limit here
         rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop)

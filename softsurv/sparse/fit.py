@@ -186,7 +186,7 @@ def leaf_covariance(
     """Covariance of the leaves that the rules lead to; a weight counts so many rows."""
     place = torch.searchsorted(torch.as_tensor(used), leaf)
     total = float(data.n if data.weight is None else data.weight.sum())
-    return rule_covariance(problem, place, model[np.append(0, 1 + used)], penalties, total)
+    return rule_covariance(problem, place, model[np.append(0, 1 + used)], penalties, total, data.subject_codes)
 
 
 def _collapsed(

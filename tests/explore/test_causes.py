@@ -42,7 +42,12 @@ def data():
 @pytest.fixture(scope="module")
 def trees(data):
     soft = [SoftSurvivalTree(depth=1, leaf=leaf, max_terms=1, **PENALTIES).fit(data) for leaf in FAMILIES]
-    return dict(zip(FAMILIES, soft, strict=True)) | {"optimal": OptimalSurvivalTree(max_depth=2).fit(data)}
+    dense = {"max_terms": None, "l2": 0.3, "shrinkage": 3.0, "routing_l2": 0.3, "n_restarts": 2}
+    others = {
+        "dense": SoftSurvivalTree(depth=1, leaf="loglogistic", **dense).fit(data),
+        "optimal": OptimalSurvivalTree(max_depth=2).fit(data),
+    }
+    return dict(zip(FAMILIES, soft, strict=True)) | others
 
 
 def test_the_browser_repeats_the_incidences(trees, data, in_browser):
@@ -78,7 +83,9 @@ def test_the_page_tells_of_causes(trees, data, in_browser, kind):
     assert found["lines"] >= 6
 
 
-@pytest.mark.parametrize(("leaf", "tolerance"), [("weibull", 1e-12), ("spline_po", 1e-12), ("lognormal", 1e-6)])
+@pytest.mark.parametrize(
+    ("leaf", "tolerance"), [("weibull", 1e-12), ("spline_po", 1e-12), ("lognormal", 1e-6), ("dense", 1e-12)]
+)
 def test_the_graph_gives_the_incidences(trees, data, leaf, tolerance, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed (extra onnx)")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra onnx)")

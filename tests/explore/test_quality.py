@@ -89,9 +89,8 @@ def test_samples_are_those_of_repeated_subjects(several):
     for counts in np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_boot):
         rows = np.repeat(np.arange(data.n), counts[subject])
         copy = np.concatenate([np.arange(count) for count in counts[subject]])
-        table = data.X.iloc[rows].assign(
-            time=data.time.numpy()[rows], event=data.event.numpy()[rows], start=data.entry.numpy()[rows]
-        )
+        known = {"time": data.time, "event": data.event, "start": data.entry, "w": data.weight}
+        table = data.X.iloc[rows].assign(**{name: column.numpy()[rows] for name, column in known.items()})
         how = {"time": "time", "entry": "start"}
         if several:
             table, how = table.assign(id=subject[rows] * 100 + copy), {"start": "start", "stop": "time", "id": "id"}

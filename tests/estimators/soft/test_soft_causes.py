@@ -9,7 +9,7 @@ from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError
 from tests.oracles.cut_rows import cut_rows
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
@@ -184,13 +184,89 @@ def test_folds_keep_subjects_whole(monkeypatch):
         assert not set(subject[mask > 0]) & set(subject[mask == 0])
 
 
+DENSE = {"max_terms": None, "leaf": "weibull", "l2": 0.3, "shrinkage": 3.0, "routing_l2": 0.3, "n_restarts": 2}
+
+
+@pytest.fixture(scope="module")
+def dense(data):
+    return SoftSurvivalTree(depth=2, **DENSE).fit(data)
+
+
+def test_dense_trees_hold_a_hazard_for_each_cause(dense, data, tmp_path):
+    assert len(dense.cause_trees_) == 2
+    assert dense.cause_trees_[0] is dense.tree_
+    text = dense.export_text()
+    assert "Each leaf holds a hazard for each cause: relapse weibull, death weibull." in text
+    assert "points" in text
+    X, times = data.X.head(20), [0.0, 0.7, 3.0, 40.0]
+    for path in ("hbp", "soft"):
+        states = dense.predict_state_probabilities(X, times, path=path)
+        np.testing.assert_allclose(states.sum(-1), 1.0, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(states[..., 0], dense.predict_survival_function(X, times, path=path), atol=1e-12)
+    assert np.isfinite(dense.summary().effects["standard_error"]).all()
+    assert dense.feature_importances_.argmin() == 2
+    dense.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_cumulative_incidence(X, times), states_of(dense, X, times))
+    scores = dense.evaluate_starts(data.X, data.y)
+    assert len(scores) == 2
+
+
+def states_of(tree, X, times):
+    return tree.predict_cumulative_incidence(X, times)
+
+
+def test_a_dense_leaf_is_the_single_leaf_of_rules(data):
+    dense, rules = (SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3, max_terms=terms).fit(data) for terms in (None, 1))
+    np.testing.assert_allclose(dense.log_likelihood(data), rules.log_likelihood(data), rtol=1e-4)
+    assert dense.log_likelihood(data).sum() == pytest.approx(rules.log_likelihood(data).sum(), rel=1e-7)
+
+
 @pytest.mark.parametrize(
-    ("arguments", "named"),
-    [({"max_terms": None}, "max_terms=None"), ({"solver": "nodec"}, "solver"), ({"fairness": 1.0}, "fairness")],
+    "arguments",
+    [{"solver": "nodec"}, {"init": "exact"}, {"l1": 0.3}, {"leaf": "spline_ph"}, {"preset": "paper", "max_iter": 1}],
 )
-def test_dense_trees_refuse_causes(arguments, named, data):
-    with pytest.raises(InvalidParameterError, match=f"cause needs a tree of rules, and {named} asks for dense splits"):
-        SoftSurvivalTree(**arguments).fit(data)
+def test_dense_trees_of_causes_are_made_in_every_way(arguments, data):
+    tree = SoftSurvivalTree(depth=1, **(DENSE | arguments)).fit(data)
+    flat = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3, max_terms=None).fit(data)
+    assert tree.log_likelihood(data).sum() > flat.log_likelihood(data).sum()
+    assert tree.evaluate(data)["causes"]["relapse"]["concordance"] > 0.6
+
+
+def test_dense_trees_choose_their_size_by_subjects(monkeypatch):
+    from softsurv.soft import selection
+
+    rows, seen = changing(), []
+    of = selection.InnerFolds.of.__func__
+    monkeypatch.setattr(
+        selection.InnerFolds,
+        "of",
+        classmethod(
+            lambda cls, data, family, folds, *rest: seen.append((data, folds)) or of(cls, data, family, folds, *rest)
+        ),
+    )
+    columns = {"start": "start", "stop": "stop", "id": "id", "cause": "event"}
+    rows["event"] = np.where(rows["event"], np.where(rows["z"] > 0, "late", "early"), "")
+    tree = SoftSurvivalTree(depth=1, leaf="exponential", max_terms=None, routing_l2=0.3).fit(rows, **columns)
+    assert tree.cause_names_ == ("early", "late")
+    (data, folds), subject = seen[0], seen[0][0].subject.numpy()
+    assert len(folds) == 5
+    for train in folds:
+        held = np.setdiff1d(np.arange(data.n), train)
+        assert not set(subject[train]) & set(subject[held])
+
+
+def test_fairness_brings_the_groups_of_causes_together(data):
+    group = np.where(data.X["x1"] + 0.3 * data.X["x3"] > 0, "a", "b")
+    how = DENSE | {"depth": 1, "n_restarts": 1}
+    plain, fair = (SoftSurvivalTree(**how, fairness=rho).fit(data, group=group) for rho in (0.0, 30.0))
+    times = [0.3, 1.0, 2.0]
+
+    def gap(tree):
+        curves = tree.predict_survival_function(data.X, times)
+        return np.abs(curves[group == "a"].mean(0) - curves[group == "b"].mean(0)).mean()
+
+    assert gap(fair) < 0.5 * gap(plain)
 
 
 def test_other_causes_than_in_training_are_refused(fitted):

@@ -1,0 +1,81 @@
+"""The objective of dense trees whose leaves hold one hazard for each cause.
+
+All causes share the routing. Given the leaf, the loss of a row is that of each cause, the events of the others being
+censored, added up. The parameters of a leaf are those of its causes, one after the other: (M, L, C (Q + K)).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, reduce
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards.base import LeafFamily
+from softsurv.hazards.likelihood import Slopes
+from softsurv.soft.fairness import GroupFairness
+from softsurv.soft.objective import LeafTerms, Objective, route
+from softsurv.soft.penalties import Penalties, Well
+from softsurv.soft.problem import Problem, make_problem, with_others
+from softsurv.trees.routing import hard_reach, linear_pullback
+from softsurv.trees.topology import level_slice
+
+
+def make_problem_of_causes(data: SurvivalData, family: LeafFamily, **how: object) -> Problem:
+    """Problem of the first cause, which holds those of the others; arguments as `make_problem`."""
+    first, *others = (make_problem(part, family, **how) for part in data.by_cause())  # type: ignore[arg-type]
+    return with_others(first, *others)
+
+
+def objective_of(
+    problem: Problem, depth: int, penalties: Penalties, fairness: GroupFairness | None = None
+) -> Objective:
+    """The objective of a problem of one kind of event, or of several causes."""
+    kind = CausesObjective if problem.others else Objective
+    return kind(problem, depth, penalties, fairness)
+
+
+class CausesObjective(Objective):
+    """Value and gradient of the training objective where the problem holds several causes."""
+
+    @cached_property
+    def parts(self) -> tuple[Objective, ...]:
+        """The objective of each cause, of which the losses and their gradients are taken."""
+        return tuple(Objective(problem, self.depth, self.penalties) for problem in self.problem.of_causes)
+
+    def leaf_terms(self, leaves: Tensor) -> LeafTerms:
+        """Loss of every row in every leaf, (M, L, N), all causes added up; the slopes are those of each cause."""
+        terms = [part.leaf_terms(own) for part, own in zip(self.parts, self.problem.blocks(leaves), strict=True)]
+        return LeafTerms(reduce(torch.add, [one.loss for one in terms]), tuple(one.slopes for one in terms))
+
+    def leaf_gradient(self, leaves: Tensor, slopes: Slopes | tuple[Slopes, ...], reach: Tensor) -> Tensor:
+        """Gradient of the weighted loss with respect to the leaf parameters (M, L, C (Q + K))."""
+        own = zip(self.parts, self.problem.blocks(leaves), slopes, strict=True)
+        return torch.cat([part.leaf_gradient(block, one, reach) for part, block, one in own], -1)
+
+    def value_and_gradient(
+        self, routing: Tensor, leaves: Tensor, hard_levels: int = 0
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Objective (M,) and its gradients; branch nodes above ``hard_levels`` route by their HBP, without slope."""
+        terms, top = self.leaf_terms(leaves), level_slice(hard_levels).start
+        split = self.splits(routing)
+        found = route(split[:, top:], terms.loss, hard_reach(split, hard_levels, self.problem.weight))
+        d_routing = pad(linear_pullback(found.slopes, self.problem.design), (0, 0, top, 0))
+        d_leaves = self.leaf_gradient(leaves, terms.slopes, found.reach)
+        value, d_routing, d_leaves = self._with_penalty(found.value, routing, leaves, d_routing, d_leaves)
+        if self.fairness is not None:
+            extra = self.fairness.value_and_gradient(self.problem, routing, leaves, hard_levels)
+            value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
+        return value, d_routing, d_leaves
+
+    def leaf_value_and_gradient(self, leaves: Tensor, reach: Tensor) -> tuple[Tensor, Tensor]:
+        """Objective over the leaves alone, each row's weight in each leaf being fixed."""
+        terms = self.leaf_terms(leaves)
+        gradient = self.leaf_gradient(leaves, terms.slopes, reach)
+        return self._with_leaf_penalty((reach * terms.loss).sum((1, 2)), leaves, gradient)
+
+    @cached_property
+    def _leaf_well(self) -> Well:
+        return Well.of(self.penalties, self.columns, self.problem.n_causes)

@@ -1,0 +1,125 @@
+"""The objective of dense trees with causes: against the objectives of each cause, and its own slopes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from softsurv.data.readers import survival_data
+from softsurv.hazards import get_family
+from softsurv.soft.causes import CausesObjective, make_problem_of_causes, objective_of
+from softsurv.soft.fairness import fairness_of
+from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.group_lasso import GroupLasso
+from softsurv.soft.objective import Objective
+from softsurv.soft.penalties import no_penalties
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import make_problem
+
+
+def rows_of(tools, n=60, late=False):
+    """Rows of two causes, weighted, in two groups."""
+    plain, rng = tools.simulate(n), np.random.default_rng(7)
+    cause = np.where(plain.event.numpy(), rng.integers(1, 3, n), 0)
+    entry = {"entry": 0.3 * plain.time.numpy()} if late else {}
+    group = np.where(rng.random(n) < 0.4, "a", "b")
+    how = {"cause": cause, "weight": rng.uniform(0.5, 2, n), "group": group} | entry
+    return survival_data(plain.X, time=plain.time.numpy(), **how)
+
+
+def objective_for(tools, data, depth=2, n_trees=2, family="weibull", fair=0.0):
+    problem = make_problem_of_causes(data, get_family(family), n_trees=n_trees)
+    block = penalties_of_blocks(tools, problem)
+    return objective_of(problem, depth, block, fairness_of(data, problem, fair, 7))
+
+
+def penalties_of_blocks(tools, problem):
+    """Every penalty at some strength, an anchor for each cause."""
+    own = tools.penalties_for(problem)
+    return type(own)(own.l2, own.shrinkage, own.routing_l2, torch.cat([own.anchor, -own.anchor], -1), own.l2_all)
+
+
+def random_parameters(tools, objective, seed=0, size=0.5):
+    parts = [tools.random_parameters(part, seed + k, size) for k, part in enumerate(objective.parts)]
+    return parts[0][0], torch.cat([leaves for _, leaves in parts], -1)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_causes_are_added_up(tools, late):
+    data = rows_of(tools, late=late)
+    objective = objective_for(tools, data)
+    assert isinstance(objective, CausesObjective)
+    routing, leaves = random_parameters(tools, objective)
+    free = no_penalties(2, leaves.shape[-1] // 2, leaves)
+    value = objective.value(routing, leaves) - objective.penalty(routing, leaves)[0]
+    alone = 0.0
+    for code, own in zip((1, 2), leaves.chunk(2, -1), strict=True):
+        problem = make_problem(data.of_cause(code), get_family("weibull"), n_trees=2)
+        alone = alone + Objective(problem, 2, free).value(routing, own)
+    torch.testing.assert_close(value, alone)
+
+
+@pytest.mark.parametrize("rows", ["plain", "late", "fair"])
+@pytest.mark.parametrize("family", ["weibull", "spline_po"])
+def test_gradients_are_the_slopes(tools, family, rows):
+    data = rows_of(tools, late=rows == "late")
+    objective = objective_for(tools, data, family=family, fair=2.0 if rows == "fair" else 0.0)
+    routing, leaves = random_parameters(tools, objective)
+    for hard in range(3):
+        value, d_routing, d_leaves = objective.value_and_gradient(routing, leaves, hard)
+        u, v = random_parameters(tools, objective, seed=9, size=1.0)
+        step = 1e-6
+        up, down = (objective.value_and_gradient(routing + s * u, leaves + s * v, hard)[0] for s in (step, -step))
+        found = (d_routing * u).sum((1, 2)) + (d_leaves * v).sum((1, 2))
+        torch.testing.assert_close(found, (up - down) / (2 * step), rtol=1e-5, atol=1e-6)
+        if rows != "fair":
+            reach = objective.reach(routing, hard)
+            by_leaves, gradient = objective.leaf_value_and_gradient(leaves, reach)
+            rest = objective.penalty(routing, leaves)[0] - objective.leaf_penalty(leaves)[0]
+            torch.testing.assert_close(by_leaves + rest, value)
+            torch.testing.assert_close(gradient, d_leaves)
+
+
+def test_the_single_leaf_is_that_of_each_cause(tools):
+    data = rows_of(tools)
+    problem = make_problem_of_causes(data, get_family("loglogistic"))
+    ridge = torch.tensor([0.1], dtype=torch.float64)
+    leaves = fit_single_leaf(problem, ridge).point[0]
+    for code, own in zip((1, 2), problem.blocks(leaves), strict=True):
+        alone = fit_single_leaf(make_problem(data.of_cause(code), get_family("loglogistic")), ridge).point[0]
+        torch.testing.assert_close(own, alone)
+
+
+def test_stacks_take_trees_of_all_causes(tools):
+    objective = objective_for(tools, rows_of(tools), n_trees=3, fair=1.0)
+    routing, leaves = random_parameters(tools, objective)
+    one = objective.take(torch.tensor([1]))
+    whole, part = objective.value_and_gradient(routing, leaves), one.value_and_gradient(routing[1:2], leaves[1:2])
+    for ours, alone in zip(whole, part, strict=True):
+        torch.testing.assert_close(ours[1:2], alone)
+
+
+def test_the_metric_scales_each_cause_alike(tools):
+    objective = objective_for(tools, rows_of(tools))
+    routing, leaves = random_parameters(tools, objective)
+    metric = GramMetric(objective.problem, routing.shape[1], leaves.shape[1])
+    first, second = leaves.chunk(2, -1)
+    same = torch.cat([routing.flatten(1), torch.cat([first, first], -1).flatten(1)], 1)
+    steps = metric(same)[:, routing[0].numel() :].unflatten(1, leaves.shape[1:])
+    torch.testing.assert_close(*steps.chunk(2, -1))
+    assert not torch.equal(first, second)
+
+
+def test_a_feature_is_named_by_the_rules_or_by_any_cause(tools):
+    objective = objective_for(tools, rows_of(tools))
+    routing, leaves = random_parameters(tools, objective)
+    lasso = GroupLasso(torch.arange(3), torch.full((2,), 0.1, dtype=torch.float64), 2)
+    own = leaves.unflatten(-1, (2, -1))[..., 1:4]
+    expected = (routing[..., 1:].square().sum(1) + own.square().sum((1, 2))).sqrt()
+    torch.testing.assert_close(lasso.norms(routing, leaves), expected)
+    shrunk = lasso.shrunk(routing, leaves, torch.full((2,), 1e9, dtype=torch.float64))
+    assert (shrunk[0][..., 1:] == 0).all()
+    rest = shrunk[1].unflatten(-1, (2, -1))
+    assert (rest[..., 1:4] == 0).all()
+    torch.testing.assert_close(rest[..., [0, 4]], leaves.unflatten(-1, (2, -1))[..., [0, 4]])
