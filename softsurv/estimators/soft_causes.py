@@ -138,7 +138,7 @@ class SoftCauses(CompetingRisks):
                 "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
                 "or use predict_cumulative_hazard_function"
             )
-        return self.predict_cumulative_hazard_function(X, times)  # type: ignore[attr-defined,no-any-return]
+        return self.predict_cumulative_hazard_function(X, times)  # type: ignore[attr-defined]
 
     def _require_the_same_causes(self, data: SurvivalData) -> None:
         """Refuse data whose causes are not those that the tree was fitted to."""

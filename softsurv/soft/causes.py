@@ -50,7 +50,7 @@ class CausesObjective(Objective):
         terms = [part.leaf_terms(own) for part, own in zip(self.parts, self.problem.blocks(leaves), strict=True)]
         return LeafTerms(reduce(torch.add, [one.loss for one in terms]), tuple(one.slopes for one in terms))
 
-    def leaf_gradient(self, leaves: Tensor, slopes: Slopes | tuple[Slopes, ...], reach: Tensor) -> Tensor:
+    def leaf_gradient(self, leaves: Tensor, slopes: tuple[Slopes, ...], reach: Tensor) -> Tensor:
         """Gradient of the weighted loss with respect to the leaf parameters (M, L, C (Q + K))."""
         own = zip(self.parts, self.problem.blocks(leaves), slopes, strict=True)
         return torch.cat([part.leaf_gradient(block, one, reach) for part, block, one in own], -1)

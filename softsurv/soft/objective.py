@@ -109,7 +109,7 @@ class Objective:
     def leaf_gradient(
         self,
         leaves: Tensor,  # (M, L, Q + K)
-        slopes: Slopes,
+        slopes: Any,
         reach: Tensor,  # (M, L, N) weight of each row in each leaf
     ) -> Tensor:  # (M, L, Q + K)
         """Gradient of the weighted loss with respect to the leaf parameters."""

@@ -203,7 +203,7 @@ def make_problem(
         features=features_at(time),
         weight=place(table)[:, None],
         time_scale=place(time_scale[None]),
-        **extra,
+        **extra,  # type: ignore[arg-type]  # tensors alone
     )
 
 

