@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
+from softsurv.hazards.likelihood import general_loss, right_censored_loss
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, routed_loss
 from softsurv.soft.penalties import Penalties, Well
