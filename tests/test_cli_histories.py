@@ -117,6 +117,17 @@ def test_predict_follows_a_path(here):
 
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
+@pytest.mark.parametrize("kind", [["--model", "optimal", "--depth", "1"], ["--depth", "1", "--leaf", "exponential"]])
+def test_events_that_recur_have_mean_counts(here, kind):
+    rows = visits_table()
+    rows.assign(again=(rows["why"] != "0") | (rows["from"] == 0)).drop(columns="why").to_csv("again.csv", index=False)
+    assert main(["fit", "again.csv", *ROWS, "--event", "again", "--recurrent", *kind, "--out", "often"]) == 0
+    assert main(["predict", "often", "again.csv", "--times", "5", "10", "--out", "p.csv"]) == 0
+    found, model = pd.read_csv("p.csv"), load_model("often")
+    np.testing.assert_allclose(found[["mean_count_5", "mean_count_10"]], model.predict_mean_count(rows, [5.0, 10.0]))
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
 def test_tune_keeps_subjects_whole(here, capsys):
     study = ["--model", "optimal", "--trials", "2", "--folds", "3", "--set", "max_depth=1,2", "--no-progress"]
     outcome = [*ROWS, "--cause", "why", "--measures", "harrell_c"]

@@ -32,6 +32,7 @@ columns of the result:
   median         time by which half of such rows have had the event; inf where survival stays above one half
   survival_365   probability of being free of the event at time 365, one column for each of --times
   incidence_relapse_365  probability of an event of that cause by then, before any other
+  mean_count_365  mean number of events by then, where events recur
 DATA needs the feature columns of the training table; others are ignored. A text in the column of --id that a
 spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 """
@@ -121,6 +122,9 @@ def _predictions(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd
     if args.times:
         survival = model.predict_survival_function(rows, times=args.times)
         columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
+        if getattr(model, "recurrent_", False):
+            counts = model.predict_mean_count(rows, args.times)
+            columns |= {f"mean_count_{time:g}": counts[:, k] for k, time in enumerate(args.times)}
         for name in _causes(model, args):
             columns |= _incidence_columns(name, args.times, model.predict_cumulative_incidence(rows, args.times, name))
     return pd.DataFrame(columns)

@@ -36,6 +36,11 @@ class CompetingRisks:
     cause_names_: tuple[str, ...] = ()
     """Names of the causes 1..K; empty where there is one kind of event."""
 
+    @property
+    def recurrent_(self) -> bool:
+        """Whether the tree was fitted to events that recur, so that it has `predict_mean_count`."""
+        return False
+
     # -- hooks ---------------------------------------------------------------------------------------------------
     def _cause_hazards(self, prepared: Any, times: FloatArray) -> FloatArray:
         """Cumulative hazard of each cause at times >= 0, (n, T, K); one column where there is one kind of event."""

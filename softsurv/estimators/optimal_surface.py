@@ -112,6 +112,11 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         assert isinstance(self.curves_, CauseCurves)
         return self.curves_.time_lost(prepared, horizon)
 
+    @property
+    def recurrent_(self) -> bool:
+        """Whether the tree was fitted to events that recur."""
+        return self.leaf_ == HISTORIES["recurrent"]
+
     def predict_mean_count(self, X: Any, times: Any = None) -> FloatArray:
         """Mean number of events of a subject by each time, (n, T), where events recur.
 
@@ -133,7 +138,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         ``predict_survival_function`` the probability of no event yet if events come as a Poisson process.
         """
         leaf = self._checked(X, {})
-        if self.leaf_ != HISTORIES["recurrent"]:
+        if not self.recurrent_:
             raise InvalidParameterError(
                 "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
                 "or use predict_cumulative_hazard_function"

@@ -113,6 +113,11 @@ class SoftCauses(CompetingRisks):
                 low, high = torch.where(over, middle, low), torch.where(over, high, middle)
         return np.where(never.cpu().numpy(), np.inf, high.exp().double().cpu().numpy())
 
+    @property
+    def recurrent_(self) -> bool:
+        """Whether the tree was fitted to events that recur."""
+        return bool(self.report_.details.get("recurrent"))
+
     def predict_mean_count(self, X: Any, times: ArrayLike | None = None) -> FloatArray:
         """Mean number of events of a subject by each time, (n, T), where events recur.
 
@@ -133,7 +138,7 @@ class SoftCauses(CompetingRisks):
         1995). ``predict_survival_function`` is the probability of no event yet if events come as a Poisson process.
         """
         check_is_fitted(self, "censoring_")
-        if not self.report_.details.get("recurrent"):
+        if not self.recurrent_:
             raise InvalidParameterError(
                 "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
                 "or use predict_cumulative_hazard_function"
