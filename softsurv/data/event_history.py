@@ -54,15 +54,17 @@ class EventHistory:
     @property
     def n_failed_subjects(self) -> int:
         """Number of subjects known to have had an event."""
-        return int(self._strata()[0].sum())
+        return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
 
     def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
-        """Rows of the train and test part of each fold, ascending; the shares of events, and causes, are equal in all.
+        """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.
 
         All rows of a subject are in the same part. See :func:`softsurv.data.partition.stratified_folds`.
         """
-        failed, cause, rows_of = self._strata()
-        return [(rows_of(train), rows_of(test)) for train, test in stratified_folds(failed, n_splits, seed, cause)]
+        if self.subject is None:
+            return stratified_folds(self.failed, n_splits, seed)
+        failed, rows_of = self._by_subject()
+        return [(rows_of(train), rows_of(test)) for train, test in stratified_folds(failed, n_splits, seed)]
 
     def of_cause(self, cause: int | str) -> Self:
         """The same rows with the events of one cause alone: what happened from another cause is censored.
@@ -121,20 +123,14 @@ class EventHistory:
             raise InvalidSurvivalDataError("cause needs data with causes; pass cause= when the data are read")
         return cause_code(cause, self.cause_names)
 
-    def _strata(self) -> tuple[NDArray[np.bool_], NDArray[np.int64] | None, Callable[[Index], Index]]:
-        """Of the subjects, by their first rows: which had an event, its cause, and the rows of a selection of them."""
-        cause = None if self.cause is None else self.cause.cpu().numpy()
-        if self.subject is None:
-            return self.failed, cause, lambda chosen: chosen
+    def _by_subject(self) -> tuple[NDArray[np.bool_], Callable[[Index], Index]]:
+        """Which subjects, by their first rows, had an event, and the rows of a selection of subjects."""
+        assert self.subject is not None
         _, first, inverse = np.unique(self.subject.cpu().numpy(), return_index=True, return_inverse=True)
         code = np.argsort(np.argsort(first))[inverse]
         failed = np.zeros(len(first), dtype=bool)
         failed[code[self.failed]] = True
-        if cause is not None:
-            last = np.zeros(len(first), dtype=np.int64)
-            np.maximum.at(last, code, cause)
-            cause = last
-        return failed, cause, lambda chosen: np.flatnonzero(np.isin(code, chosen))
+        return failed, lambda chosen: np.flatnonzero(np.isin(code, chosen))
 
     def _events_by_cause(self) -> dict[str, int]:
         if self.cause is None:

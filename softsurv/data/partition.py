@@ -12,13 +12,11 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 Index = NDArray[np.int64]
 
 
-def stratified_folds(
-    event: ArrayLike, n_splits: int = 5, seed: int = 0, cause: ArrayLike | None = None
-) -> list[tuple[Index, Index]]:
+def stratified_folds(event: ArrayLike, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
     """Cross-validation folds with events and censored rows spread evenly.
 
-    Events, also those of each cause, censored rows and fold sizes each differ by at most one between test folds: rows
-    are shuffled within these strata and dealt round, each stratum from where the one before ended.
+    Events, censored rows and fold sizes each differ by at most one between test folds: rows are
+    shuffled within the two strata and dealt round, the second stratum from where the first one ended.
 
     Parameters
     ----------
@@ -28,8 +26,6 @@ def stratified_folds(
         Number of folds, >= 2; at least that many events are needed.
     seed : int
         Same seed, same folds.
-    cause : (N,) int, optional
-        What happened, where events have causes.
 
     Returns
     -------
@@ -51,17 +47,15 @@ def stratified_folds(
             + (f"use n_splits <= {events}" if events >= 2 else "collect more events")
         )
     fold = np.empty(len(event), dtype=np.int64)
-    fold[_shuffled_strata(event, seed, cause)] = np.arange(len(event)) % n_splits
+    fold[_shuffled_strata(event, seed)] = np.arange(len(event)) % n_splits
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_splits)]
 
 
-def stratified_split(
-    event: ArrayLike, test_size: float = 0.2, seed: int = 0, cause: ArrayLike | None = None
-) -> tuple[Index, Index]:
+def stratified_split(event: ArrayLike, test_size: float = 0.2, seed: int = 0) -> tuple[Index, Index]:
     """One split into train and test rows with the share of events equal in both.
 
     The test part has ``round(test_size * N)`` rows and ``round(test_size * events)`` events, but at
-    least one event goes to each part. Of each cause it has its share, within one event.
+    least one event goes to each part.
 
     Parameters
     ----------
@@ -71,8 +65,6 @@ def stratified_split(
         Share of the rows in the test part, in (0, 1).
     seed : int
         Same seed, same split.
-    cause : (N,) int, optional
-        What happened, where events have causes.
 
     Returns
     -------
@@ -88,9 +80,8 @@ def stratified_split(
         )
     test_events = min(max(round(test_size * events), 1), events - 1)
     test_censored = min(max(round(test_size * len(event)) - test_events, 0), len(event) - events)
-    order = _shuffled_strata(event, seed, cause)
-    spread = np.arange(test_events) if cause is None else np.arange(test_events) * events // test_events
-    test = np.concatenate([order[spread], order[events : events + test_censored]])
+    order = _shuffled_strata(event, seed)
+    test = np.concatenate([order[:test_events], order[events : events + test_censored]])
     return np.setdiff1d(order, test), np.sort(test)
 
 
@@ -123,10 +114,7 @@ def _as_events(event: ArrayLike) -> NDArray[np.bool_]:
     return array
 
 
-def _shuffled_strata(event: NDArray[np.bool_], seed: int, cause: ArrayLike | None = None) -> Index:
-    """Row numbers (N,): all events in random order, one cause after the other; then all censored rows."""
+def _shuffled_strata(event: NDArray[np.bool_], seed: int) -> Index:
+    """Row numbers (N,): all events in random order, then all censored rows in random order."""
     rng = np.random.default_rng(seed)
-    happened, censored = rng.permutation(np.flatnonzero(event)), rng.permutation(np.flatnonzero(~event))
-    if cause is not None:
-        happened = happened[np.argsort(np.asarray(cause)[happened], kind="stable")]
-    return np.concatenate([happened, censored])
+    return np.concatenate([rng.permutation(np.flatnonzero(event)), rng.permutation(np.flatnonzero(~event))])

@@ -201,8 +201,11 @@ class SurvivalData(EventHistory):
         seed : int
             Same seed, same split.
         """
-        failed, cause, rows_of = self._strata()
-        train, test = map(rows_of, stratified_split(failed, test_size, seed, cause))
+        if self.subject is None:
+            train, test = stratified_split(self.failed, test_size=test_size, seed=seed)
+        else:
+            failed, rows_of = self._by_subject()
+            train, test = map(rows_of, stratified_split(failed, test_size=test_size, seed=seed))
         return self.take(train), self.take(test)
 
     def with_features(self, X: pd.DataFrame) -> SurvivalData:

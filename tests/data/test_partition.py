@@ -101,22 +101,3 @@ def test_wrong_settings_are_named(call, match):
 def test_event_must_be_a_bool_vector(event):
     with pytest.raises(InvalidSurvivalDataError, match="one-dimensional bool"):
         stratified_folds(event, 2)
-
-
-@settings(max_examples=40, deadline=None)
-@given(counts=st.lists(st.integers(1, 30), min_size=2, max_size=5), n_splits=st.integers(2, 6), seed=st.integers(0, 99))
-def test_every_cause_has_its_share_in_every_part(counts, n_splits, seed):
-    cause = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
-    event = cause > 0
-    if event.sum() >= n_splits:
-        tests = [test for _, test in stratified_folds(event, n_splits, seed, cause)]
-        for code in range(len(counts)):
-            sizes = [(cause[test] == code).sum() for test in tests]
-            assert max(sizes) - min(sizes) <= 1
-        sizes = [len(test) for test in tests]
-        assert max(sizes) - min(sizes) <= 1
-    if event.sum() >= 2:
-        _, test = stratified_split(event, 0.3, seed, cause)
-        share = event[test].sum() / event.sum()
-        for code in range(1, len(counts)):
-            assert abs((cause[test] == code).sum() - share * counts[code]) <= 1
