@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
-from softsurv.data.histories import cause_code
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.checks import flag, jobs, number, one_of, rows_for_a_leaf, whole
@@ -105,28 +100,6 @@ def _require_auto(p: OptimalParameters, name: str, only: str, history: str) -> N
     what = "competing causes" if history == "causes" else "recurrent events"
     if getattr(p, name) != only:
         raise InvalidParameterError(f"{name} must be {only!r} with {what}, got {getattr(p, name)!r}")
-
-
-def cause_weights(p: OptimalParameters, names: tuple[str, ...]) -> FloatArray:
-    """How often each cause counts, (K,): ones, one cause alone, or as given by name."""
-    given = p.cause_weights
-    if not names:
-        if given is not None:
-            raise InvalidParameterError(f"cause_weights needs data with causes, got {given!r}; pass cause= to fit")
-        return np.ones(1)
-    if given is None:
-        return np.ones(len(names))
-    if not isinstance(given, (Mapping, str, int, np.integer)):
-        raise InvalidParameterError(
-            f"cause_weights must map causes to weights, such as {{{names[0]!r}: 1.0}}, or name one, got {given!r}"
-        )
-    weights, asked = np.zeros(len(names)), dict[Any, float](given if isinstance(given, Mapping) else {given: 1.0})
-    for cause, weight in asked.items():
-        number("cause_weights", weight, 0.0)
-        weights[cause_code(cause, names) - 1] = weight
-    if not weights.any():
-        raise InvalidParameterError(f"cause_weights must be > 0 for some cause, got {given!r}")
-    return weights
 
 
 def size_limits(p: OptimalParameters) -> tuple[int | None, int | None]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.cause_weights import cause_weights
 from softsurv.estimators.checks import n_threads
 from softsurv.estimators.exact_tree import SizedTree
 from softsurv.estimators.optimal_leaves import held_out_loss, leaf_curves
-from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, OptimalParameters, cause_weights, least_rows
+from softsurv.estimators.optimal_parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
 from softsurv.estimators.optimal_rows import (
     FloatArray,
     Rows,
@@ -69,7 +70,7 @@ class TreeSearch:
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
         self.complexity = float(p.complexity)
         self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
-        self.cause_weights = cause_weights(p, rows.cause_names)
+        self.cause_weights = cause_weights(p.cause_weights, rows.cause_names)
         self.baselines = [baseline_of(one) for one in rows.by_cause]
         self.hazards = [exposure(baseline, rows) for baseline in self.baselines]
         pairs = zip(rows.by_cause, self.hazards, strict=True)

@@ -80,6 +80,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
     progress : bool
         Show a progress bar: how many of the candidates are tried, and of a tree of dense splits how many of the rounds
         it may take.
+    cause_weights : mapping, int or str, optional
+        With competing causes: how much each counts in the rules and in their choice, by name or code, those not named
+        not at all; or the one cause of interest. All count alike by default. The leaves hold every cause in any case.
+        For trees of rules.
 
     Attributes
     ----------
@@ -142,6 +146,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         random_state: int | None = None,
         preprocess: bool = True,
         progress: bool = False,
+        cause_weights: Any = None,
     ) -> None:
         self.depth = depth
         self.leaf = leaf
@@ -165,6 +170,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         self.random_state = random_state
         self.preprocess = preprocess
         self.progress = progress
+        self.cause_weights = cause_weights
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(

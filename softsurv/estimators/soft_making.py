@@ -13,6 +13,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import warn
 from softsurv.estimators.bridge import routing_from_tree
+from softsurv.estimators.cause_weights import cause_weights
 from softsurv.estimators.progress import choice_bar, training_bar
 from softsurv.estimators.soft_features import source_numbers, whole_numbers
 from softsurv.estimators.soft_fitted import leaf_of
@@ -120,6 +121,7 @@ def rule_tree(order: Order) -> Made:
             machine=order.machine,
             seed=parameters.seed,
             say=bar,
+            counts=cause_weights(parameters.cause_weights, order.data.cause_names),
         )
     collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
     details: dict[str, Any] = {"reason": fitted.reason, "collapsed": collapsed}
@@ -146,6 +148,7 @@ def rule_tree(order: Order) -> Made:
 def dense_tree(order: Order) -> Made:
     """A tree whose splits weigh all features (paper `sst`)."""
     parameters, data = order.parameters, order.data
+    parameters.refuse_cause_weights()
     recipe, tried, cut_off = _recipe(order)
     with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
         groups = source_numbers(order.encoder, data.x.shape[1])

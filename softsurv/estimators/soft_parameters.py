@@ -73,6 +73,7 @@ class SoftParameters:
     random_state: int | None
     preprocess: bool
     progress: bool
+    cause_weights: Any = None
 
     def __post_init__(self) -> None:
         if self.depth is not None:
@@ -157,6 +158,13 @@ class SoftParameters:
             raise InvalidParameterError(
                 f"depth must be at most {MAX_RULE_DEPTH} for rules of few terms, got {self.depth}; pass "
                 "max_terms=None for a dense tree"
+            )
+
+    def refuse_cause_weights(self) -> None:
+        """Refuse what a dense tree does not have: its leaves and its splits are trained together."""
+        if self.cause_weights is not None:
+            raise InvalidParameterError(
+                f"cause_weights are there for rules of few terms alone, got {self.cause_weights!r}; leave them out"
             )
 
     def rule_grid(self) -> RuleGrid:

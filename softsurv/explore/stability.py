@@ -13,6 +13,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators.cause_weights import cause_weights
 from softsurv.explore.style import (
     INK,
     MUTED,
@@ -161,7 +162,9 @@ def _again(tree: Any, view: TreeView, data: SurvivalData, n: int, seed: int) -> 
     """The rules of the chosen setting on bootstrap samples."""
     encoded, rng = data.with_features(pd.DataFrame(view.encode(data.X))), np.random.default_rng(seed)
     families = [one.family for one in tree.cause_trees_ or (tree.tree_,)]
-    return [rules_again(encoded.take(_sample(data, rng)), view.columns, families, tree.candidate_) for _ in range(n)]
+    counts = cause_weights(tree.cause_weights, tree.cause_names_)
+    known = (view.columns, families, tree.candidate_, counts)
+    return [rules_again(encoded.take(_sample(data, rng)), *known) for _ in range(n)]
 
 
 def _sample(data: SurvivalData, rng: np.random.Generator) -> IntArray:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
@@ -18,7 +19,11 @@ from softsurv.trees.linear_rule import Rules
 
 
 def rules_again(
-    data: SurvivalData, columns: Sequence[OutputColumn], families: Sequence[LeafFamily], candidate: Candidate
+    data: SurvivalData,
+    columns: Sequence[OutputColumn],
+    families: Sequence[LeafFamily],
+    candidate: Candidate,
+    counts: FloatArray | None = None,
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
@@ -31,6 +36,8 @@ def rules_again(
         That of each cause.
     candidate : Candidate
         Of a tree of rules of at least two leaves.
+    counts : ndarray (K,), optional
+        How much each cause counts.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     grid = Grid(
@@ -42,5 +49,5 @@ def rules_again(
         n_folds=1,
     )
     rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
-    trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu"))).trials
+    trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts).trials
     return max(trials, key=lambda trial: len(trial.rules)).rules

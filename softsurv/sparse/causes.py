@@ -64,15 +64,18 @@ def fit_causes(
     return tuple(end.point[0] for end in ends), _added([end.loss for end in ends])
 
 
-def losses_of_causes(problems: Problems, models: Models) -> Tensor:
-    """Loss of every row in every leaf, (M, L, N), added up over the causes."""
-    return _added([losses_in_leaves(p, leaf_models(model)) for p, model in zip(problems, models, strict=True)])
+def losses_of_causes(problems: Problems, models: Models, counts: FloatArray | None = None) -> Tensor:
+    """Loss of every row in every leaf, (M, L, N), added up over the causes, each times its count (K,)."""
+    counts = np.ones(len(problems)) if counts is None else counts
+    own = zip(problems, models, counts.tolist(), strict=True)
+    return _added([count * losses_in_leaves(p, leaf_models(model)) for p, model, count in own])
 
 
-def second_orders(problems: Problems, models: Models) -> FloatArray:
-    """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models, times no weight."""
-    parts = [second_order(p, model[:, :1]).double().cpu().numpy() for p, model in zip(problems, models, strict=True)]
-    return np.concatenate(parts, -1)
+def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:
+    """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models times counts (K,), no row weight."""
+    counts = np.ones(len(problems)) if counts is None else counts
+    own = zip(problems, models, counts, strict=True)
+    return np.concatenate([count * second_order(p, m[:, :1]).double().cpu().numpy() for p, m, count in own], -1)
 
 
 def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:

@@ -87,9 +87,14 @@ class Fold:
         return np.array([np.bincount(self.subject, own) for own in flat]).reshape(*losses.shape[:-1], -1)
 
 
-def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> Fold:
-    """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone."""
+def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None) -> Fold:
+    """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone.
+
+    Events of causes that do not count (K,) are none of those that a leaf must have.
+    """
     events, subject = data.failed, None
+    if counts is not None and data.cause is not None:
+        events = np.append(False, counts > 0)[data.cause.cpu().numpy()]
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
     masks = [np.ones(data.n)]
     if data.subject is not None:
@@ -101,7 +106,7 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int) -> F
             masks.insert(len(masks) - 1, mask)
     table = np.array(masks)
     folds = tuple(np.flatnonzero(mask) for mask in table)
-    rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty)
+    rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty, counts)
     held = (1 - table) * weight
     total = held.sum()
     return Fold(table, torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held), rows, subject)
@@ -209,7 +214,8 @@ class FamilyTrials:
 
     def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
-        losses = held_out_losses(stack, models, leaf, self.fold.held[which]).double().cpu().numpy()
+        counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
+        losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts).double().cpu().numpy()
         return self.fold.by_subject(losses)
 
 
@@ -248,10 +254,12 @@ def try_all(
     seed: int,
     machine: Machine,
     say: Say | None = None,
+    counts: FloatArray | None = None,
 ) -> Tried:
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
     With causes each has its own family, the one that does best for its events. ``say`` is told what is tried.
+    ``counts`` (K,) say how much each cause counts in rules and in the choice.
 
     Raises
     ------
@@ -263,7 +271,7 @@ def try_all(
             f"event must be True in at least 2 rows to choose a tree by cross-validation, got "
             f"{int(data.failed.sum())}; collect more events, or set depth=0, leaf and l2"
         )
-    fold, budget = make_folds(data, split, grid, seed), machine.budget
+    fold, budget = make_folds(data, split, grid, seed, counts), machine.budget
 
     total = grid.n_candidates(sum(map(len, families)))
 
@@ -312,12 +320,13 @@ def _of_all_causes(
         chosen.append(next(one for one in found if one[0].name == usual))
     if len(by_cause) == 1:
         return chosen[0][0], [trial for _, trials in by_cause[0] for trial in trials]
+    counts = np.ones(len(chosen)) if fold.rows.counts is None else fold.rows.counts
     name = SEPARATOR.join(one.name for one, _ in chosen)
     problems = tuple(problem for one, _ in chosen for problem in one.problems)
     single = [
         Trial(
             replace(of_ridge[0].candidate, family=name),
-            np.sum([trial.losses for trial in of_ridge], 0),
+            np.sum([count * trial.losses for count, trial in zip(counts, of_ridge, strict=True)], 0),
             (),
             tuple(model for trial in of_ridge for model in trial.models),
         )

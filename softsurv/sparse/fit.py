@@ -132,6 +132,7 @@ def fit_rules(
     machine: Machine,
     seed: int = 0,
     say: Say | None = None,
+    counts: FloatArray | None = None,
 ) -> SparseFit:
     """Choose and train a tree of rules.
 
@@ -150,10 +151,12 @@ def fit_rules(
         Of the folds.
     say : callable, optional
         Called with what is tried, how many candidates that were, and how many there are in all.
+    counts : ndarray (K,), optional
+        How much each cause counts in the rules and in the choice; all alike by default.
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     choosing = machine.ending_sooner()
-    tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say)
+    tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:

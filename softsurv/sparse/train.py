@@ -40,6 +40,8 @@ class TrainingRows:
         Least size of a leaf.
     penalty : float
         Of a leaf's correction of level and shape while splits are compared.
+    counts : (K,), optional
+        How much each cause counts in rules and in their choice; all alike by default.
     """
 
     split: SplitData
@@ -48,6 +50,7 @@ class TrainingRows:
     folds: tuple[IntArray, ...]
     least: float
     penalty: float
+    counts: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def start_rules(
 
     Once ``stop`` says so, the trees found so far are returned, none for the other folds.
     """
-    table = second_orders(problems, models) * rows.weight[:, None]
+    table = second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
     def start(m: int) -> dict[int, Rules]:
         """Of one tree; of many rows a sample is enough to compare binned cuts."""
@@ -147,8 +150,8 @@ def grow(
         last = sweep == sweeps or not moving.any() or stop()
         if last:
             break
-        losses = losses_of_causes(stack, models).double().cpu().numpy()
-        table = second_orders(stack, models) * rows.weight[:, None]
+        losses = losses_of_causes(stack, models, rows.counts).double().cpu().numpy()
+        table = second_orders(stack, models, rows.counts) * rows.weight[:, None]
         for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
@@ -210,9 +213,11 @@ def swap_sides(rules: list, node: int) -> None:
         left, right, width = 2 * left + 1, 2 * right + 1, 2 * width
 
 
-def held_out_losses(problems: Problems, models: Models, leaf: Tensor, weight: Tensor) -> Tensor:
-    """Loss of each row in its leaf times its weight, (M, N), added up over the causes."""
-    losses = losses_of_causes(problems, models).gather(1, leaf[:, None])[:, 0]
+def held_out_losses(
+    problems: Problems, models: Models, leaf: Tensor, weight: Tensor, counts: FloatArray | None = None
+) -> Tensor:
+    """Loss of each row in its leaf times its weight, (M, N), added up over the causes, each times its count (K,)."""
+    losses = losses_of_causes(problems, models, counts).gather(1, leaf[:, None])[:, 0]
     return torch.where(weight > 0, losses * weight, 0.0)
 
 

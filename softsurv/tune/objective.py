@@ -75,8 +75,8 @@ class Objective:
         Where soft trees train.
     interest : int or str, optional
         Code or name of the cause whose measures count, where events have causes: its concordance is "harrell_c", its
-        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Optimal trees are
-        then tried for all causes and for this one alone (``cause_weights``).
+        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Trees of
+        rules and optimal trees are then tried for all causes and for this one alone (``cause_weights``).
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Objective:
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
         if estimator == "optimal" and (data.cause is not None or data.subject is not None):
             self.space["objective"] = "relative_risk"  # the one objective of histories
-        if estimator == "optimal" and self.interest is not None:
+        if self.interest is not None and self.space.get("max_terms", 1) is not None:
             self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)

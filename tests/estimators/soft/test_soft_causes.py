@@ -9,7 +9,7 @@ from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidSurvivalDataError
+from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from tests.oracles.cut_rows import cut_rows
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
@@ -65,6 +65,24 @@ def test_each_cause_finds_its_own_split(fitted):
     assert cuts == {0, 1}
     for column, truth in ((0, 0.6), (1, -0.4)):
         assert min(abs(rule.threshold - truth) for rule in rules if rule.columns == (column,)) < 0.05
+
+
+@pytest.mark.parametrize(("given", "column"), [("relapse", 0), (2, 1), ({"death": 1.0, "relapse": 0.01}, 1)])
+def test_rules_are_those_of_the_cause_of_interest(given, column, data):
+    how = {"depth": 1, "leaf": "weibull", "max_terms": 1, **PENALTIES}
+    tree = SoftSurvivalTree(**how, cause_weights=given).fit(data)
+    assert tree.tree_.rules[0].columns == (column,)
+    assert len(tree.cause_trees_) == 2
+    assert np.isfinite(tree.log_likelihood(data)).all()
+    plain, alike = (SoftSurvivalTree(**how, cause_weights=one).fit(data) for one in (None, {"relapse": 1, "death": 1}))
+    assert plain.export_text() == alike.export_text()
+
+
+def test_weights_of_causes_that_cannot_be_are_refused(data):
+    with pytest.raises(InvalidParameterError, match="cause_weights are there for rules of few terms alone"):
+        SoftSurvivalTree(**DENSE, depth=1, cause_weights="relapse").fit(data)
+    with pytest.raises(InvalidParameterError, match="cause_weights needs data with causes, got 'relapse'"):
+        SoftSurvivalTree(depth=1, leaf="weibull", cause_weights="relapse").fit(data.of_cause("relapse"))
 
 
 def test_predictions_are_near_the_truth(fitted):
