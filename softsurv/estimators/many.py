@@ -83,7 +83,8 @@ def fit_many(
     Settings of dense trees (``max_terms=None``) with their penalties given train as one stack where leaf family, depth,
     solver and rounds are equal: all settings, folds and starts at once, each tree with its own penalties. This takes
     less time than fits one after the other, most of all on a GPU. Other settings are fitted one after the other: trees
-    of rules, and what has penalties to choose, ``l1``, a hard tree for ``init`` or a ``time_limit``.
+    of rules, what has penalties to choose, ``l1``, a hard tree for ``init`` or a ``time_limit``, and rows with causes
+    or with several rows a subject.
     :attr:`ManyTrees.together` says which settings these were.
 
     Parameters
@@ -127,7 +128,7 @@ def fit_many(
     raw = reader._read(X, y, **{"weight" if name == "sample_weight" else name: v for name, v in columns.items()})
     folds = [] if n_folds is None else folds_of_content(raw, n_folds, seed)
     parts = [raw.take(train) for train, _ in folds] or [raw]
-    one_event = raw.cause is None and raw.subject is None  # dense trees know nothing else
+    one_event = raw.cause is None and raw.subject is None  # others are fitted one after the other
     found = {k: soft_setting(model) for k, model in enumerate(models) if one_event}
     recipes = {k: recipe for k, recipe in found.items() if recipe is not None}
     fitted = {
