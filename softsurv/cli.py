@@ -25,8 +25,9 @@ first steps:
   softsurv demo                                            train, test and draw a tree on real data
   softsurv datasets gbsg2 --out gbsg2.csv                  real data as a file
   softsurv fit gbsg2.csv --time time --event event --out model
-  softsurv evaluate model gbsg2.csv --time time --event event
+  softsurv evaluate model gbsg2.csv                        the outcome's columns are those of the fit
   softsurv predict model gbsg2.csv --times 365 730 --out predictions.csv
+  softsurv report model gbsg2.csv --out report.html        a page to hand over
 
 exit codes: 0 done, 1 something was wrong with the input (one sentence says what), 2 wrong usage, 130 interrupted
 """

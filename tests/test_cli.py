@@ -313,6 +313,7 @@ def test_a_table_without_commas_is_told_so(mark, word, trial, capsys):
         (["fit", "trial.csv", *OUTCOME, "--dept", "2"], "there is no option --dept; did you mean --depth?"),
         (["report", "model", "trial.csv", "--boot=3"], "there is no option --boot; did you mean --bootstrap?"),
         (["datasets", "--qq"], "there is no option --qq; --help lists all"),
+        (["fit", "--drop", "id", "trial.csv", *OUTCOME], "DATA; write trial.csv before the option that took it"),
         (["evaluate", "model", "my", "trial.csv"], "no argument takes 'trial.csv'; put quotes around a value"),
     ],
 )

@@ -209,7 +209,10 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
         if getattr(args, name) is None:
             setattr(args, name, value)
     if args.data is None:
-        args.usage_error("the following arguments are required: DATA")
+        listed = [*(args.drop or ()), *(args.categorical or ()), *(args.missing_values or ())]
+        taken = [name for name in listed if name.endswith((".csv", ".parquet"))]
+        hint = f"; write {taken[0]} before the option that took it" if taken else ""
+        args.usage_error(f"the following arguments are required: DATA{hint}")
     check_outcome(args)
     return record
 
