@@ -36,14 +36,19 @@ def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]
     """Of the places (Q, N - 1) those after the quantiles of the rows."""
     n = rises.shape[1] + 1
     rank = np.ceil(np.arange(1, wanted + 1) / (wanted + 1) * n - 1e-9).astype(int) - 1  # (W,) row that ends each share
-    places = np.where(rises, np.arange(n - 1), n)
-    after = np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]  # (Q, N - 1) next place from each row on
-    chosen = after[:, np.minimum(rank, n - 2)]  # (Q, W)
+    chosen = next_rises(rises)[:, np.minimum(rank, n - 2)]  # (Q, W)
     last = n - 2 - np.argmax(rises[:, ::-1], axis=1)
     chosen = np.minimum(chosen, last[:, None])
     kept = np.zeros_like(rises)
     kept[np.arange(len(rises))[:, None], chosen] = True
     return kept
+
+
+def next_rises(rises: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """The next of the places (Q, N - 1) from each one on, itself included; N - 1 where there is none."""
+    n_places = rises.shape[1]
+    places = np.where(rises, np.arange(n_places, dtype=np.int32), np.int32(n_places))
+    return np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
 
 
 def between(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -203,7 +203,7 @@ def search_rules(
     """The rules of the best tree, and how far it is proven."""
     s = settings
     scaled = corrections.statistics(table, s.shrinkage)
-    room = room.beside(bins, table, scaled)
+    room = room.beside(bins.codes, bins.n_codes, table, scaled)
     offset = corrections.offset(scaled)
     search = Search(
         corrections.TASK,

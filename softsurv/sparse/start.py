@@ -7,13 +7,15 @@ compared by histograms of pairs of features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.cuts import next_rises
 from softsurv.sparse.kernels import best_trees, causes_of, gain_of
 from softsurv.sparse.splits import SplitData, orders_of_levels, short_between
 from softsurv.trees.linear_rule import LinearRule, Rules
@@ -31,6 +33,28 @@ STUMP: Rules = (None, None, None)
 
 
 @dataclass(frozen=True)
+class RulesOfNumber(Sequence[LinearRule]):
+    """The rules "above this code" of a number; each is made when it is asked for.
+
+    Attributes
+    ----------
+    column : int
+    low, high : (K,)
+        Largest value up to each cut, and least value above it.
+    """
+
+    column: int
+    low: FloatArray
+    high: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def __getitem__(self, code: Any) -> Any:
+        return LinearRule((self.column,), (1.0,), short_between(float(self.low[code]), float(self.high[code])))
+
+
+@dataclass(frozen=True)
 class Bins:
     """Features as small integers.
 
@@ -38,13 +62,13 @@ class Bins:
     ----------
     codes : (F, N) int16
     n_codes : (F,) int
-    rules : tuple of tuple of LinearRule
+    rules : tuple of sequence of LinearRule
         For each feature and code the rule "above this code".
     """
 
     codes: NDArray[np.int16]
     n_codes: IntArray
-    rules: tuple[tuple[LinearRule, ...], ...]
+    rules: tuple[Sequence[LinearRule], ...]
 
 
 @dataclass(frozen=True)
@@ -71,27 +95,23 @@ class Problem:
     penalty: float
 
 
-def bins_of(problem: Problem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES) -> Bins:
+def never() -> bool:
+    """Nothing to stop for."""
+    return False
+
+
+def bins_of(
+    problem: Problem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never
+) -> Bins:
     """Numbers in quantile bins of the training rows, levels of a category by their corrections.
 
-    Of more than ``most`` features those that gain most alone.
+    Of more than ``most`` features those that gain most alone, as far as they were looked at before ``stop``.
     """
     data, rows = problem.data, problem.rows
-    codes, rules = [], []
-    for column in data.single:
-        values = data.values[column]
-        known = np.unique(values[rows])
-        if len(known) > n_bins:
-            edges = np.unique(np.quantile(values[rows], np.arange(1, n_bins) / n_bins, method="lower"))
-        else:
-            edges = known[:-1]
-        edges = edges[edges < known[-1]]
-        if not len(edges):
-            continue
-        above = known[np.searchsorted(known, edges, side="right")]
-        codes.append(np.searchsorted(edges, values, side="left"))
-        cuts = (short_between(float(a), float(b)) for a, b in zip(edges, above, strict=True))
-        rules.append(tuple(LinearRule((column,), (1.0,), cut) for cut in cuts))
+    codes, rules = [], list[Sequence[LinearRule]]()
+    for own in _number_rules(data, rows, n_bins):
+        codes.append(own.low.searchsorted(data.values[own.column]))
+        rules.append(own)
     for columns in data.categories:
         indicators = data.values[list(columns)]
         for order in orders_of_levels(indicators[:, rows], problem.sums[rows], problem.penalty):
@@ -105,25 +125,41 @@ def bins_of(problem: Problem, n_bins: int = N_BINS, most: int | None = MAX_FEATU
             rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))
     table = np.array(codes, dtype=np.int16).reshape(len(codes), data.values.shape[1])
     bins = Bins(table, np.array([len(r) + 1 for r in rules], dtype=np.int64), tuple(rules))
-    return bins if most is None else _strongest(problem, bins, most)
+    return bins if most is None else _strongest(problem, bins, most, stop)
 
 
-def _strongest(problem: Problem, bins: Bins, most: int) -> Bins:
+def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfNumber]:
+    """Of each number that is not constant the cuts after its quantiles, or after every value where these are few."""
+    single = np.array(data.single, dtype=np.intp)
+    if not single.size:
+        return []
+    ordered = np.sort(data.values[np.ix_(single, rows)], axis=1)
+    rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, n - 1) places between two different values
+    many = np.flatnonzero(np.count_nonzero(rises, axis=1) >= n_bins)
+    if many.size:
+        rank = np.floor(np.arange(1, n_bins) / n_bins * (len(rows) - 1)).astype(np.intp)
+        after = next_rises(rises[many])[:, np.minimum(rank, len(rows) - 2)]  # (Q, n_bins - 1)
+        kept = np.zeros((many.size, len(rows)), dtype=bool)
+        kept[np.arange(many.size)[:, None], after] = True
+        rises[many] = kept[:, :-1]  # the last place is behind the largest value
+    feature, place = np.nonzero(rises)
+    low, high, end = ordered[feature, place], ordered[feature, place + 1], np.cumsum(np.count_nonzero(rises, axis=1))
+    parts = zip(data.single, [0, *end[:-1].tolist()], end.tolist(), strict=True)
+    return [RulesOfNumber(column, low[a:b], high[a:b]) for column, a, b in parts if a < b]
+
+
+def _strongest(problem: Problem, bins: Bins, most: int, stop: Callable[[], bool]) -> Bins:
     """The features that gain most alone, where there are many."""
     if len(bins.rules) <= most:
         return bins
     how = (problem.rows, problem.sums, problem.size, problem.least, problem.penalty, causes_of(problem.sums))
-    gains = [
-        float(best_trees(bins.codes[f : f + 1], bins.n_codes[f : f + 1], *how)[0].sum(-1).max(initial=-np.inf))
-        for f in range(len(bins.rules))
-    ]
+    gains = np.full(len(bins.rules), -np.inf)
+    for f in range(len(bins.rules)):
+        if stop():
+            break
+        gains[f] = best_trees(bins.codes[f : f + 1], bins.n_codes[f : f + 1], *how)[0].sum(-1).max(initial=-np.inf)
     kept = np.sort(np.argsort(gains)[-most:])
     return Bins(bins.codes[kept], bins.n_codes[kept], tuple(bins.rules[f] for f in kept))
-
-
-def never() -> bool:
-    """Nothing to stop for."""
-    return False
 
 
 def trees_of_corrections(problem: Problem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
@@ -131,7 +167,7 @@ def trees_of_corrections(problem: Problem, depth: int, stop: Callable[[], bool] 
 
     Once ``stop`` says so, no further roots are tried.
     """
-    bins = bins_of(problem)
+    bins = bins_of(problem, stop=stop)
     if not bins.rules or stop():
         return {}
     found, roots = _two_levels(problem, bins, problem.rows)
