@@ -26,6 +26,13 @@ MISSING = [
 """Cells of a csv file that are missing: those of ``pandas.read_csv``, whichever reader is at work."""
 
 
+PLAIN_NUMBERS = {float, int, np.float64, np.float32, np.int64, np.int32, type(None)}
+"""Types of cells that become doubles as they are; None is missing."""
+
+MANY_OBJECTS = 100
+"""Columns of objects that are looked at together; fewer take no time one by one."""
+
+
 def as_frame(X: Any) -> pd.DataFrame:
     """A table of features as a pandas frame.
 
@@ -232,9 +239,10 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError(f"X must have unique column names, got {twice!r} twice; rename one")
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
-    if not any(pd.api.types.is_float_dtype(dtype) for dtype in dtypes):
-        return X
+    X = _without_objects(X)
     floats = X.select_dtypes("float")
+    if floats.empty:
+        return X
     infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan))
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -243,6 +251,28 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
             f"at row {row}; replace it by a number or by NaN"
         )
     return X
+
+
+def _without_objects(X: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its objects as numbers where all are plain ones, as in a table that was transposed.
+
+    Column by column (`is_number`) tens of thousands of columns take a minute.
+    """
+    import pandas as pd
+
+    kinds = [isinstance(dtype, np.dtype) and dtype.kind == "O" for dtype in X.dtypes.tolist()]
+    objects = [name for name, is_object in zip(X.columns.tolist(), kinds, strict=True) if is_object]
+    if len(objects) < MANY_OBJECTS:
+        return X
+    cells = X[objects].to_numpy()
+    if not set(map(type, cells.ravel().tolist())) <= PLAIN_NUMBERS:
+        return X
+    try:
+        values = cells.astype(np.float64)
+    except OverflowError:  # a whole number beyond all doubles: `is_number` says where
+        return X
+    numbers = pd.DataFrame(values, index=X.index, columns=objects)
+    return numbers if len(objects) == X.shape[1] else pd.concat([X.drop(columns=objects), numbers], axis=1)[X.columns]
 
 
 def numeric_matrix(X: pd.DataFrame) -> NDArray[np.float64]:

@@ -209,7 +209,7 @@ def _two_levels(
         if not np.isfinite(table[at]) or table[at] <= best.get(n_leaves, (-np.inf,))[0]:
             continue
         child = [bins.rules[f][c] if f >= 0 else None for f, c in cut[at]]
-        rules = (bins.rules[at[0]][at[1]], child[1] if cut_high else None, child[0] if cut_low else None)
+        rules = (bins.rules[at[0]][int(at[1])], child[1] if cut_high else None, child[0] if cut_low else None)
         best[n_leaves] = (float(table[at]), rules)
     promise = np.maximum.reduce([table for _, table in tables.values()])
     order = np.argsort(-promise, axis=None, kind="stable")[:BEAM]

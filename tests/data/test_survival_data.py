@@ -258,3 +258,23 @@ def test_permuting_and_back_is_the_same_data(rows, seed):
     order = np.random.default_rng(seed).permutation(len(rows))
     assert data.take(order).take(np.argsort(order)).fingerprint() == data.fingerprint()
     assert data.n_events == sum(event)
+
+
+def test_many_columns_of_objects_are_the_numbers_they_hold():
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame(rng.integers(0, 9, (6, 150)).astype(float)).add_prefix("g")
+    numbers.iloc[2, 3] = np.nan
+    objects = numbers.astype(object)
+    objects.iloc[2, 3], objects["g5"] = None, pd.Series(list(map(int, numbers["g5"])), dtype=object)
+    kept = {"event": np.ones(6), "time": np.arange(1.0, 7.0)}
+    pd.testing.assert_frame_equal(SurvivalData(objects, **kept).X, numbers)
+    with_words = objects.assign(word=list("ababab"), sex=pd.Categorical(list("mfmfmf")))
+    read = SurvivalData(with_words[["word", "sex", *numbers]], **kept).X  # beside words column by column
+    pd.testing.assert_frame_equal(read[list(numbers)], numbers)
+    assert list(read.columns[:2]) == ["word", "sex"]
+    mixed = objects.assign(sex=pd.Categorical(list("mfmfmf")))[["sex", *numbers]]
+    pd.testing.assert_frame_equal(SurvivalData(mixed, **kept).X[list(numbers)], numbers)
+    objects.iloc[4, 7] = "unknown"
+    objects["g7"] = [1.5, 2.5, 3.5, 4.5, "unknown", 6.5]
+    with pytest.raises(InvalidSurvivalDataError, match="column 'g7' must hold numbers or categories"):
+        SurvivalData(objects, **kept)

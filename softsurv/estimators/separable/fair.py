@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,12 @@ from softsurv.estimators.separable.tree import Training
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
+
+DIGITS = 53
+"""Binary digits of a double."""
+
+SMALLEST_UNIT = 1e-9
+"""Share of all weights that is above the rounding of their sum."""
 
 
 @dataclass(eq=False, repr=False)
@@ -148,9 +155,9 @@ class FairAccuracy:
             min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop,
         )  # fmt: skip
         limits.room.check(search.held)
-        whole = limits.complexity == 0 and bool((rows.weight == np.round(rows.weight)).all())
+        unit = common_unit(rows.weight) if limits.complexity == 0 else 0.0
         with limits.stop as stop:
-            state = constrained_optimum(search, stop, unit=1.0 if whole else 0.0)
+            state = constrained_optimum(search, stop, unit=unit)
         gap = difference(state.tree.label_of(rows.codes, rows.nominal), label, self.group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(
@@ -162,6 +169,20 @@ class FairAccuracy:
     def leaf_values(self, label: NDArray[Any], leaf: IntArray, weight: FloatArray) -> tuple[FloatArray, list[str]]:
         """Share of each class in each leaf, (L, 2)."""
         return self.classes.leaf_values(label, leaf, weight)
+
+
+def common_unit(weight: FloatArray) -> float:
+    """The largest number of which all weights (N,) are whole multiples; 0 where that is so small that sums round it.
+
+    Any two costs that differ then differ by a unit. Weights in another unit have another one: the search is the same.
+    """
+    mantissa, exponent = np.frexp(np.unique(weight))
+    least = int(exponent.min())
+    if int(exponent.max()) - least > DIGITS:
+        return 0.0
+    whole = [int(m * 2**DIGITS) << int(e) - least for m, e in zip(mantissa.tolist(), exponent, strict=True)]
+    unit = math.ldexp(math.gcd(*whole), least - DIGITS)
+    return unit if unit > SMALLEST_UNIT * float(weight.sum()) else 0.0
 
 
 def checked_group(group: Any, training: Training) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Classification trees under a fairness constraint."""
 
+import fuzz_pareto
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -8,7 +9,7 @@ from softsurv import (
     OptimalClassificationTree,
 )
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.separable.fair import OptimalFairClassificationTree
+from softsurv.estimators.separable.fair import OptimalFairClassificationTree, common_unit
 from softsurv.exact.objectives.fairness import KINDS, difference
 from softsurv.results import Status
 
@@ -52,3 +53,17 @@ def test_fair_tree_refuses_what_it_cannot_use(data):
         OptimalFairClassificationTree().fit(X, y + group, group=group)
     with pytest.raises(InvalidParameterError, match="must have rows of the positive class"):
         OptimalFairClassificationTree(KINDS[1]).fit(X, y, group=np.where(y == 1, 0, group))
+
+
+@pytest.mark.parametrize(
+    ("weight", "unit"),
+    [([1, 1], 1), ([2, 3], 1), ([4, 6, 10], 2), ([0.5, 0.75], 0.25), ([1e12, 3e12], 1e12), ([1.0, 1.0 + 2e-16], 0)],
+)
+def test_weights_are_multiples_of_a_common_unit(weight, unit):
+    weight = np.array(weight, dtype=float)
+    assert common_unit(weight) == unit
+    assert common_unit(weight * 2.0**-43) == unit * 2.0**-43
+
+
+def test_weights_in_another_unit_give_the_same_tree():
+    assert fuzz_pareto.trial("units", 2273229793) == ""
