@@ -51,14 +51,18 @@ def as_frame(X: Any) -> pd.DataFrame:
         if isinstance(X, dict):
             return pd.DataFrame({name: _column(values) for name, values in X.items()})
         array = plain_array(X)
+        if array.ndim == 2:
+            return pd.DataFrame(X if isinstance(X, list) else array, columns=[f"x{j}" for j in range(array.shape[1])])
     except ValueError:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
-    if array.ndim != 2:
+    except OverflowError:
         raise InvalidSurvivalDataError(
-            f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
-            "use X.reshape(-1, 1) for a single feature"
-        )
-    return pd.DataFrame(X if isinstance(X, list) else array, columns=[f"x{j}" for j in range(array.shape[1])])
+            "X must hold numbers up to 1.8e308, got a larger whole number; rescale it"
+        ) from None
+    raise InvalidSurvivalDataError(
+        f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
+        "use X.reshape(-1, 1) for a single feature"
+    )
 
 
 def has_names(X: Any) -> bool:

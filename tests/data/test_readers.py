@@ -223,6 +223,12 @@ def test_rows_of_unequal_length_are_one_sentence(X):
         survival_data(X, time=[1, 2], event=[1, 0])
 
 
+@pytest.mark.parametrize("X", [{"a": [10**400] * 3}, [[10**400]] * 3, np.array([[10**400]] * 3, dtype=object)])
+def test_whole_numbers_beyond_all_doubles_are_one_sentence(X):
+    with pytest.raises(InvalidSurvivalDataError, match=r"up to 1.8e308, got a larger|must be finite or missing"):
+        survival_data(X, (np.ones(3, dtype=bool), np.arange(1.0, 4.0)))
+
+
 def test_a_ragged_outcome_is_one_sentence():
     with pytest.raises(InvalidSurvivalDataError, match="time must be one value per row, got rows of unequal length"):
         survival_data({"x": [1, 2]}, time=[[1, 2], [3]], event=[1, 0])
