@@ -6,7 +6,8 @@ Groups: mutated model files, checkpoints and run records; odd tables through Pyt
 weapons; processes killed while they save; readers beside writers; Ctrl-C at any moment of a fit, a full disk, and a
 table that changes while it is read; wrong optima, an hour of random problems. A case is known by its seed, group and
 number. The script stops when the time is up and goes on from the state file. Each failure is printed with the number
-that repeats it (`--only GROUP NUMBER`); the exit status is the number of failures.
+that repeats it (`--only GROUP NUMBER`); the exit status is the number of failures. `--again` first repeats those of the
+state file: what no longer fails counts as mended.
 """
 
 from __future__ import annotations
@@ -136,13 +137,23 @@ def attempt(world: World, group: str, seed: int, number: int) -> str | None:
     return None
 
 
+def repeat_failures(world: World, state: dict[str, Any]) -> None:
+    """Try again what failed; what no longer does is counted apart."""
+    for group, done in state["groups"].items():
+        tried = [[number, attempt(world, group, state["seed"], number)] for number, _ in done["failures"]]
+        left = [[number, failure] for number, failure in tried if failure is not None]
+        done["mended"], done["failures"] = done.get("mended", 0) + len(tried) - len(left), left
+
+
 def table(state: dict[str, Any]) -> str:
     """The state as a table in Markdown."""
-    lines = ["| group | cases | failures | seconds |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| group | cases | failures | failed before | seconds |", "| --- | ---: | ---: | ---: | ---: |"]
     for group, (_, _, words, _) in GROUPS.items():
-        done = state["groups"].get(group, {"done": 0, "failures": [], "seconds": 0.0})
-        lines.append(f"| {words} | {done['done']} | {len(done['failures'])} | {done['seconds']:.0f} |")
+        done = {"done": 0, "failures": [], "seconds": 0.0, "mended": 0} | state["groups"].get(group, {})
+        counts = f"{done['done']} | {len(done['failures'])} | {done['mended']}"
+        lines.append(f"| {words} | {counts} | {done['seconds']:.0f} |")
     head = f"Made by `scripts/attack.py --seed {state['seed']}`. A failure is a raw error, a wrong result, or no end.\n"
+    head += "Failed before: a failure when the case was first tried, and none when it was repeated (`--again`).\n"
     return "\n".join(["# Attack", "", head, *lines, ""])
 
 
@@ -155,6 +166,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of each group")
     parser.add_argument("--state", type=Path, help="file to go on from")
     parser.add_argument("--table", type=Path, help="file for the table")
+    parser.add_argument("--again", action="store_true", help="repeat the failures of the state file first")
     parser.add_argument("--only", nargs=2, metavar=("GROUP", "NUMBER"), help="repeat one case")
     args = parser.parse_args()
     state: dict[str, Any] = {"seed": args.seed, "groups": {}}
@@ -168,6 +180,8 @@ def main() -> int:
             failure = attempt(world, args.only[0], args.seed, int(args.only[1]))
             print(failure or "no failure")
             return failure is not None
+        if args.again:
+            repeat_failures(world, state)
         for group in args.groups:
             done = state["groups"].setdefault(group, {"done": 0, "failures": [], "seconds": 0.0})
             wanted = GROUPS[group]

@@ -36,4 +36,4 @@ def test_a_share_of_the_attack_finds_nothing(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     groups = json.loads((tmp_path / "state.json").read_text())["groups"]
     assert {name: part["done"] for name, part in groups.items()} == SHARES
-    assert "| mutated and forged model files | 20 | 0 |" in (tmp_path / "attack.md").read_text()
+    assert "| mutated and forged model files | 20 | 0 | 0 |" in (tmp_path / "attack.md").read_text()
