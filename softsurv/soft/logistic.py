@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
 
@@ -12,7 +13,8 @@ TOLERANCE = 1e-4
 """Largest entry of the gradient at the end; scikit-learn's default, which the paper takes."""
 
 MAX_ITERATIONS = 100
-MAX_HALVINGS = 20
+LEAST_STEP = 2.0**-20
+"""Share of Newton's step at which a node stays where it is: rounding, not the loss, is what it meets there."""
 
 LEAST_CURVATURE = 1e-10
 """Added to the curvature, which is zero to rounding where every row is certain."""
@@ -31,19 +33,24 @@ def fit_logistic(
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
-    value = _value(v, weights, mass, labels, penalty)
+    value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
+    watch = Watch(late=runs_ahead(v))
     for _ in range(MAX_ITERATIONS):
         if budget is not None and budget.exhausted:
             break
         p = torch.sigmoid(v)
         gradient = linear_pullback(mass * (p - labels), design) + penalty * weights
-        open_ = gradient.abs().amax(-1) > TOLERANCE
-        if not bool(open_.any()):
+        moving = (gradient.abs().amax(-1, keepdim=True) > TOLERANCE) & (size > LEAST_STEP)
+        known = watch(moving)
+        if known is not None and not bool(known.any()):
             break
         curvature = weighted_gram(design, mass * p * (1 - p)) + torch.diag_embed(penalty + LEAST_CURVATURE)
-        step = -(torch.cholesky_inverse(torch.linalg.cholesky(curvature)) @ gradient[..., None])[..., 0]
-        step = torch.where(open_[..., None], step, 0.0)
-        weights, v, value = _taken(weights, v, value, step, linear(step, design), mass, labels, penalty)
+        step = -size * torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky_ex(curvature)[0])[..., 0]
+        trial, at = weights + step, v + linear(step, design)
+        reached = _value(at, trial, mass, labels, penalty)
+        fits = moving & (reached <= value)[..., None]  # a node that would go up halves its next step
+        weights, v = torch.where(fits, trial, weights), torch.where(fits, at, v)
+        value, size = torch.where(fits[..., 0], reached, value), torch.where(fits, 1.0, 0.5 * size)
     return weights
 
 
@@ -63,25 +70,3 @@ def _value(v: Tensor, weights: Tensor, mass: Tensor, labels: Tensor, penalty: Te
     """Penalised loss of each node, (M, S)."""
     loss = (mass * (torch.nn.functional.softplus(v) - labels * v)).sum(-1)
     return loss + 0.5 * (penalty * weights.square()).sum(-1)
-
-
-def _taken(
-    weights: Tensor,
-    v: Tensor,
-    value: Tensor,
-    step: Tensor,  # (M, S, Q)
-    dv: Tensor,  # (M, S, N) what the step adds to v
-    mass: Tensor,
-    labels: Tensor,
-    penalty: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights, linear combinations and values after the step, halved at each node until it does not go up."""
-    size = torch.ones_like(value)[..., None]
-    for _ in range(MAX_HALVINGS):
-        trial = _value(v + size * dv, weights + size * step, mass, labels, penalty)
-        up = trial > value
-        if not bool(up.any()):
-            break
-        size = torch.where(up[..., None], 0.5 * size, size)
-    size = torch.where(trial <= value, 1.0, 0.0)[..., None] * size
-    return weights + size * step, v + size * dv, torch.minimum(trial, value)

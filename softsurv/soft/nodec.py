@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from softsurv.soft.bfgs import Inner, solve
+from softsurv.soft.bfgs import Inner
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, runs_ahead
-from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import taken
-from softsurv.soft.restricted import Restricted, fit_branches, fit_leaves
+from softsurv.soft.restricted import fit_branches, fit_leaves
 from softsurv.stopping import StopSignal
-from softsurv.trees.routing import hbp_leaf, linear, linear_pullback
+from softsurv.trees.routing import hbp_leaf
 from softsurv.trees.topology import level_slice, n_branches
 
 CLASS_RIDGE = 1e-3
@@ -192,10 +191,7 @@ def branch_step(
             labels = _swap_worst(left, at_node, error, share, high, balance.swap)
         nodes = level_slice(level)
         rows = at_node & imbalanced[..., None]
-        if balance.weighs_wanted:
-            fitted = classify_as_printed(objective, rows, left, labels, budget)
-        else:
-            fitted = classify(objective, routing[:, nodes], rows, left, labels, settings, budget)
+        fitted = classify(objective, rows, left, labels, balance.weighs_wanted, budget)
         routing = routing.clone()
         routing[:, nodes] = torch.where(imbalanced[..., None], fitted, routing[:, nodes])
     free = _free_branches(~imbalanced, level, objective.depth)
@@ -204,51 +200,24 @@ def branch_step(
     return fit_branches(objective, routing, leaves, leaf_loss, free, settings, level, budget)
 
 
-@dataclass(frozen=True)
-class Classification(Restricted):
-    """Weighted logistic loss of branch nodes, with a ridge on their weights."""
-
-    objective: Objective
-    mass: Tensor  # (M, S, N) weight of each row at each node
-    target: Tensor  # (M, S, N) 1 for left
-
-    def take(self, trees: Tensor) -> Classification:
-        """The loss of some trees."""
-        return Classification(self.objective.take(trees), taken(self.mass, trees), taken(self.target, trees))
-
-    def value_and_gradient(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Loss (M,) and its gradient over the routing weights (M, S, Q)."""
-        design = self.objective.problem.design
-        v = linear(weights, design)
-        loss = self.mass * (torch.nn.functional.softplus(v) - self.target * v)
-        ridge = 0.5 * CLASS_RIDGE * weights[..., 1:].square().sum((1, 2))
-        gradient = linear_pullback(self.mass * (torch.sigmoid(v) - self.target), design)
-        gradient[..., 1:] += CLASS_RIDGE * weights[..., 1:]
-        return loss.sum((1, 2)) + ridge, gradient
-
-
 def classify(
     objective: Objective,
-    weights: Tensor,  # (M, S, Q) of the level's branch nodes
     rows: Tensor,  # (M, S, N) bool: rows that count at each node
     left: Tensor,  # (M, S, N) bool: side on which each row is now
     labels: Tensor,  # (M, S, N) bool: side on which it is wanted, True for left
-    settings: Inner,
+    weighs_wanted: bool = False,
     budget: StopSignal | None = None,
-) -> Tensor:
-    """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together."""
-    loss = Classification(objective, _mass(rows, left, left), labels.to(weights))
-    metric = GramMetric(objective.problem, weights.shape[1])
-    return solve(loss, (weights,), settings, metric, budget).point[0]
+) -> Tensor:  # (M, S, Q)
+    """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together.
 
-
-def classify_as_printed(
-    objective: Objective, rows: Tensor, left: Tensor, labels: Tensor, budget: StopSignal | None = None
-) -> Tensor:
-    """The same with scikit-learn's default ridge, each row weighing by the side on which it is wanted."""
+    With ``weighs_wanted`` each row weighs by the side on which it is wanted, and the ridge is scikit-learn's default.
+    """
     design = objective.problem.design
-    ridge = 1 / rows.sum(-1, keepdim=True).clamp(min=1).to(design)
-    return fit_logistic(design, _mass(rows, left, labels).to(design), labels.to(design), ridge, budget)
+    mass, wanted = _mass(rows, left, labels if weighs_wanted else left).to(design), labels.to(design)
+    count = rows.sum(-1, keepdim=True).clamp(min=1).to(design)
+    return fit_logistic(
+        design, mass, wanted, 1 / count if weighs_wanted else torch.full_like(count, CLASS_RIDGE), budget
+    )
 
 
 def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:

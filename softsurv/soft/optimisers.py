@@ -136,7 +136,7 @@ class _State:
         return _State(memory=self.memory.take(rows), **tensors)
 
 
-class _Watch:
+class Watch:
     """Tells the host which trees are moving, without waiting for a device.
 
     On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
@@ -205,7 +205,7 @@ def minimise(
     state = _begin(side_by_side(start), value, side_by_side(gradient), settings, metric)
     best, loss, cut_off = state.memory.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     rows: Tensor | slice = slice(None)
-    watch, last = _Watch(late=runs_ahead(best)), 4 * settings.max_iterations
+    watch, last = Watch(late=runs_ahead(best)), 4 * settings.max_iterations
     round_began, pace = time.monotonic(), 0.0
 
     def keep_best() -> None:

@@ -45,8 +45,7 @@ def test_classes_are_fitted_as_by_weighted_logistic_regression(tools):
     here, left = routed(objective, routing, 1)
     swapped = torch.tensor(np.random.default_rng(0).random(left.shape) < 0.2)
     labels = left ^ swapped
-    start = torch.zeros_like(routing[:, 1:3])
-    found = classify(objective, start, here, left, labels, TO_THE_END)
+    found = classify(objective, here, left, labels)
     for tree in range(2):
         for node in range(2):
             rows = here[tree, node].numpy()
@@ -64,7 +63,7 @@ def test_an_empty_side_does_not_blow_up_the_weights(tools):
     here = torch.ones(1, 1, 60, dtype=torch.bool)
     left = torch.zeros_like(here)  # L = 0: everything goes right
     labels = (data.x[:, 0] > 0.3)[None, None]
-    found = classify(objective, torch.zeros(1, 1, 3, dtype=torch.float64), here, left, labels, TO_THE_END)
+    found = classify(objective, here, left, labels)
     expected = sklearn_fit(data.x.numpy(), labels[0, 0].numpy(), np.full(60, 0.5 / 60))
     np.testing.assert_allclose(found[0, 0], expected, rtol=1e-3, atol=1e-3)
 
@@ -98,9 +97,9 @@ def caught_classes(monkeypatch, objective, routing, leaves, balance):
     """What branch_step hands to the logistic regression: rows, sides now, classes to fit."""
     caught = []
 
-    def catch(objective, weights, rows, left, labels, *rest):
+    def catch(objective, rows, left, labels, *rest):
         caught.append((rows, left, labels))
-        return weights
+        return routing[:, : rows.shape[1]]
 
     monkeypatch.setattr(nodec, "classify", catch)
     branch_step(objective, routing, leaves, 0, balance, LbfgsSettings(max_iterations=1))
