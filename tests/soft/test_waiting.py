@@ -16,6 +16,7 @@ from softsurv.hazards import get_family
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import never_waiting
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
@@ -25,7 +26,7 @@ PACKAGE = Path(softsurv.__file__).parent
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
 """Operators whose result or its size the host needs at once."""
 
-ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of")}
+ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("_local_scalar_dense", "fit_logistic")}
 """What reads a copy that is on the host already."""
 
 BETWEEN_SWEEPS = {("nonzero", "nodec")}
@@ -51,7 +52,7 @@ class Waits(TorchDispatchMode):
 
 @pytest.fixture
 def as_on_a_device():
-    with never_waiting():
+    with never_waiting(), operators_alone():
         yield
 
 
