@@ -72,6 +72,8 @@ class Bounds:
         Search cut by cut where features have very many cuts (`cuts/node.py`); needs ``interval``.
     cancel : bool
         Take out of the statistics what costs the same under every label.
+    first_trees : bool
+        Begin deep searches with trees by a rolling horizon (`first_trees.py`).
     """
 
     equivalent_points: bool = True
@@ -85,6 +87,7 @@ class Bounds:
     nesting: bool = True
     cuts: bool = True
     cancel: bool = True
+    first_trees: bool = True
 
 
 def interval_applies(superadditive: bool, limited: bool) -> bool:

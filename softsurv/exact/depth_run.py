@@ -19,7 +19,7 @@ from softsurv.exact.problem import Problem, Scratch, Shared
 from softsurv.exact.row_kinds import BITS_WORK
 
 SHORT_WORK = 1e7
-"""Sums over pairs of features times rows, and pairs of splits, that take some ten milliseconds at most."""
+"""Work (`work_of`) of some ten milliseconds at most: it is over before anybody would look at the clock."""
 
 
 def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: float, sides: FloatArray) -> Shared:
@@ -59,13 +59,13 @@ def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
     return sides
 
 
-def is_short(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool) -> bool:
-    """Whether a search is over before anybody would look at the clock: then no thread is started."""
+def work_of(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool) -> float:
+    """Sums over pairs of features times rows, and pairs of splits, of all trees down to a depth, nothing left out."""
     splits, features = len(problem.feature_of), len(problem.nominal)
     per_row = BITS_WORK * splits**2 if base == "bits" else features**2
     one = per_row * n_rows + splits**2  # the base case of the whole problem
     one = 10 * CUT_WORK * features * n_rows if by_cuts else one
-    return one * float(splits) ** max(depth - 2, 0) < SHORT_WORK
+    return one * float(splits) ** max(depth - 2, 0)
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,8 @@ class Prepared:
         Whether there are so many cuts that they are searched one by one (`cuts/node.py`).
     costs : callable
         Cost of each leaf (L,) from its ``sums`` (L, K).
+    first_trees : bool
+        Whether deep searches begin with trees by a rolling horizon (`first_trees.py`).
     """
 
     task: Task
@@ -129,6 +131,7 @@ class Prepared:
     similar: bool
     by_cuts: bool
     costs: Callable[[FloatArray], FloatArray]
+    first_trees: bool
 
 
 def prepare(
@@ -194,6 +197,7 @@ def prepare(
         bounds.similar and cancels,
         row_kinds is None and split_costs is None and _many_cuts(task, bounds, codes, int(start[-1])),
         lambda sums: task.costs(sums[:, :width]),
+        bounds.first_trees,
     )
 
 

@@ -58,31 +58,39 @@ class TreeReader:
         problem: Problem = self.packed.value
         return problem
 
-    def read(self, depth: int, leaves: int, choice: float | None = None) -> CodeTree:
-        """The optimal tree within limits; ``choice`` is its first split where that is known already."""
-        builder = TreeBuilder()
-        self._grow(builder, self.rows, depth, leaves, choice, self.problem.prices.full)
+    def read(self, depth: int, leaves: int, choice: float | None = None, horizon: int | None = None) -> CodeTree:
+        """The optimal tree within limits; ``choice`` is its first split where that is known already.
+
+        With a ``horizon`` below ``depth`` a good tree instead: each first split is that of the best tree as deep as the
+        horizon, until no more depth is left than that.
+        """
+        builder, full = TreeBuilder(), self.problem.prices.full
+        self._grow(builder, self.rows, depth, leaves, choice, full, horizon or depth)
         return builder.tree()
 
     def _grow(
-        self, builder: TreeBuilder, rows: Rows, depth: int, leaves: int, choice: float | None, due: FloatArray
-    ) -> int:
-        """Add the optimal tree of a subset, with the prices ``due`` (T,) of tests at its root."""
+        self, builder: TreeBuilder, rows: Rows, depth: int, leaves: int, choice: float | None, due: FloatArray,
+        horizon: int,
+    ) -> int:  # fmt: skip
+        """Add the tree of a subset, with the prices ``due`` (T,) of tests at its root."""
         sums = self.sums[rows].sum(axis=0)
         depth = min(depth, leaves - 1)
         leaves = min(leaves, 1 << depth)
+        seen = min(depth, horizon)
         if choice is None:
-            choice = self._choose(rows, depth, leaves, due)
+            choice = self._choose(rows, seen, min(leaves, 1 << seen), due)
         if choice < 0:
             return builder.add(sums)
         split, left_leaves = divmod(int(choice), MAX_LEAVES)
+        if seen < depth:
+            left_leaves = _share(left_leaves, min(leaves, 1 << seen), leaves, 1 << (depth - 1))
         feature = int(self.problem.feature_of[split])
         node = builder.add(sums, int(self.splits.feature[split]), int(self.splits.code[split]))
         goes_left, after = self._goes_left(rows, split), self._prices_after(feature, due)
         sides = [(rows[goes_left], left_leaves), (rows[~goes_left], leaves - left_leaves)]
         if self.splits.swapped[split]:
             sides.reverse()
-        left, right = (self._grow(builder, side, depth - 1, most, None, after) for side, most in sides)
+        left, right = (self._grow(builder, side, depth - 1, most, None, after, horizon) for side, most in sides)
         builder.connect(node, left, right)
         return node
 
@@ -126,3 +134,8 @@ class TreeReader:
         _, left_two, left_one = self._shallow(rows[goes_left], 2, after)
         _, right_two, right_one = self._shallow(rows[~goes_left], 2, after)
         return 2 if left_two + right_one < left_one + right_two else 1
+
+
+def _share(left: int, of: int, leaves: int, most: int) -> int:
+    """How many of ``leaves`` go left where ``left`` of fewer did; ``most`` on either side."""
+    return min(max(round(leaves * left / of), 1, leaves - most), most, leaves - 1)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,8 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES, CUTS, ready
 from softsurv.exact.cuts.run import CutRun
-from softsurv.exact.depth_run import DepthRun, is_short, new_shared, root_bounds
+from softsurv.exact.depth_run import SHORT_WORK, DepthRun, new_shared, root_bounds, work_of
+from softsurv.exact.first_trees import LONG_WORK, Ahead, Found
 from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
 from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
@@ -45,16 +45,6 @@ CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Best tree within limits: its first split, as `nodes` packs it, where known, and the search's objective of it."""
-
-    depth: int
-    leaves: int
-    choice: float | None = None
-    value: float = math.inf
 
 
 class Search:
@@ -131,12 +121,14 @@ class Search:
         self.scratch = [new_scratch(self.problem, self.control)]
         self.empty()
         self.run: DepthRun | CutRun | None = None  # the latest, for the progress bar
+        self.ahead: Ahead | None = None  # trees by a rolling horizon
 
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
         self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
+        self.first_trees = prepared.first_trees
         self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
         self.key = key[0], key[1]
@@ -198,19 +190,20 @@ class Search:
         """
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth = min(depth, leaves - 1)
-        self.run = None
+        self.run = self.ahead = None
         stop = stop or StopSignal(time_limit)
         problem = self.make_ready(depth, stop)
 
         def tell() -> None:
             run = self.run
             if progress is not None and run is not None and not stop.exhausted:
-                progress(run.done, run.proven() + self.constant, run.incumbent + self.constant)
+                incumbent = min(run.incumbent, math.inf if self.ahead is None else self.ahead.best.value)
+                progress(run.done, min(run.proven(), incumbent) + self.constant, incumbent + self.constant)
 
         work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
         if self.by_cuts:
             work = partial(self._solve_by_cuts, problem, depth, leaves, stop, upper)
-        short = is_short(self.problem, len(self.rows), depth, self.base, self.by_cuts)
+        short = self._work(depth) < SHORT_WORK
         solution = stop.run(work, self.control[STOP:], tell, short=short)
         report = solution.report
         if progress is not None and report.status == Status.OPTIMAL:
@@ -231,16 +224,18 @@ class Search:
         )
         stop.stage(GRACE_SECONDS)
         if depth <= 2:
-            found, bound = [_Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
+            found, bound = [Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
             found = [self._shallow(problem)]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
+            if self.first_trees:
+                self.ahead = Ahead(reader, self._value, depth, leaves, found[0])
             bound = self._deepen(problem, cache, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
             stop.stage(GRACE_SECONDS)
-            trees.append(reader.read(best.depth, best.leaves, best.choice))
+            trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice))
             if not self.control[STOP]:
                 break
             stopped, bound = True, min(bound, best.value)  # read in part only: proven is the value, not this tree
@@ -268,7 +263,7 @@ class Search:
         proven = min(bound if stopped else upper, objective)
         return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, self._details()))
 
-    def _shallow(self, problem: Packed) -> _Found:
+    def _shallow(self, problem: Packed) -> Found:
         """The best tree of depth two; orders the root's splits by the best such tree under each."""
         p, local = self.problem, self.scratch[0].local.value
         show_prices(p.prices, p.prices.full, local)
@@ -281,14 +276,14 @@ class Search:
                 promise += local.total[p.prices.column] * p.prices.full[p.prices.test_of[p.feature_of[splits]]]
             self.order = splits[np.argsort(promise, kind="stable")]
         if root < 0 or value >= leaf - p.tolerance:
-            return _Found(2, 4, LEAF, leaf)
-        return _Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value)
+            return Found(2, 4, LEAF, leaf)
+        return Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value)
 
     def _deepen(
         self,
         problem: Packed,
         cache: Packed,
-        found: list[_Found],
+        found: list[Found],
         sides: FloatArray,
         depth: int,
         leaves: int,
@@ -300,8 +295,13 @@ class Search:
 
         ``sides`` (2, G) are bounds of both sides of the root's splits.
         """
+        ahead = self.ahead
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
+            if ahead is not None and self._work(limit) > LONG_WORK and stop.stage():
+                ahead.look(found[-1], limit - 1)
+            if ahead is not None and limit == depth and ahead.best.value < found[-1].value:
+                found.append(ahead.best)
             shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
             # what is proven for shallower trees says nothing of deeper ones
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
@@ -309,8 +309,10 @@ class Search:
             if stop.stage():
                 run.go(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
             if shared.choice[0] >= 0:
-                found.append(_Found(limit, most, float(shared.choice[0]), run.incumbent))
+                found.append(Found(limit, most, float(shared.choice[0]), run.incumbent))
             if self.control[STOP]:
+                if ahead is not None and ahead.best.value < found[-1].value:
+                    found.append(ahead.best)
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
         return run.proven()
@@ -336,6 +338,13 @@ class Search:
             if solution.report.status != Status.OPTIMAL:
                 break
         return solutions
+
+    def _work(self, depth: int) -> float:
+        return work_of(self.problem, len(self.rows), depth, self.base, self.by_cuts)
+
+    def _value(self, tree: CodeTree) -> float:
+        """Objective of a tree as the search has it."""
+        return self.objective(tree) - self.constant
 
     def objective(self, tree: CodeTree) -> float:
         """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""

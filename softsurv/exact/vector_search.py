@@ -215,12 +215,13 @@ class VectorSearch:
         short = self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN
         return stop.run(work, self.search.control[STOP:], short=short)
 
-    def best(self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None) -> Best:
-        """The tree with the least w . objectives, if that is below ``upper``; with at most so many ``leaves``."""
+    def best(self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None, depth: int = MAX_DEPTH) -> Best:
+        """The tree with the least w . objectives, if that is below ``upper``; of fewer ``leaves`` or less ``depth``."""
 
         def work() -> Best:
             """Search, and value the tree that was found."""
-            solution = self.search.solve(self.depth, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
+            most = min(depth, self.depth)
+            solution = self.search.solve(most, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
             tree = solution.tree
             points = self.objectives.points(tree.sums[tree.leaves])
             label = (points @ self.w).argmin(axis=1)
@@ -230,15 +231,17 @@ class VectorSearch:
 
         return self.run(work, stop)
 
-    def points(self, stop: StopSignal, upper: float = math.inf, *, constrained: bool = False) -> Points:
-        """Trees with w . objectives below ``upper`` that none dominates.
+    def points(
+        self, stop: StopSignal, upper: float = math.inf, *, constrained: bool = False, depth: int = MAX_DEPTH
+    ) -> Points:
+        """Trees with w . objectives below ``upper`` that none dominates; of less ``depth`` where it is given.
 
         ``constrained``: of those that meet the constraint the one with the least first objective, if any; where the
         search ends early, the best so far.
         """
-        return self.run(lambda: self._points(stop, upper, constrained), stop)
+        return self.run(lambda: self._points(stop, upper, constrained, min(depth, self.depth)), stop)
 
-    def _points(self, stop: StopSignal, upper: float, constrained: bool) -> Points:
+    def _points(self, stop: StopSignal, upper: float, constrained: bool, depth: int) -> Points:
         search = self.search
         problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
@@ -249,7 +252,7 @@ class VectorSearch:
         idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(search.problem.feature_of))))
         rows = search.rows
         front(
-            problem, rows, len(rows), *search.key, self.depth, upper - search.constant, 0,
+            problem, rows, len(rows), *search.key, depth, upper - search.constant, 0,
             *search.scratch[0], Packed(search.cache), Packed(idle), Packed(listing),
         )  # fmt: skip
         if control[FULL] or control[STOP]:

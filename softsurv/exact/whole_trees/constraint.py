@@ -12,6 +12,9 @@ reduced cost is below u: these are listed, with u a little above the bound at fi
 listed that meets the constraint costs no more than u. What has been listed in full is a proven bound, so a search that
 ends early still states one.
 
+Shallower trees come first: those of least depth that meet the constraint are there from the first milliseconds, and
+every tree met is a line above L at any depth, so the multipliers of one depth are a start for the next.
+
 The list is short where the gap between the bound and the optimum is small, which the many trees of nearly equal cost
 see to: on the sets of `scripts/bench_pareto.py` it is a few errors.
 """
@@ -85,7 +88,13 @@ def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float =
 
 def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
     state = _start(search)
-    maximise_dual(search, state, stop)
+    for depth in range(min(2, search.depth), search.depth):
+        if state.status == Status.OPTIMAL:
+            maximise_dual(search, state, stop, depth)
+            state.bound = -math.inf  # of shallower trees
+    state.bound = _floor(search)
+    if state.status == Status.OPTIMAL:
+        maximise_dual(search, state, stop, search.depth)
     _round_up(state, unit)
     if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
         _close_gap(search, state, stop, unit)
@@ -108,18 +117,25 @@ def _start(search: VectorSearch) -> Constrained:
     return state
 
 
-def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
-    """Raise the bound by cutting planes: each tree met is a line a + m . (A v - c) above L.
+def _floor(search: VectorSearch) -> float:
+    """What no tree falls below, before any search: equivalent points."""
+    search.use(np.eye(search.objectives.n)[0])
+    problem = search.search.problem
+    return float(problem.floor.sum()) + problem.complexity + search.search.constant
+
+
+def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal, depth: int) -> None:
+    """Raise the bound of trees down to ``depth`` by cutting planes: each tree met is a line a + m . (A v - c) above L.
 
     The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
     """
     goals = search.objectives
-    multipliers = np.zeros(goals.n_limits)
+    multipliers = state.multipliers
     for _ in range(MOST_STEPS):
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        best = search.best(stop)
+        best = search.best(stop, depth=depth)
         state.status, least = best.status, best.bound
         if least - shift > state.bound:
             state.bound, state.multipliers = least - shift, multipliers
@@ -127,7 +143,7 @@ def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal) ->
             state.offer(best.v, best.tree)
         if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
-        listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size))
+        listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size), depth=depth)
         state.status = listed.status
         if state.status not in (Status.OPTIMAL, Status.MEMORY_LIMIT):
             return

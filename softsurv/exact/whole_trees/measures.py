@@ -24,12 +24,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from softsurv.arrays import FloatArray
+from softsurv.exact.problem import MAX_DEPTH
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.results import Status
@@ -75,18 +76,22 @@ class Oracle:
     stop : StopSignal
     leaves : int, optional
         Most leaves.
+    depth : int
+        Deepest tree.
     """
 
-    def __init__(self, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> None:
-        self.search, self.stop, self.leaves = search, stop, leaves
+    def __init__(
+        self, search: VectorSearch, stop: StopSignal, leaves: int | None = None, depth: int = MAX_DEPTH
+    ) -> None:
+        self.search, self.stop, self.leaves, self.depth = search, stop, leaves, depth
 
     def minimise(self, w: FloatArray, upper: float) -> tuple[float, Candidate | None, Status]:
         """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
         upper -= SLACK * float(w @ self.search.size)
         self.search.use(w)
-        best = self.search.best(self.stop, upper, self.leaves)
+        best = self.search.best(self.stop, upper, self.leaves, self.depth)
         found = Candidate(best.v, best.tree) if best.value < upper else None
-        return best.bound, found, best.status
+        return best.bound, found, self.stop.status or best.status
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,9 @@ def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Candi
     """The best F1 by Dinkelbach's steps, from a tree to start with."""
     best, value = start, f1(start.v, positives, negatives)
     bound, corners, upper = 1.0, [start], np.inf
-    w = np.ones(2)  # the most accurate tree is a good first step
+    w = np.ones(2)  # from a leaf the most accurate tree is a good first step
+    if start.tree.tree.n_leaves > 1:
+        w, upper = np.array([2 - value, value]), 2 * positives * (1 - value)
     while True:
         least, found, status = oracle.minimise(w, upper)
         bound = min(bound, _bound_f1(w, least, positives))
@@ -156,9 +163,12 @@ class Hull:
         self.corners = list(ends)
         self.status = Status.OPTIMAL
 
-    def explore(self, score: Callable[[FloatArray], float]) -> tuple[Candidate, float, float]:
-        """Best corner by a quasi-convex score that falls in both counts, its score, and what no point exceeds."""
-        best = max(self.corners, key=lambda one: score(one.v))
+    def explore(self, score: Callable[[FloatArray], float], start: Candidate) -> tuple[Candidate, float, float]:
+        """Best corner by a quasi-convex score that falls in both counts, its score, and what no point exceeds.
+
+        ``start`` is a tree that was found before: where no corner is better, it is the answer.
+        """
+        best = max([start, *self.corners], key=lambda one: score(one.v))
         value, number = score(best.v), 0
         heap: list[_Segment] = []
 
@@ -178,12 +188,14 @@ class Hull:
                 self.corners.append(new)
                 if score(new.v) > value:
                     best, value = new, score(new.v)
+            line = (w, least)
             if status != Status.OPTIMAL:
                 self.status = status
-                return best, value, max(value, -here.priority)
+                cut = max(score(_meet(here.line_a, line)), score(_meet(line, here.line_b)))  # below the line is no tree
+                rest = -heap[0].priority if heap else value
+                return best, value, max(value, rest, min(cut, -here.priority))
             if new is None:
                 continue
-            line = (w, least)
             add(here.a, new, here.line_a, line)
             add(new, here.b, line, here.line_b)
         return best, value, value
@@ -249,13 +261,28 @@ def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> Float
 
 
 def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Best:
-    """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves."""
-    oracle, ends = Oracle(search, stop, leaves), ends_of(search)
+    """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves.
+
+    The best shallower trees come first, and start the search for deeper ones.
+    """
     negatives, positives = search.totals
+    measure = MEASURES[name]
+    start = max(ends_of(search), key=lambda one: measure(one.v, positives, negatives))
+    for depth in range(min(2, search.depth), search.depth + 1):
+        best = _maximise(name, Oracle(search, stop, leaves, depth), positives, negatives, start)
+        start = best.candidate
+        if best.status != Status.OPTIMAL:
+            bound = best.bound if depth == search.depth else 1.0
+            return replace(best, bound=bound)
+    return best
+
+
+def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, start: Candidate) -> Best:
+    """The best tree of the depth of an oracle, from a tree to start with."""
     if name == "f1":
-        return maximise_f1(oracle, positives, negatives, max(ends, key=lambda one: f1(one.v, positives, negatives)))
-    hull = Hull(oracle, ends)
-    best, value, bound = hull.explore(lambda v: matthews(v, positives, negatives))
+        return maximise_f1(oracle, positives, negatives, start)
+    hull = Hull(oracle, ends_of(oracle.search))
+    best, value, bound = hull.explore(lambda v: matthews(v, positives, negatives), start)
     return Best(best, value, bound, hull.status, tuple(hull.corners))
 
 

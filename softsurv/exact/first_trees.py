@@ -1,0 +1,64 @@
+"""Good trees before the search: the rolling horizon.
+
+The best tree of depth h is found long before one of depth d > h. Its first split is taken, then the first split of the
+best tree of depth h below either side, and so on until no more than h levels are left, which are solved exactly
+(`TreeReader.read`). That takes some 2 (d - h) times as long as the best tree of depth h, and the search starts with an
+incumbent: whatever it was, the search proves it or finds a better one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from softsurv.exact.reconstruct import TreeReader
+from softsurv.exact.tree import CodeTree
+
+LONG_WORK = 3e8
+"""Work (`depth_run.work_of`) of a search that may take so long that a tree beforehand, a millisecond, does not count."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Best tree within limits: its first split, as `nodes` packs it, where known, and the search's objective of it.
+
+    ``tree`` where it has been read already.
+    """
+
+    depth: int
+    leaves: int
+    choice: float | None = None
+    value: float = math.inf
+    tree: CodeTree | None = None
+
+
+@dataclass
+class Ahead:
+    """The best tree by a rolling horizon so far.
+
+    Attributes
+    ----------
+    reader : TreeReader
+    objective : callable
+        The search's objective of a tree.
+    depth, leaves : int
+        Limits of the trees.
+    best : Found
+    """
+
+    reader: TreeReader
+    objective: Callable[[CodeTree], float]
+    depth: int
+    leaves: int
+    best: Found
+
+    def look(self, solved: Found, horizon: int) -> None:
+        """Take the tree of a horizon that begins as the best tree of that depth does, if it is better."""
+        below_leaf = solved.choice is None or solved.choice < 0
+        if below_leaf or horizon >= self.depth or self.leaves <= 1 << horizon:
+            return
+        tree = self.reader.read(self.depth, self.leaves, solved.choice, horizon)
+        value = self.objective(tree)
+        if value < self.best.value:
+            self.best = Found(self.depth, self.leaves, solved.choice, value, tree)
