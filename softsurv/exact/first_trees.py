@@ -12,11 +12,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.exact.kernels.cache import MAX_LEAVES
+from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.kernels.subsets import Local
+from softsurv.exact.problem import Problem
 from softsurv.exact.reconstruct import TreeReader
 from softsurv.exact.tree import CodeTree
 
 LONG_WORK = 3e8
-"""Work (`depth_run.work_of`) of a search that may take so long that a tree beforehand, a millisecond, does not count."""
+"""Work (`depth_run.work_of`) of a search that may take so long that a millisecond for a tree does not count."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,20 @@ class Found:
     choice: float | None = None
     value: float = math.inf
     tree: CodeTree | None = None
+
+
+def of_depth_two(problem: Problem, local: Local) -> tuple[Found, NDArray[np.int32]]:
+    """The best tree of the base case that was solved for all rows, and the splits by the best such tree under each."""
+    value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
+    splits = local.split_code[: local.size[2]]
+    promise = local.stump[:, : len(splits)].sum(axis=0)
+    if problem.branching:
+        prices = problem.prices
+        promise += local.total[prices.column] * prices.full[prices.test_of[problem.feature_of[splits]]]
+    order = splits[np.argsort(promise, kind="stable")]
+    if root < 0 or value >= leaf - problem.tolerance:
+        return Found(2, 4, LEAF, leaf), order
+    return Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value), order
 
 
 @dataclass

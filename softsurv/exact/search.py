@@ -23,9 +23,8 @@ from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES, CUTS, ready
 from softsurv.exact.cuts.run import CutRun
 from softsurv.exact.depth_run import SHORT_WORK, DepthRun, new_shared, root_bounds, work_of
-from softsurv.exact.first_trees import LONG_WORK, Ahead, Found
-from softsurv.exact.kernels.cache import MAX_LEAVES, forget, new_cache, with_heads
-from softsurv.exact.kernels.nodes import LEAF
+from softsurv.exact.first_trees import LONG_WORK, Ahead, Found, of_depth_two
+from softsurv.exact.kernels.cache import forget, new_cache, with_heads
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
@@ -228,9 +227,10 @@ class Search:
         else:
             found = [self._shallow(problem)]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
-            if self.first_trees:
-                self.ahead = Ahead(reader, self._value, depth, leaves, found[0])
-            bound = self._deepen(problem, cache, found, sides, depth, leaves, n_jobs, stop, upper - self.constant)
+            self.ahead = ahead = Ahead(reader, self._value, depth, leaves, found[0])
+            bound = self._deepen(
+                problem, cache, found, ahead, sides, depth, leaves, n_jobs, stop, upper - self.constant
+            )
         stopped = depth > 2 and bool(self.control[STOP])
         trees = []
         for best in reversed(found):
@@ -268,22 +268,16 @@ class Search:
         p, local = self.problem, self.scratch[0].local.value
         show_prices(p.prices, p.prices.full, local)
         BASES[self.base].solve_two(problem, self.rows, len(self.rows), 2, self.scratch[0].local)
-        value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
-        splits = local.split_code[: local.size[2]]
-        if not len(self.order):
-            promise = local.stump[:, : len(splits)].sum(axis=0)
-            if self.split_costs is not None:
-                promise += local.total[p.prices.column] * p.prices.full[p.prices.test_of[p.feature_of[splits]]]
-            self.order = splits[np.argsort(promise, kind="stable")]
-        if root < 0 or value >= leaf - p.tolerance:
-            return Found(2, 4, LEAF, leaf)
-        return Found(2, 4, float(splits[root]) * MAX_LEAVES + 2, value)
+        best, order = of_depth_two(p, local)
+        self.order = self.order if len(self.order) else order
+        return best
 
     def _deepen(
         self,
         problem: Packed,
         cache: Packed,
         found: list[Found],
+        ahead: Ahead,
         sides: FloatArray,
         depth: int,
         leaves: int,
@@ -295,12 +289,11 @@ class Search:
 
         ``sides`` (2, G) are bounds of both sides of the root's splits.
         """
-        ahead = self.ahead
         for limit in range(3, depth + 1):
             most = min(leaves, 1 << limit)
-            if ahead is not None and self._work(limit) > LONG_WORK and stop.stage():
+            if self.is_long(limit) and stop.stage():
                 ahead.look(found[-1], limit - 1)
-            if ahead is not None and limit == depth and ahead.best.value < found[-1].value:
+            if limit == depth and ahead.best.value < found[-1].value:
                 found.append(ahead.best)
             shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
             # what is proven for shallower trees says nothing of deeper ones
@@ -311,7 +304,7 @@ class Search:
             if shared.choice[0] >= 0:
                 found.append(Found(limit, most, float(shared.choice[0]), run.incumbent))
             if self.control[STOP]:
-                if ahead is not None and ahead.best.value < found[-1].value:
+                if ahead.best.value < found[-1].value:
                     found.append(ahead.best)
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
@@ -341,6 +334,10 @@ class Search:
 
     def _work(self, depth: int) -> float:
         return work_of(self.problem, len(self.rows), depth, self.base, self.by_cuts)
+
+    def is_long(self, depth: int, times: float = 1.0) -> bool:
+        """Whether so many searches of this depth may take long, so that trees beforehand pay."""
+        return self.first_trees and times * self._work(depth) > LONG_WORK
 
     def _value(self, tree: CodeTree) -> float:
         """Objective of a tree as the search has it."""

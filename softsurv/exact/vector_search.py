@@ -48,7 +48,6 @@ LIST_POINTS = 1 << 16
 SLACK = 1e-9
 """Share of an objective's size by which two values may differ and still be the same: above the rounding of sums."""
 
-
 ROUNDING = 1e-12
 """The same for a constraint on the whole tree, which is a plain sum over the rows."""
 
@@ -215,18 +214,18 @@ class VectorSearch:
         short = self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN
         return stop.run(work, self.search.control[STOP:], short=short)
 
-    def best(self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None, depth: int = MAX_DEPTH) -> Best:
+    def best(
+        self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None, depth: int = MAX_DEPTH
+    ) -> Best:
         """The tree with the least w . objectives, if that is below ``upper``; of fewer ``leaves`` or less ``depth``."""
 
         def work() -> Best:
             """Search, and value the tree that was found."""
-            most = min(depth, self.depth)
-            solution = self.search.solve(most, leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
-            tree = solution.tree
+            solution = self.search.solve(min(depth, self.depth), leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
+            tree, report = solution.tree, solution.report
             points = self.objectives.points(tree.sums[tree.leaves])
             label = (points @ self.w).argmin(axis=1)
             v = points[np.arange(len(label)), label].sum(axis=0)
-            report = solution.report
             return Best(LabelledTree(tree, label), v, report.objective, report.lower_bound, report.status)
 
         return self.run(work, stop)
@@ -250,9 +249,8 @@ class VectorSearch:
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
         idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(search.problem.feature_of))))
-        rows = search.rows
         front(
-            problem, rows, len(rows), *search.key, depth, upper - search.constant, 0,
+            problem, search.rows, len(search.rows), *search.key, depth, upper - search.constant, 0,
             *search.scratch[0], Packed(search.cache), Packed(idle), Packed(listing),
         )  # fmt: skip
         if control[FULL] or control[STOP]:

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area
@@ -42,6 +43,12 @@ EPSILON = 1e-12
 
 START_SECONDS = 0.25
 """What the first whole tree may take after the end of the clock."""
+
+SOME_DIRECTIONS = [12, 4, 20, 8, 16]
+"""Directions in which the search begins with trees of least weighted error, of those of `auc_nodes`."""
+
+OFTEN = 100.0
+"""How many additive searches this search takes, at the least."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,7 @@ class AucSearch:
         try:
             self._offer_accurate(stop)
             stop.stage()
+            self._offer_weighted(stop)
             self._grow_best_first(self.nodes.open(everything, self.search.depth))
         except Stopped as stopped:
             return self._result(min(self.proven, self.loss), stopped.status)
@@ -106,12 +114,12 @@ class AucSearch:
 
     def _grow_best_first(self, root: PartTree) -> None:
         """Grow the tree with the least bound, until none is below the incumbent."""
-        self.proven = self._bound(root)
+        self.proven = max(self.proven, self._bound(root))
         self._dive(root)
         queue: list[tuple[float, int, PartTree]] = [(self._bound(root), 0, root)] if root.open else []
         number = 0
         while queue and queue[0][0] < self.loss - EPSILON:
-            self.proven = queue[0][0]
+            self.proven = max(self.proven, queue[0][0])
             _, _, tree = heapq.heappop(queue)
             for child in self._grow(tree):
                 self._offer(child)
@@ -156,9 +164,30 @@ class AucSearch:
 
     def _offer_accurate(self, stop: StopSignal) -> None:
         """Offer the tree of least balanced error of depth two: a good incumbent after a moment."""
+        self._minimise(np.array([1.0 / self.positives, 1.0 / self.negatives]), stop, 2)
+
+    def _offer_weighted(self, stop: StopSignal) -> None:
+        """Offer trees of least error weighted in several directions, and bound the loss by what they cost.
+
+        No tree costs less in any of these directions: that bounds the area as for a partly grown tree.
+        """
+        if not self.search.search.is_long(self.search.depth, OFTEN):
+            return
+        directions = self.nodes.directions[SOME_DIRECTIONS]
+        cost = np.zeros(len(directions))
+        for depth in range(2, self.search.depth + 1):
+            for k, direction in enumerate(directions):
+                cost[k] = self._minimise(direction, stop, depth)
+                self.nodes.check()
+        area = least_area(directions, cost, self.share, self.positives, self.negatives)
+        self.proven = max(self.proven, float(area / self.share + self.complexity) - EPSILON)
+
+    def _minimise(self, direction: FloatArray, stop: StopSignal, depth: int) -> float:
+        """Offer the tree of a depth that costs least in a direction, and return what none of them costs less than."""
         search = self.search
-        search.use(np.array([1.0 / self.positives, 1.0 / self.negatives]))
-        tree = search.best(stop, leaves=min(self.most, 4)).tree.tree
+        search.use(direction)
+        best = search.best(stop, leaves=min(self.most, 1 << min(depth, search.depth)), depth=depth)
+        tree = best.tree.tree
         backwards = reversed(range(len(search.rows.problem.feature_of)))  # of two codes for one split the first counts
         place = {search.split(g)[:2]: g for g in backwards}
 
@@ -175,6 +204,7 @@ class AucSearch:
             return replace(here, split=split, left=left, right=right)
 
         self._offer(grow(0, search.rows.rows))
+        return best.bound
 
     def _split_last(self, tree: PartTree, node: PartTree, ends: list[PartTree]) -> None:
         """Offer the tree with the best split of its only open node."""

@@ -12,8 +12,9 @@ reduced cost is below u: these are listed, with u a little above the bound at fi
 listed that meets the constraint costs no more than u. What has been listed in full is a proven bound, so a search that
 ends early still states one.
 
-Shallower trees come first: those of least depth that meet the constraint are there from the first milliseconds, and
-every tree met is a line above L at any depth, so the multipliers of one depth are a start for the next.
+Where the search is long, shallower trees come first. Every tree met is a line above L at any depth, so the multipliers
+of one depth are a start for the next; and a tree that breaks the constraint is made to meet it (`repair.py`). So a good
+tree is there soon.
 
 The list is short where the gap between the bound and the optimum is small, which the many trees of nearly equal cost
 see to: on the sets of `scripts/bench_pareto.py` it is a few errors.
@@ -31,11 +32,18 @@ from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.tree import LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
+from softsurv.exact.whole_trees.repair import repaired
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
 MOST_STEPS = 60
 """Steps of the dual ascent; it ends after a handful where the optimum is exact, and any multipliers are valid."""
+
+FEW_STEPS = 4
+"""The same for shallower trees, which only have to be a start."""
+
+OFTEN = 10.0
+"""How many additive searches a search under a constraint takes."""
 
 GROWTH = 4.0
 """By how much the list of near-optimal trees grows from one attempt to the next."""
@@ -88,9 +96,10 @@ def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float =
 
 def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
     state = _start(search)
-    for depth in range(min(2, search.depth), search.depth):
+    long = search.search.is_long(search.depth, OFTEN)
+    for depth in range(2, search.depth if long else 2):
         if state.status == Status.OPTIMAL:
-            maximise_dual(search, state, stop, depth)
+            maximise_dual(search, state, stop, depth, FEW_STEPS)
             state.bound = -math.inf  # of shallower trees
     state.bound = _floor(search)
     if state.status == Status.OPTIMAL:
@@ -124,14 +133,17 @@ def _floor(search: VectorSearch) -> float:
     return float(problem.floor.sum()) + problem.complexity + search.search.constant
 
 
-def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal, depth: int) -> None:
+def maximise_dual(
+    search: VectorSearch, state: Constrained, stop: StopSignal, depth: int, steps: int = MOST_STEPS
+) -> None:
     """Raise the bound of trees down to ``depth`` by cutting planes: each tree met is a line a + m . (A v - c) above L.
 
     The next multipliers maximise the least of the lines; where L agrees with it there, they are optimal.
     """
     goals = search.objectives
     multipliers = state.multipliers
-    for _ in range(MOST_STEPS):
+    long = search.search.is_long(search.depth, OFTEN)
+    for _ in range(steps):
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
@@ -141,6 +153,8 @@ def maximise_dual(search: VectorSearch, state: Constrained, stop: StopSignal, de
             state.bound, state.multipliers = least - shift, multipliers
         if search.meets(best.v):
             state.offer(best.v, best.tree)
+        elif long and (found := repaired(search, best.tree.tree)):
+            state.offer(*found)
         if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
         listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size), depth=depth)

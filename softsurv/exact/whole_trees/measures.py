@@ -38,6 +38,12 @@ from softsurv.stopping import StopSignal
 
 Measure = Callable[[FloatArray, float, float], float]
 
+OFTEN = 10.0
+"""How many additive searches a search by a measure takes."""
+
+FEW_STEPS = 4
+"""Corners of shallower trees, which only have to be a start."""
+
 EPSILON = 1e-12
 """Values of a measure closer than this are the same."""
 
@@ -163,10 +169,13 @@ class Hull:
         self.corners = list(ends)
         self.status = Status.OPTIMAL
 
-    def explore(self, score: Callable[[FloatArray], float], start: Candidate) -> tuple[Candidate, float, float]:
+    def explore(
+        self, score: Callable[[FloatArray], float], start: Candidate, steps: float = np.inf
+    ) -> tuple[Candidate, float, float]:
         """Best corner by a quasi-convex score that falls in both counts, its score, and what no point exceeds.
 
-        ``start`` is a tree that was found before: where no corner is better, it is the answer.
+        ``start`` is a tree that was found before: where no corner is better, it is the answer. After so many ``steps``
+        the best corner so far is returned.
         """
         best = max([start, *self.corners], key=lambda one: score(one.v))
         value, number = score(best.v), 0
@@ -180,6 +189,9 @@ class Hull:
         a, b = self.corners
         add(a, b, (np.array([1.0, 0.0]), 0.0), (np.array([0.0, 1.0]), 0.0))
         while heap and -heap[0].priority > value + EPSILON:
+            if steps == 0:
+                return best, value, -heap[0].priority
+            steps -= 1
             here = heapq.heappop(heap)
             w = _direction(here.a, here.b)
             level = float(w @ here.a.v)
@@ -263,12 +275,13 @@ def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> Float
 def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Best:
     """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves.
 
-    The best shallower trees come first, and start the search for deeper ones.
+    Where the search is long, the best shallower trees come first, and start the search for deeper ones.
     """
     negatives, positives = search.totals
     measure = MEASURES[name]
     start = max(ends_of(search), key=lambda one: measure(one.v, positives, negatives))
-    for depth in range(min(2, search.depth), search.depth + 1):
+    shallow = 2 if search.search.is_long(search.depth, OFTEN) else search.depth
+    for depth in range(min(shallow, search.depth), search.depth + 1):
         best = _maximise(name, Oracle(search, stop, leaves, depth), positives, negatives, start)
         start = best.candidate
         if best.status != Status.OPTIMAL:
@@ -281,8 +294,8 @@ def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, sta
     """The best tree of the depth of an oracle, from a tree to start with."""
     if name == "f1":
         return maximise_f1(oracle, positives, negatives, start)
-    hull = Hull(oracle, ends_of(oracle.search))
-    best, value, bound = hull.explore(lambda v: matthews(v, positives, negatives), start)
+    hull, steps = Hull(oracle, ends_of(oracle.search)), np.inf if oracle.depth == oracle.search.depth else FEW_STEPS
+    best, value, bound = hull.explore(lambda v: matthews(v, positives, negatives), start, steps)
     return Best(best, value, bound, hull.status, tuple(hull.corners))
 
 
