@@ -7,7 +7,7 @@
 
 Every line is one estimator on one set: fits with growing limits of time, from `fit` to `fit`, kernels loaded. Seconds
 are CPU seconds of the process, as is the clock of `softsurv.stopping` here: other work on the machine does not count.
-The last limit is ``--last``, or the search ends by itself. "half" is a fit with half the seconds that the last one took,
+The last limit is ``--last``, or the search ends. "half" is a fit with half the seconds that the last one took,
 "start" one with no time at all. A gap is (objective - bound) / |objective|. Asked: after 1 s the tree within 1 % of the
 last one for sums over leaves, within 5 % for the others, and at half time half the gap of the start. The folder of the
 data is the environment variable SOFTSURV_DATA.

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.exact.kernels.cache import Cache
 from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
 from softsurv.exact.kernels.recursion import solve
-from softsurv.exact.kernels.subsets import Local
+from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import CUT_WORK
 from softsurv.exact.problem import Problem, Scratch, Shared
@@ -66,6 +67,17 @@ def work_of(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool)
     one = per_row * n_rows + splits**2  # the base case of the whole problem
     one = 10 * CUT_WORK * features * n_rows if by_cuts else one
     return one * float(splits) ** max(depth - 2, 0)
+
+
+def details_of(control: IntArray, cache: Cache, n_rows: int) -> dict[str, Any]:
+    """What a search tells of itself."""
+    return {
+        "base_cases": int(control[CALLS]),
+        "lane_runs": int(control[BLOCKS]),
+        "cache_entries": int(min(cache.used[0], len(cache.tags))),
+        "cache_full": bool(cache.used[0] >= len(cache.tags) * 7 // 8),
+        "distinct_rows": n_rows,
+    }
 
 
 @dataclass(frozen=True)

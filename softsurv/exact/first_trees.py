@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import LEAF
-from softsurv.exact.kernels.subsets import Local
-from softsurv.exact.problem import Problem
+from softsurv.exact.kernels.views import Packed
+from softsurv.exact.problem import Scratch
 from softsurv.exact.reconstruct import TreeReader
+from softsurv.exact.split_costs import show_prices
 from softsurv.exact.tree import CodeTree
 
 LONG_WORK = 3e8
@@ -40,8 +42,13 @@ class Found:
     tree: CodeTree | None = None
 
 
-def of_depth_two(problem: Problem, local: Local) -> tuple[Found, NDArray[np.int32]]:
-    """The best tree of the base case that was solved for all rows, and the splits by the best such tree under each."""
+def of_depth_two(
+    base: ModuleType, packed: Packed, rows: NDArray[np.int32], scratch: Scratch
+) -> tuple[Found, NDArray[np.int32]]:
+    """The best tree of depth two by a base case, and the splits of the root by the best such tree under each."""
+    problem, local = packed.value, scratch.local.value
+    show_prices(problem.prices, problem.prices.full, local)
+    base.solve_two(packed, rows, len(rows), 2, scratch.local)
     value, leaf, root = float(local.value[4]), float(local.value[1]), int(local.root[4])
     splits = local.split_code[: local.size[2]]
     promise = local.stump[:, : len(splits)].sum(axis=0)

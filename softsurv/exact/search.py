@@ -22,16 +22,16 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES, CUTS, ready
 from softsurv.exact.cuts.run import CutRun
-from softsurv.exact.depth_run import SHORT_WORK, DepthRun, new_shared, root_bounds, work_of
+from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, new_shared, root_bounds, work_of
 from softsurv.exact.first_trees import LONG_WORK, Ahead, Found, of_depth_two
 from softsurv.exact.kernels.cache import forget, new_cache, with_heads
-from softsurv.exact.kernels.subsets import BLOCKS, CALLS, STOP
+from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared, as_size, check_arrays, prepare
 from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
-from softsurv.exact.split_costs import SplitCosts, paid, show_prices
+from softsurv.exact.split_costs import SplitCosts, paid
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
@@ -215,24 +215,20 @@ class Search:
             self.scratch += [new_scratch(self.problem, self.control) for _ in range(n_jobs - len(self.scratch))]
             self.empty()
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
-        everything = np.arange(len(self.exact_sums), dtype=np.int32)
-        idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         cache = Packed(self.cache)
-        reader = TreeReader(
-            BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], Packed(idle), everything
-        )
+        reader = self._reader(problem, cache)
         stop.stage(GRACE_SECONDS)
         if depth <= 2:
             found, bound = [Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
-            found = [self._shallow(problem)]
+            best, order = of_depth_two(BASES[self.base], problem, self.rows, self.scratch[0])
+            self.order, found = self.order if len(self.order) else order, [best]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
             self.ahead = ahead = Ahead(reader, self._value, depth, leaves, found[0])
             bound = self._deepen(
                 problem, cache, found, ahead, sides, depth, leaves, n_jobs, stop, upper - self.constant
             )
-        stopped = depth > 2 and bool(self.control[STOP])
-        trees = []
+        stopped, trees = depth > 2 and bool(self.control[STOP]), list[CodeTree]()
         for best in reversed(found):
             stop.stage(GRACE_SECONDS)
             trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice))
@@ -247,9 +243,21 @@ class Search:
             min(bound + self.constant, objective) if stopped else min(objective, upper),
             stop.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
-            self._details(),
+            details_of(self.control, self.cache, len(self.exact_sums)),
         )
         return Solution(trees[objectives.index(objective)], report)
+
+    def _reader(self, problem: Packed, cache: Packed) -> TreeReader:
+        everything = np.arange(len(self.exact_sums), dtype=np.int32)
+        idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
+        return TreeReader(
+            BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], Packed(idle), everything
+        )
+
+    def rolling(self, depth: int, horizon: int, stop: StopSignal) -> CodeTree:
+        """A tree by a rolling horizon (`first_trees.py`); best after a search of that depth."""
+        problem = self.make_ready(depth, stop)
+        return self._reader(problem, Packed(self.cache)).read(depth, 1 << depth, None, horizon)
 
     def _solve_by_cuts(self, problem: Packed, depth: int, leaves: int, stop: StopSignal, upper: float) -> Solution:
         begin, constant = stop.seconds, self.constant
@@ -261,16 +269,17 @@ class Search:
         trace = (*(max(value + constant, objective) for value in run.values[:-1]), objective)
         status = stop.reason if stopped else Status.OPTIMAL
         proven = min(bound if stopped else upper, objective)
-        return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, self._details()))
-
-    def _shallow(self, problem: Packed) -> Found:
-        """The best tree of depth two; orders the root's splits by the best such tree under each."""
-        p, local = self.problem, self.scratch[0].local.value
-        show_prices(p.prices, p.prices.full, local)
-        BASES[self.base].solve_two(problem, self.rows, len(self.rows), 2, self.scratch[0].local)
-        best, order = of_depth_two(p, local)
-        self.order = self.order if len(self.order) else order
-        return best
+        return Solution(
+            tree,
+            FitReport(
+                status,
+                objective,
+                proven,
+                stop.seconds - begin,
+                trace,
+                details_of(self.control, self.cache, len(self.exact_sums)),
+            ),
+        )
 
     def _deepen(
         self,
@@ -309,15 +318,6 @@ class Search:
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
         return run.proven()
-
-    def _details(self) -> dict[str, Any]:
-        return {
-            "base_cases": int(self.control[CALLS]),
-            "lane_runs": int(self.control[BLOCKS]),
-            "cache_entries": int(min(self.cache.used[0], len(self.cache.tags))),
-            "cache_full": bool(self.cache.used[0] >= len(self.cache.tags) * 7 // 8),
-            "distinct_rows": len(self.exact_sums),
-        }
 
     def path(
         self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any

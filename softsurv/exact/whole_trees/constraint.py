@@ -96,11 +96,7 @@ def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float =
 
 def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
     state = _start(search)
-    long = search.search.is_long(search.depth, OFTEN)
-    for depth in range(2, search.depth if long else 2):
-        if state.status == Status.OPTIMAL:
-            maximise_dual(search, state, stop, depth, FEW_STEPS)
-            state.bound = -math.inf  # of shallower trees
+    _offer_shallower(search, state, stop)
     state.bound = _floor(search)
     if state.status == Status.OPTIMAL:
         maximise_dual(search, state, stop, search.depth)
@@ -124,6 +120,20 @@ def _start(search: VectorSearch) -> Constrained:
     state = Constrained(leaves[best], values[best], -math.inf, none, SLACK * float(search.size[0]), seen=list(values))
     state.trace.append(state.value)
     return state
+
+
+def _offer_shallower(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
+    """Where the search is long, trees of every smaller depth and by a rolling horizon; they leave their multipliers."""
+    long = search.search.is_long(search.depth, OFTEN)
+    for depth in range(2, search.depth if long else 2):
+        if state.status != Status.OPTIMAL:
+            return
+        maximise_dual(search, state, stop, depth, FEW_STEPS)
+        state.bound = -math.inf  # of shallower trees
+        if depth > 2 and stop.stage():
+            found = repaired(search, search.search.rolling(search.depth, depth, stop))
+            if found is not None:
+                state.offer(*found)
 
 
 def _floor(search: VectorSearch) -> float:
