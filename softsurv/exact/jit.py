@@ -12,6 +12,7 @@ from typing import Any
 
 from numba.extending import intrinsic as _intrinsic
 
+from softsurv.exact.parts import part
 from softsurv.kernel_cache import njit
 
 logger = logging.getLogger("softsurv")
@@ -46,7 +47,7 @@ INLINED: dict[str, Any] = INNER | {"inline": "always"}
 
 def shared_kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls; on disk it is part of the entries that call it."""
-    return njit(**(INNER | {"cache": False}))(function)
+    return part(**(INNER | {"cache": False}))(function)
 
 
 def shared_inlined(function: Callable[..., Any]) -> Any:
@@ -78,12 +79,12 @@ def array_entry(*files: str) -> Callable[[Callable[..., Any]], Any]:
 
 def array_kernel(function: Callable[..., Any]) -> Any:
     """As `array_entry`, for a function that only compiled code calls."""
-    return njit(**(ARRAYS | NO_WRAPPERS))(function)
+    return part(**(ARRAYS | NO_WRAPPERS))(function)
 
 
 def fused_kernel(function: Callable[..., Any]) -> Any:
     """As `array_kernel`, with fused multiply-add."""
-    return njit(**(ARRAYS | NO_WRAPPERS | FUSE))(function)
+    return part(**(ARRAYS | NO_WRAPPERS | FUSE))(function)
 
 
 def fused_inlined(function: Callable[..., Any]) -> Any:
