@@ -42,6 +42,10 @@ class NumberBlock:
         """Values of a column, (N,)."""
         return np.asarray(self.values[self.place[name]])
 
+    def are_yes_no(self) -> NDArray[np.bool_]:
+        """Which columns hold zeros and ones alone, (Q,)."""
+        return np.asarray(((self.values == 0.0) | (self.values == 1.0)).all(axis=1))
+
     def ranges(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
         """How many values of each column are known, and their mean, least and largest, all (Q,); nan where none is."""
         known = self.values.shape[1] - np.count_nonzero(np.isnan(self.values), axis=1)

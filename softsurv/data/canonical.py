@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Index = NDArray[np.int64]
 
+BITS = 52
+"""Columns of zeros and ones that make one whole number, exact in float64."""
+
 OUTCOME = ("time", "event", "cause", "entry", "upper")
 """Fields of `SurvivalData` that order the rows before the features do."""
 
@@ -45,17 +48,36 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
         rows = _tied(place)
         if not rows.size:
             break
-        part = data.X[some].iloc[rows]
+        part = (data.X if len(some) == data.X.shape[1] else data.X[some]).iloc[rows]
         block, tied = NumberBlock.of(part), np.arange(rows.size)  # tied: places in rows
-        at, many = 0, 1  # one column at first, then twice as many each time: equal rows stay tied to the end
-        while at < len(some) and tied.size:
-            keys = [
-                _comparable(block.column(n)) if n in block.place else _sortable(part[n]) for n in some[at : at + many]
-            ]
-            place[rows[tied]] = _places([values[tied] for values in keys], place[rows[tied]])
+        groups = _groups(some, block)
+        at, many = 0, 1  # one group at first, then twice as many each time: equal rows stay tied to the end
+        while at < len(groups) and tied.size:
+            keys = [_key(names, part, block)[tied] for names in groups[at : at + many]]
+            place[rows[tied]] = _places(keys, place[rows[tied]])
             tied = tied[_tied(place[rows[tied]])]
             at, many = at + many, 2 * many
     return np.argsort(place, kind="stable")
+
+
+def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
+    """The columns in their order, neighbours of zeros and ones together: they are compared as one whole number."""
+    yes_no = dict(zip(block.place, block.are_yes_no().tolist(), strict=True))
+    groups: list[list[str]] = []
+    for name in names:
+        if groups and len(groups[-1]) < BITS and yes_no.get(name) and yes_no.get(groups[-1][0]):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    return groups
+
+
+def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArray[np.float64]:
+    """Numbers (n,) that order rows as a group of columns does."""
+    if len(names) == 1:
+        return _comparable(block.column(names[0])) if names[0] in block.place else _sortable(part[names[0]])
+    powers = 2.0 ** np.arange(len(names))[::-1]
+    return np.asarray(powers @ block.values[[block.place[name] for name in names]])
 
 
 def _tied(place: Index) -> Index:

@@ -12,12 +12,30 @@ FloatArray = NDArray[np.float64]
 DIGITS = range(6, 17)
 """Six digits are printed; more where six do not keep two values apart."""
 
+HALF, NOWHERE = np.array([0.5]), np.empty(0)
+"""The cut between 0 and 1, and none."""
+
 
 def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[FloatArray]:
     """Cuts of each column of a block (Q, N): that many quantiles, or one between any two neighbouring values.
 
     Cuts with fewer than ``least`` rows on a side are left out.
     """
+    yes_no = ((values == 0.0) | (values == 1.0)).all(axis=1)
+    answers = iter(_yes_no_cuts(values[yes_no], least))
+    others = iter([] if yes_no.all() else _sorted_cuts(values[~yes_no], wanted, least))
+    return [next(answers if is_answer else others) for is_answer in yes_no.tolist()]
+
+
+def _yes_no_cuts(values: FloatArray, least: int) -> list[FloatArray]:
+    """Cuts of columns (Q, N) of zeros and ones: midway, where either side has enough rows."""
+    ones, most = values.sum(axis=1), values.shape[1] - max(least, 1)
+    keep = (ones >= max(least, 1)) & (ones <= most)
+    return [HALF if kept else NOWHERE for kept in keep.tolist()]
+
+
+def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[FloatArray]:
+    """Cuts of any columns (Q, N), found in their order."""
     ordered = np.sort(values, axis=1)
     rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
     n_rises = np.count_nonzero(rises, axis=1)

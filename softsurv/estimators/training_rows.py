@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.arrays import FloatArray
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.frames import as_frame
 from softsurv.data.kinds import as_float
 from softsurv.data.readers import survival_data
@@ -30,8 +32,9 @@ Ranges = dict[str, tuple[float, float]]
 def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any]) -> None:
     """Keep on a tree what it was fitted on: names of the outcome, ranges; say which features repeat the outcome."""
     tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
-    tree.ranges_ = number_ranges(data.X)
-    warn_of_outcome_among_features(data)
+    block = NumberBlock.of(data.X)
+    tree.ranges_ = number_ranges(data.X, block)
+    warn_of_outcome_among_features(data, block)
 
 
 def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
@@ -71,14 +74,31 @@ def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:
     return {role: name for role, name in named.items() if isinstance(name, str)}
 
 
-def number_ranges(X: pd.DataFrame) -> Ranges:
-    """Smallest and largest known value of each column of numbers."""
-    columns = X.select_dtypes(["number"])
-    return {
-        str(name): (float(low), float(high))
-        for name, low, high in zip(columns.columns, columns.min(), columns.max(), strict=True)
-        if low < high
-    }
+def number_ranges(X: pd.DataFrame, block: NumberBlock) -> Ranges:
+    """Smallest and largest known value of each column of numbers; ``block`` holds those of plain numbers."""
+    _, _, low, high = (part.tolist() for part in block.ranges())
+    found: Ranges = {}
+    for name, dtype in zip(X.columns.tolist(), X.dtypes.tolist(), strict=True):
+        if name in block.place:
+            ends = None if dtype.kind == "b" else (low[block.place[name]], high[block.place[name]])
+        else:
+            ends = _known_range(X[name])
+        if ends is not None and ends[0] < ends[1]:
+            found[name] = ends
+    return found
+
+
+def _known_range(column: pd.Series) -> tuple[float, float] | None:
+    """Smallest and largest known value of a column that numpy does not hold as it is; None where it has no numbers."""
+    known = column.dropna() if _is_nullable_number(column) else ()
+    return (float(known.min()), float(known.max())) if len(known) else None
+
+
+def _is_nullable_number(column: pd.Series) -> bool:
+    """Whether pandas holds the numbers of a column in a type of its own."""
+    dtype = column.dtype
+    of_numbers = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    return pd.api.types.is_extension_array_dtype(dtype) and of_numbers
 
 
 def outside(X: pd.DataFrame, ranges: Ranges, far: float = 0.0) -> dict[str, int]:
@@ -107,16 +127,22 @@ def warn_of_far_values(X: Any, ranges: Ranges) -> None:
         warn(f"{FAR_VALUES}, of {len(frame)} rows: {told}; check them", DataWarning)
 
 
-def warn_of_outcome_among_features(data: SurvivalData) -> None:
+def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock) -> None:
     """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
     if data.n < MIN_ROWS:
         return
-    columns = data.X.select_dtypes(["number", "bool"])
-    table = columns.to_numpy(dtype=float, na_value=np.nan)
+    others = [name for name in data.X.columns if name not in block.place and _is_nullable_number(data.X[name])]
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
-        for name, equal in zip(columns.columns, (table == values[:, None]).all(axis=0), strict=True):
-            if equal:
-                warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
+        equal = (block.values == values).all(axis=1)
+        same = [name for name, place in block.place.items() if equal[place]]
+        same += [name for name in others if (_as_floats(data.X[name]) == values).all()]
+        for name in same:
+            warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
+
+
+def _as_floats(column: pd.Series) -> FloatArray:
+    """A column of numbers as float64, nan where missing."""
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def _range(bounds: tuple[float, float]) -> str:

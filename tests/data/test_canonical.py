@@ -58,3 +58,15 @@ def test_columns_of_an_array_are_ordered_by_content(seed):
 
 def test_names_order_the_columns_of_a_frame():
     assert column_order(pd.DataFrame({"b": [1], "a": [2]})) == ["a", "b"]
+
+
+def test_columns_of_zeros_and_ones_are_compared_one_after_the_other():
+    rng = np.random.default_rng(3)
+    names = [f"b{k:03d}" for k in range(130)]
+    X = pd.DataFrame(rng.integers(0, 2, (80, 130)), columns=names)
+    X.iloc[:, :125] = X.iloc[rng.integers(0, 6, 80), :125].to_numpy()  # ties, some up to the last columns
+    X["b060"] = rng.choice([0.0, 2.5, np.nan], 80)
+    X["b061"] = X["b061"].astype(bool)
+    data = SurvivalData(X, np.ones(80), np.ones(80, bool))
+    keys = [tuple(np.inf if np.isnan(value) else value for value in row) for row in X.to_numpy(dtype=float)]
+    assert row_order(data, names).tolist() == sorted(range(80), key=lambda k: keys[k])

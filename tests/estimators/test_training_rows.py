@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
+from softsurv.data.blocks import NumberBlock
 from softsurv.errors import DataWarning, said_once, warn
-from softsurv.estimators.training_rows import outside
+from softsurv.estimators.training_rows import number_ranges, outside
 
 TREES = [
     lambda: SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1, l2=0.3, shrinkage=10.0),
@@ -68,3 +69,25 @@ def test_a_warning_is_given_once_and_at_the_line_of_the_caller():
             warn("one", DataWarning)
             warn("two", DataWarning)
     assert [(str(one.message), one.filename) for one in told] == [("one", __file__), ("two", __file__)]
+
+
+def test_ranges_are_of_known_numbers_of_every_type():
+    X = pd.DataFrame(
+        {
+            "whole": [3, 1, 2],
+            "gaps": [np.nan, -1.5, 4.0],
+            "nullable": pd.array([None, 7, 5], dtype="Int64"),
+            "flag": [True, False, True],
+            "text": ["a", "b", "c"],
+            "one": [2.0, 2.0, np.nan],
+            "none": pd.array([None, None, None], dtype="Float64"),
+        }
+    )
+    ranges = number_ranges(X, NumberBlock.of(X))
+    assert ranges == {"whole": (1.0, 3.0), "gaps": (-1.5, 4.0), "nullable": (5.0, 7.0)}
+
+
+def test_a_nullable_feature_that_is_the_outcome_is_told(table):
+    died = table["died"].astype("Int64")
+    with pytest.warns(DataWarning, match="'known' equals the event"):
+        TREES[1]().fit(table.drop(columns=["months", "died"]).assign(known=died), (table["died"], table["months"]))
