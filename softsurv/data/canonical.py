@@ -32,6 +32,9 @@ BESIDE = ("weight", "group", "subject")
 AT_A_TIME = 64
 """Columns that are read together to tell rows of one outcome apart: seldom are more needed."""
 
+FEW_CELLS = 1 << 18
+"""Of tied rows so many are read together in any case: two megabytes."""
+
 
 def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
     """Rows (N,) by their outcome, those of one outcome by their features; only equal rows keep the order given.
@@ -43,11 +46,10 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
         Features, in the order in which they are compared (see :func:`column_order`).
     """
     place = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64))
-    for first in range(0, len(columns), AT_A_TIME):
-        some = list(columns[first : first + AT_A_TIME])
-        rows = _tied(place)
-        if not rows.size:
-            break
+    first = 0
+    while first < len(columns) and (rows := _tied(place)).size:
+        some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // rows.size)])
+        first += len(some)
         part = (data.X if len(some) == data.X.shape[1] else data.X[some]).iloc[rows]
         block, tied = NumberBlock.of(part), np.arange(rows.size)  # tied: places in rows
         groups = _groups(some, block)

@@ -90,7 +90,9 @@ def number_ranges(X: pd.DataFrame, block: NumberBlock) -> Ranges:
 
 def _known_range(column: pd.Series) -> tuple[float, float] | None:
     """Smallest and largest known value of a column that numpy does not hold as it is; None where it has no numbers."""
-    known = column.dropna() if _is_nullable_number(column) else ()
+    if not _is_nullable_number(column):
+        return None
+    known = column.dropna()
     return (float(known.min()), float(known.max())) if len(known) else None
 
 

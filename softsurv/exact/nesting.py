@@ -80,9 +80,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
         return as_given(codes, n_codes, nominal)
     others = np.flatnonzero(np.asarray(n_codes) != 2)
     rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
-    columns = [rest.codes]
-    columns += [np.argmin(left[group], axis=0)[:, None] for group in levels]
-    columns += [len(chain) - np.add.reduce(left[chain], axis=0, dtype=np.int32)[:, None] for chain in chains]
+    columns = [rest.codes, *(np.argmin(left[group], axis=0)[:, None] for group in levels), _chain_codes(left, chains)]
     # the last code of a chain names no split; it is given that of the code before
     feature = [others[rest.splits.feature], *(binary[g] for g in levels), *(binary[[*c, c[-1]]] for c in chains)]
     n_rest, n_level, n_chain = (sum(map(len, part)) for part in (feature[:1], levels, feature[1 + len(levels) :]))
@@ -119,6 +117,16 @@ def _levels(size: NDArray[np.int64], apart: NDArray[np.bool_], n: int) -> list[l
     return groups
 
 
+def _chain_codes(left: NDArray[np.bool_], chains: list[list[int]]) -> NDArray[np.int32]:
+    """Codes (U, C) of chains: how many of its columns a row answers with 1; ``left`` (B, U) says who answers with 0."""
+    if not chains:
+        return np.empty((left.shape[1], 0), np.int32)
+    length = np.array([len(chain) for chain in chains])
+    in_order = left[[column for chain in chains for column in chain]]
+    zeros = np.add.reduceat(in_order, np.cumsum(length) - length, axis=0, dtype=np.int32)
+    return (length[:, None] - zeros).T.astype(np.int32)
+
+
 def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int]]:
     """The free columns in as few chains as there can be, each from the smallest column to the largest (Dilworth).
 
@@ -134,11 +142,12 @@ def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int
     inside_of = np.nonzero(inside)[1]
     graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
     follower = maximum_bipartite_matching(graph, perm_type="column")
-    heads = np.setdiff1d(np.flatnonzero(free), follower)
-    chains = []
-    for column in heads.tolist():
+    heads = free.copy()
+    heads[follower[follower >= 0]] = False
+    after, chains = follower.tolist(), []
+    for column in np.flatnonzero(heads).tolist():
         chain = [column]
-        while follower[chain[-1]] >= 0:
-            chain.append(int(follower[chain[-1]]))
+        while after[chain[-1]] >= 0:
+            chain.append(after[chain[-1]])
         chains.append(chain)
     return chains

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from softsurv.data import canonical
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.survival_data import SurvivalData
 
@@ -60,7 +61,9 @@ def test_names_order_the_columns_of_a_frame():
     assert column_order(pd.DataFrame({"b": [1], "a": [2]})) == ["a", "b"]
 
 
-def test_columns_of_zeros_and_ones_are_compared_one_after_the_other():
+@pytest.mark.parametrize("few_cells", [0, canonical.FEW_CELLS])
+def test_columns_of_zeros_and_ones_are_compared_one_after_the_other(few_cells, monkeypatch):
+    monkeypatch.setattr(canonical, "FEW_CELLS", few_cells)
     rng = np.random.default_rng(3)
     names = [f"b{k:03d}" for k in range(130)]
     X = pd.DataFrame(rng.integers(0, 2, (80, 130)), columns=names)
