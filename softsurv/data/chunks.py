@@ -18,7 +18,16 @@ from numpy.typing import NDArray
 
 from softsurv.data.columns import event_column, float_column, require
 from softsurv.data.encoding import is_number, labels, numbers
-from softsurv.data.frames import MISSING, checksum, not_utf8, readable, unique_names, unnamed_columns, without_unnamed
+from softsurv.data.frames import (
+    MISSING,
+    checksum,
+    not_utf8,
+    readable,
+    refuse_twice,
+    unique_names,
+    unnamed_columns,
+    without_unnamed,
+)
 from softsurv.data.kinds import MIN_IDENTIFIERS, declared, warn_of_identifier
 from softsurv.data.preprocess import FORMAT, Preprocessor
 from softsurv.data.rules import indicator_name
@@ -298,6 +307,7 @@ def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [va
     """
     seen: dict[str, _Column] = {}
     for chunk in chunks:
+        refuse_twice(chunk.X, "source")
         for name in chunk.X.columns:
             seen.setdefault(str(name), _Column()).see(chunk.X[name], str(name))
     total: dict[str, _Column] = {}

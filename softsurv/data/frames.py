@@ -238,9 +238,7 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         X = _native(X)
     names = X.columns.tolist()
     X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
-    if not X.columns.is_unique:
-        twice = X.columns[X.columns.duplicated()][0]
-        raise InvalidSurvivalDataError(f"X must have unique column names, got {twice!r} twice; rename one")
+    refuse_twice(X)
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
     X = _without_objects(X)
@@ -255,6 +253,13 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
             f"at row {row}; replace it by a number or by NaN"
         )
     return X
+
+
+def refuse_twice(X: pd.DataFrame, argument: str = "X") -> None:
+    """Raise where two columns have the same name."""
+    if not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise InvalidSurvivalDataError(f"{argument} must have unique column names, got {twice!r} twice; rename one")
 
 
 def _without_objects(X: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -433,3 +434,9 @@ def test_a_spent_budget_ends_after_the_sweep(parquet):
     model = fit_stream(tree(time_limit=0.0), Table(parquet, "t", "died"), max_sweeps=5)
     assert model.report_.status == "time_limit"
     assert len(model.report_.trace) == 1
+
+
+def test_two_columns_of_one_name_are_refused_in_chunks():
+    rows = pd.DataFrame(np.zeros((3, 2)), columns=["x", "x"])
+    with pytest.raises(InvalidSurvivalDataError, match="source must have unique column names, got 'x' twice"):
+        fit_preprocessor(iter([SimpleNamespace(X=rows)]))
