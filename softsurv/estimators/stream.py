@@ -16,7 +16,8 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from softsurv.data.chunks import Chunk, Table, fit_preprocessor
+from softsurv.data.chunk_columns import fit_preprocessor
+from softsurv.data.chunks import Chunk, Table
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.soft import SoftSurvivalTree

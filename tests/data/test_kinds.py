@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softsurv.data.chunks import Table, fit_preprocessor
+from softsurv.data.chunk_columns import fit_preprocessor
+from softsurv.data.chunks import Table
 from softsurv.data.encoding import numbers
 from softsurv.data.frames import read_table
 from softsurv.data.kinds import declared, is_identifier, is_number

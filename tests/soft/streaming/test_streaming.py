@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softsurv import SoftSurvivalTree, load_model
-from softsurv.data.chunks import Table, fit_preprocessor
+from softsurv.data.chunk_columns import fit_preprocessor
+from softsurv.data.chunks import Table
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
