@@ -181,7 +181,7 @@ class RelativeRiskSearch(TreeSearch):
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
-        ready(relative_risk.TASK, deep=depth not in (0, 1, 2))
+        ready(relative_risk.TASK, deep=depth not in (0, 1, 2), recursive=depth not in (3, "auto"))
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""

@@ -15,7 +15,7 @@ from types import ModuleType
 from softsurv.exact.base_cases import bits, lanes, plain, sums
 from softsurv.exact.cuts import node
 from softsurv.exact.entries import Entry, make_ready
-from softsurv.exact.kernels import listing, recursion
+from softsurv.exact.kernels import listing, recursion, root
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
 from softsurv.stopping import StopSignal
@@ -52,6 +52,7 @@ def ready(
     base: str = "sums",
     *,
     deep: bool = True,
+    recursive: bool = True,
     in_lanes: bool = True,
     leaf_points: Callable[..., None] | None = None,
     stop: StopSignal | None = None,
@@ -65,6 +66,9 @@ def ready(
         The base case, a name of `BASES`; or `CUTS`.
     deep : bool
         Whether trees may be deeper than two.
+    recursive : bool
+        Whether the recursion is called: for trees deeper than three, by listing, or from elsewhere. The lanes do
+        depth three without it.
     in_lanes : bool
         Whether base cases may run eight at a time.
     leaf_points : callable, optional
@@ -79,8 +83,10 @@ def ready(
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
     also = []
-    if deep:
+    if deep and (recursive or not in_lanes):
         entries["solve"] = recursion.solve
+    elif deep:
+        also.append(root.solve_root)
     if deep and in_lanes:
         entries |= {"solve_three": recursion.solve_three, "solve_lanes": lanes.solve_lanes}
     if leaf_points is not None:

@@ -13,6 +13,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.exact.kernels.cache import Cache
 from softsurv.exact.kernels.nodes import UNKNOWN, leaf_shares
 from softsurv.exact.kernels.recursion import solve
+from softsurv.exact.kernels.root import solve_root
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import CUT_WORK
@@ -101,9 +102,13 @@ class DepthRun:
     def go(self, problem: Packed, rows: Any, key: Any, cache: Packed, scratch: list[Scratch]) -> None:
         """Run the recursion in as many threads as there is scratch, this one included."""
         upper, shared = float(self.shared.best[0]), Packed(self.shared)
+        recursive = problem.value.calls.solve != 0
 
         def work(mine: Scratch) -> None:
-            solve(problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0, *mine, cache, shared)
+            if recursive:
+                solve(problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0, *mine, cache, shared)
+            else:
+                solve_root(problem, rows, len(rows), *key, self.leaves, upper, *mine, cache, shared)
 
         others = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in scratch[1:]]
         for thread in others:

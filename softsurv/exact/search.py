@@ -115,6 +115,7 @@ class Search:
     def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
         self.split_costs, self.memory_limit = split_costs, memory_limit
         self.cache = new_cache(0.0, expected=0.0)
+        self._deep = self._recursive = False
         self.take(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [new_scratch(self.problem, self.control)]
@@ -141,14 +142,19 @@ class Search:
         self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
         self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
 
-    def make_ready(self, depth: int, stop: StopSignal | None = None, **more: Any) -> Packed:
+    def make_ready(
+        self, depth: int, stop: StopSignal | None = None, *, recursive: bool = False, leaf_points: Any = None
+    ) -> Packed:
         """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
-        asked = (depth > 2, self.by_cuts, *more.items())
+        self._deep = self._deep or depth > 2  # what one call needed serves the others
+        self._recursive = self._recursive or recursive or depth > 3 or leaf_points is not None
+        asked = (self.by_cuts, self._deep, self._recursive, leaf_points)
         if self._packed is not None and asked == self._ready_for:
             return self._packed
         self._ready_for = asked
         base = CUTS if self.by_cuts else self.base
-        calls = ready(self.task, base, deep=depth > 2, in_lanes=self.problem.use_lanes, stop=stop, **more)
+        needs = {"deep": self._deep, "recursive": self._recursive, "in_lanes": self.problem.use_lanes}
+        calls = ready(self.task, base, leaf_points=leaf_points, stop=stop, **needs)
         if self._packed is None or self.problem.calls != calls:
             self.problem = self.problem._replace(calls=calls)
             self._packed = Packed(self.problem)
@@ -269,17 +275,8 @@ class Search:
         trace = (*(max(value + constant, objective) for value in run.values[:-1]), objective)
         status = stop.reason if stopped else Status.OPTIMAL
         proven = min(bound if stopped else upper, objective)
-        return Solution(
-            tree,
-            FitReport(
-                status,
-                objective,
-                proven,
-                stop.seconds - begin,
-                trace,
-                details_of(self.control, self.cache, len(self.exact_sums)),
-            ),
-        )
+        details = details_of(self.control, self.cache, len(self.exact_sums))
+        return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, details))
 
     def _deepen(
         self,

@@ -100,3 +100,11 @@ def test_tasks_have_files_of_their_own(tmp_path, monkeypatch):
     assert price_of(tasks[2]).is_on_disk
     make_ready([price_of(tasks[2])], "a test")
     assert files() == both
+
+
+def test_a_search_down_to_depth_three_calls_no_recursion_where_lanes_do_it():
+    calls = ready(relative_risk.TASK, recursive=False)
+    assert calls.solve_three
+    assert calls.solve_lanes
+    assert calls.solve == 0
+    assert ready(relative_risk.TASK, recursive=False, in_lanes=False).solve

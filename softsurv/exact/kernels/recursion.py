@@ -191,8 +191,8 @@ def share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
 def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
     """What a node above the base case starts from: its best trees of depth two, and its splits in order.
 
-    Fills ``local``, and the slice of ``nodes`` for the level but for ``bound``. The next bound between the splits of a
-    node finds its data here.
+    Fills ``local``, and the slice of ``nodes`` for the level but for ``bound``; what the similarity bound between the
+    splits of a node needs is among it.
     """
     shared.control[CALLS] += 1
     local.bits.wanted[0] = 1 if problem.use_similar else 0

@@ -87,7 +87,7 @@ class Table:
         self.nodes: dict[tuple[int, int, int], Node] = {}
         self.search = divisions.search
         self.search.by_cuts = False  # the search by cuts keeps no cache, which is read here
-        self._packed = self.search.make_ready(depth, stop)
+        self._packed = self.search.make_ready(depth, stop, recursive=True)
         self._cache = Packed(self.search.cache)
         control, splits = self.search.control, len(self.search.problem.feature_of)
         self._idle = Packed(new_shared(control, self.search.order, 1, math.inf, np.zeros((2, splits))))
