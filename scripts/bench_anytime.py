@@ -231,7 +231,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     from matplotlib import pyplot
 
     names = list(dict.fromkeys(line["objective"] for line in lines))
-    columns = 4
+    longest, columns = max(line["points"][-1]["seconds"] for line in lines), 4
     figure, axes = pyplot.subplots(-(-len(names) // columns), columns, figsize=(13, 3 * -(-len(names) // columns)))
     for axis, name in zip(axes.flat, names, strict=False):
         for k, line in enumerate(one for one in lines if one["objective"] == name):
@@ -243,7 +243,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
             label = f"{line['set'].removesuffix(' (sklearn)')}, depth {line['depth']}"
             axis.plot(at, high, color=f"C{k}", marker="o", markersize=3, label=label, drawstyle="steps-post")
             axis.plot(at, low, color=f"C{k}", marker="o", markersize=3, linestyle="--", drawstyle="steps-post")
-        axis.set(title=name, xscale="log", ylim=(-1.05, 1.05))
+        axis.set(title=name, xscale="log", xlim=(0.015, 1.5 * longest), ylim=(-1.05, 1.05))
         axis.axhline(0.0, color="grey", linewidth=0.5)
         axis.legend(fontsize=7)
     for axis in axes.flat[len(names) :]:
