@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 class SoftsurvError(Exception):
@@ -60,12 +62,37 @@ INNER = frozenset({"softsurv", "sklearn", "joblib", "contextlib", "functools"})
 """Packages whose lines no user wrote."""
 
 
+NUMBER = re.compile(r"(?<![\w'\"])\d[\d.,]*(?![\w'\"])")
+"""A count in a sentence; not the digits of a name."""
+
+
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside of softsurv that led here."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+    """Warn at the line outside of softsurv that led here; once for each call of scikit-learn, whatever the counts.
+
+    A cross-validation of scikit-learn is one call to the user, and fits on every fold.
+    """
+    frame, level, call = sys._getframe(1), 2, None
+    while frame.f_back is not None and (package := frame.f_globals.get("__name__", "").partition(".")[0]) in INNER:
+        call = frame if package == "sklearn" else call
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    if call is None or not _said_before(call, NUMBER.sub("#", message), category):
+        warnings.warn(message, category, stacklevel=level)
+
+
+def _said_before(call: FrameType, sentence: str, category: type[Warning]) -> bool:
+    """Whether a running call has been told a sentence that nobody ignored.
+
+    The names of a frame's variables may be added to (PEP 667), and end with the call. Python's own memory of what was
+    said is of no use: it is empty whenever a fit leaves `warnings.catch_warnings`.
+    """
+    plain = (one for one in warnings.filters if not (one[1] or one[3]))  # of no text and no module
+    actions = (action for action, _, kind, _, _ in plain if issubclass(category, kind))
+    if next(actions, "default") == "ignore":
+        return False
+    said: set[tuple[str, type[Warning]]] = call.f_locals.setdefault("said by softsurv", set())
+    before = (sentence, category) in said
+    said.add((sentence, category))
+    return before
 
 
 @contextmanager

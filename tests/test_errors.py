@@ -1,0 +1,75 @@
+"""Where warnings point, and how often they are given."""
+
+import warnings
+from collections import Counter
+from types import FunctionType
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from softsurv import OptimalSurvivalTree
+from softsurv.errors import DataWarning, EvaluationWarning, warn
+
+
+def _fit(self, X, y=None):
+    """Warn of a count that differs, of names with digits, and of what was ignored at first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EvaluationWarning)
+        warn("a measure", EvaluationWarning)
+    warn(f"{len(X) + self.asked} rows are odd", DataWarning)
+    warn("column 'x1' is left out", DataWarning)
+    warn("column 'x2' is left out", DataWarning)
+    warn("a measure", EvaluationWarning)
+    return self
+
+
+class Warns(BaseEstimator):
+    """An estimator of softsurv that warns in every fit."""
+
+    fit = FunctionType(_fit.__code__, globals() | {"__name__": "softsurv.somewhere"}, "fit", (None,))
+
+    def __init__(self, asked=1):
+        self.asked = asked
+
+    def score(self, X, y=None):
+        return 0.0
+
+
+def given(call):
+    """Warnings of a call, and how often."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        call()
+    assert {one.filename for one in seen} == {__file__}
+    return Counter(str(one.message) for one in seen)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: cross_val_score(Warns(), np.zeros((8, 1)), cv=3),
+        lambda: GridSearchCV(Warns(), {"asked": [1, 2]}, cv=3).fit(np.zeros((8, 1))),
+    ],
+)
+def test_a_call_of_scikit_learn_is_told_once(call):
+    found = given(call)
+    assert len(found) == 4
+    assert set(found.values()) == {1}
+    assert given(call) == found  # the next call is told again
+
+
+def test_fits_of_ones_own_are_told_each_time():
+    assert set(given(lambda: [Warns().fit(np.zeros((8, 1))) for _ in range(2)]).values()) == {2}
+
+
+def test_a_cross_validation_names_a_column_that_is_left_out_once():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"name": [f"patient {k}" for k in range(120)], "age": rng.integers(30, 80, 120)})
+    y = np.array(
+        list(zip(rng.random(120) < 0.7, rng.exponential(size=120) + 0.1, strict=True)), [("e", bool), ("t", float)]
+    )
+    found = given(lambda: cross_val_score(OptimalSurvivalTree(max_depth=1), X, y, cv=3))
+    assert sum("'name' is left out" in message for message in found.elements()) == 1
