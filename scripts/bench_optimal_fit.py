@@ -7,8 +7,8 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
 
 Both sides get the same pandas frame of 0/1 columns, the same depth and leaves of any size; everything else is at its
 default. Survival sets are cut as in paper `surtree`; the eight sets of classes come with paper `streed`. Times are the
-least CPU seconds of interleaved repeats, one from depth 5 on, with compiled kernels; ``overhead`` is what a fit of
-ours takes beside its search. Each tree is scored by our objective: neither may be worse.
+least CPU seconds of interleaved repeats, fewer where they are long (`LONG`), with compiled kernels; ``overhead`` is
+what a fit of ours takes beside its search. Each tree is scored by our objective: neither may be worse.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from softsurv.exact.search import Search
 
 SURVIVAL = ("veteran", "whas500", "GBSG2", "uis", "Aids2", "UnempDur", "Framingham")
 
+LONG = 15.0
+"""CPU seconds after which a case is not repeated."""
+
 
 class SearchTime:
     """CPU seconds that searches took since the last reset."""
@@ -52,7 +55,7 @@ class SearchTime:
 def least(ours: Callable[[], Any], peer: Callable[[], Any], repeats: int, clock: SearchTime) -> dict[str, Any]:
     """Least CPU seconds of both sides over interleaved repeats, what ours took beside the search, and both models."""
     runs: list[tuple[float, float, float]] = []
-    while len(runs) < repeats:
+    while len(runs) < repeats and sum(own + theirs for own, _, theirs in runs) < LONG:
         clock.seconds, begin = 0.0, time.process_time()
         tree = ours()
         middle = time.process_time()
@@ -71,7 +74,7 @@ def survival_case(data: Coded, depth: int, repeats: int, clock: SearchTime) -> d
     """A relative-risk tree of one set."""
     X, y = frame_of(data.binary), (data.event, data.time)
     ours = OptimalSurvivalTree(max_depth=depth, min_samples_leaf=1, time_limit=600)
-    run = least(lambda: ours.fit(X, y), lambda: fit_pystreed(data, depth), repeats if depth < 5 else 1, clock)
+    run = least(lambda: ours.fit(X, y), lambda: fit_pystreed(data, depth), repeats, clock)
     tree, model = run.pop("trees")
     scores = (objective_of(data, tree.apply(X)), objective_of(data, pystreed_leaves(data, model)))
     return {"set": data.name, "rows": len(X), "columns": X.shape[1], "depth": depth, **run, "scores": scores}
@@ -84,7 +87,7 @@ def class_case(name: str, binary: np.ndarray, label: np.ndarray, depth: int, rep
     X = frame_of(binary)
     ours = OptimalClassificationTree(max_depth=depth, time_limit=600)
     peer = STreeDClassifier("accuracy", max_depth=depth, time_limit=600)
-    run = least(lambda: ours.fit(X, label), lambda: peer.fit(binary, label), repeats if depth < 5 else 1, clock)
+    run = least(lambda: ours.fit(X, label), lambda: peer.fit(binary, label), repeats, clock)
     run.pop("trees")
     scores = (int((ours.predict(X) != label).sum()), int((peer.predict(binary) != label).sum()))
     return {"set": name, "rows": len(X), "columns": X.shape[1], "depth": depth, **run, "scores": scores}
