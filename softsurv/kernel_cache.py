@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+from numba import extending
 from numba.core.caching import FunctionCache
 
 logger = logging.getLogger("softsurv")
+
+intrinsic: Any = extending.intrinsic  # hides a first argument from callers in a way that type checkers cannot follow
 
 _said: set[str] = set()
 """What was logged already: each is said once per process."""

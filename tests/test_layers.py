@@ -11,7 +11,7 @@ import softsurv.explore
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
     {"arrays", "errors", "results", "numerics", "stopping", "files", "kernel_cache"},
-    {"nonparametric", "aalen_johansen", "cox", "data"},
+    {"nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},
     {"sparse"},

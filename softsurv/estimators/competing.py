@@ -84,6 +84,35 @@ class CompetingRisks:
         return found
 
     # -- predictions ---------------------------------------------------------------------------------------------
+    def predict_mean_count(self, X: Any, times: ArrayLike | None = None) -> FloatArray:
+        """Mean number of events of a subject by each time, (n, T), where events recur.
+
+        Parameters
+        ----------
+        X : table of n rows
+        times : array_like (T,), optional
+            ``unique_times_`` by default.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the tree was not fitted to recurrent events.
+
+        Notes
+        -----
+        The cumulative rate of the leaf, for a row that stays as it is: in an optimal tree the Nelson-Aalen estimate,
+        pulled to those of the nodes above the leaf (Andersen and Gill 1982; Lawless and Nadeau 1995).
+        ``predict_cumulative_hazard_function`` is the same number, and ``predict_survival_function`` the probability of
+        no event yet if events come as a Poisson process.
+        """
+        check_is_fitted(self, "censoring_")
+        if not self.recurrent_:
+            raise InvalidParameterError(
+                "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
+                "or use predict_cumulative_hazard_function"
+            )
+        return self.predict_cumulative_hazard_function(X, times)  # type: ignore[attr-defined]
+
     def predict_cumulative_incidence(
         self, X: Any, times: ArrayLike | None = None, cause: int | str | None = None, **how: Any
     ) -> FloatArray:

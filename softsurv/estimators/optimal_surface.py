@@ -117,35 +117,6 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         """Whether the tree was fitted to events that recur."""
         return self.leaf_ == HISTORIES["recurrent"]
 
-    def predict_mean_count(self, X: Any, times: Any = None) -> FloatArray:
-        """Mean number of events of a subject by each time, (n, T), where events recur.
-
-        Parameters
-        ----------
-        X : table of n rows
-        times : array_like (T,), optional
-            ``unique_times_`` by default.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the tree was not fitted to recurrent events.
-
-        Notes
-        -----
-        Nelson-Aalen estimate of the leaf, pulled to those of the nodes above it (Andersen and Gill 1982; Lawless and
-        Nadeau 1995). For recurrent events ``predict_cumulative_hazard_function`` is the same number, and
-        ``predict_survival_function`` the probability of no event yet if events come as a Poisson process.
-        """
-        leaf = self._checked(X, {})
-        if not self.recurrent_:
-            raise InvalidParameterError(
-                "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
-                "or use predict_cumulative_hazard_function"
-            )
-        grid = self._grid(times)
-        return np.stack([hazard(grid) for hazard in self.curves_.hazards])[leaf]
-
     def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
         """Risk score of each row, (n,); higher means an earlier event.
 

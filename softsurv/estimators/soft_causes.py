@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.competing import REACH, CompetingRisks
 from softsurv.estimators.prepared import PreparedRows
 from softsurv.trees.incidence import incidences
@@ -117,33 +115,6 @@ class SoftCauses(CompetingRisks):
     def recurrent_(self) -> bool:
         """Whether the tree was fitted to events that recur."""
         return bool(self.report_.details.get("recurrent"))
-
-    def predict_mean_count(self, X: Any, times: ArrayLike | None = None) -> FloatArray:
-        """Mean number of events of a subject by each time, (n, T), where events recur.
-
-        Parameters
-        ----------
-        X : table of n rows
-        times : array_like (T,), optional
-            ``unique_times_`` by default.
-
-        Raises
-        ------
-        InvalidParameterError
-            If the tree was not fitted to recurrent events.
-
-        Notes
-        -----
-        The integral of the leaf's rate, for a row that stays as it is (Andersen and Gill 1982; Lawless and Nadeau
-        1995). ``predict_survival_function`` is the probability of no event yet if events come as a Poisson process.
-        """
-        check_is_fitted(self, "censoring_")
-        if not self.recurrent_:
-            raise InvalidParameterError(
-                "mean counts need a tree of recurrent events; pass recurrent=True and id= to fit, "
-                "or use predict_cumulative_hazard_function"
-            )
-        return self.predict_cumulative_hazard_function(X, times)  # type: ignore[attr-defined]
 
     def _require_the_same_causes(self, data: SurvivalData) -> None:
         """Refuse data whose causes are not those that the tree was fitted to."""

@@ -10,15 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from numba.extending import intrinsic as _intrinsic
-
 from softsurv.exact.parts import part
 from softsurv.kernel_cache import njit
 
 logger = logging.getLogger("softsurv")
-
-intrinsic: Any = _intrinsic
-"""Numba's decorator, which hides a first argument from callers in a way that type checkers cannot follow."""
 
 FAST: dict[str, Any] = {
     "fastmath": {"nnan", "nsz", "contract", "reassoc"},

@@ -6,14 +6,8 @@ argument, to about one unit in the last place.
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
-from numba import extending, types
-
+from softsurv.float_bits import from_bits, to_bits
 from softsurv.kernel_cache import njit
-
-intrinsic: Any = extending.intrinsic  # hides a first argument from callers in a way that type checkers cannot follow
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -24,28 +18,6 @@ SHIFTER = 6755399441055744.0
 
 LEAST_EXPONENT = -708.0
 """Below it the result would lose bits: exp(-708) = 3e-308 stands for all that is smaller."""
-
-
-@intrinsic
-def _bits(typingctx: Any, value: Any) -> Any:
-    """The 64 bits of a float as an integer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _number(typingctx: Any, bits: Any) -> Any:
-    """The float of 64 bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Machine code of the call."""
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
@@ -70,7 +42,7 @@ def exponential(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * _number((_bits(shifted) + 1023) << 52)
+    return p * from_bits((to_bits(shifted) + 1023) << 52)
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})

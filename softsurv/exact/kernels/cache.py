@@ -18,9 +18,9 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 
-from softsurv.exact.jit import intrinsic, shared_kernel
+from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.views import FloatMatrix, Ints, Longs, WordMatrix
-from softsurv.kernel_cache import njit
+from softsurv.kernel_cache import intrinsic, njit
 
 ENTRY_BYTES = 16 + 4 + 4 + 24
 MAX_LEAVES = 1 << 12  # leaves are packed beside depth in one tag

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from llvmlite import ir
 from numba import njit
-from numba.core import types
 
-from softsurv.exact.jit import intrinsic
+from softsurv.float_bits import from_bits, to_bits
 
 LN2 = 0.6931471805599453
 HALF_STEP = 0x0008000000000000  # half of one step of the exponent field, to round to the nearest power of two
-
-
-@intrinsic
-def _to_bits(typingctx: Any, x: Any) -> Any:
-    """The 64 bits of a float64."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
-
-
-@intrinsic
-def _from_bits(typingctx: Any, bits: Any) -> Any:
-    """The float64 with these 64 bits."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
 
 
 @njit(inline="always")
@@ -41,8 +17,8 @@ def log_ratio(a, b):
     b is scaled by a power of two so that 2/3 <= a/b <= 3/2; then log(a/b) = 2 atanh(s) with s = (a - b)/(a + b), by
     its series in z = s^2 <= 1/25, cut after z^10 (the rest is below 3e-17). Written out: a loop would not be unrolled.
     """
-    steps = (_to_bits(a) - _to_bits(b) + HALF_STEP) >> 52
-    near = _from_bits(_to_bits(b) + (steps << 52))
+    steps = (to_bits(a) - to_bits(b) + HALF_STEP) >> 52
+    near = from_bits(to_bits(b) + (steps << 52))
     s = (a - near) / (a + near)
     z = s * s
     series = 1 / 13 + z * (1 / 15 + z * (1 / 17 + z * (1 / 19 + z * (1 / 21))))

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import models, overload, register_model
 
-from softsurv.exact.jit import intrinsic
+from softsurv.kernel_cache import intrinsic
 
 LANES = 8
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)

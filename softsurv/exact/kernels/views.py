@@ -27,7 +27,7 @@ from numba.extending import (
 )
 from numba.np.numpy_support import as_dtype
 
-from softsurv.exact.jit import intrinsic
+from softsurv.kernel_cache import intrinsic
 
 Flags = Annotated[np.ndarray, types.Array(types.boolean, 1, "C")]
 Bytes = Annotated[np.ndarray, types.Array(types.int8, 1, "C")]

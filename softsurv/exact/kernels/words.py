@@ -6,7 +6,7 @@ from typing import Any
 
 from numba.core import types
 
-from softsurv.exact.jit import intrinsic
+from softsurv.kernel_cache import intrinsic
 
 
 @intrinsic
