@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -16,6 +17,7 @@ from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_los
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
 from softsurv.soft.precondition import inverse_gram
 from softsurv.soft.problem import Problem, groups_of, taken
+from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
 
@@ -70,9 +72,8 @@ class LeafObjective:
     """
 
     def __init__(self, problem: Problem, leaf: Tensor, n_leaves: int, penalties: LeafPenalties) -> None:
-        self.problem, self.leaf, self.penalties = problem, leaf, penalties
+        self.problem, self.leaf, self.n_leaves, self.penalties = problem, leaf, n_leaves, penalties
         self.columns = problem.design.shape[-1]
-        self.member = torch.nn.functional.one_hot(leaf, n_leaves).to(problem.design).mT.contiguous()  # (M, L, N)
         own = torch.isfinite(penalties.slopes)
         self.shared = not bool(own.any())
         size = self.columns + problem.family.n_shape
@@ -86,9 +87,15 @@ class LeafObjective:
         """The objective of some trees of the stack."""
         part = copy(self)
         part.problem, part.penalties = self.problem.take(trees), self.penalties.take(trees)
-        part.leaf, part.member = taken(self.leaf, trees), taken(self.member, trees)
+        part.leaf = taken(self.leaf, trees)
         part.strength, part.free = taken(self.strength, trees), taken(self.free, trees)
+        part.__dict__.pop("member", None)  # that of the whole stack
         return part
+
+    @cached_property
+    def member(self) -> Tensor:
+        """1 where a row is in a leaf, (M, L, N)."""
+        return torch.nn.functional.one_hot(self.leaf, self.n_leaves).to(self.problem.design).mT.contiguous()
 
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
@@ -100,30 +107,49 @@ class LeafObjective:
         deviation: Tensor,  # (M, L, Q + K)
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Objective (M,) and its gradients."""
-        p, q = self.problem, self.columns
-        leaves = common + deviation
-        if self.shared:
-            own_level = deviation[..., 0].gather(1, self.leaf)[:, None]
-            offset = linear(common[..., :q], p.design) + own_level
-        else:
-            offset = (linear(leaves[..., :q], p.design) * self.member).sum(1, keepdim=True)
-        loss, slopes = row_terms(p, offset, leaves[..., q:], self.leaf)
-        total, d_shape = self.pulled(leaves[..., q:], slopes)
-        if self.shared:
-            d_common = torch.cat([linear_pullback(total, p.design), d_shape.sum(1, keepdim=True)], -1)
-            d_leaf = torch.zeros_like(leaves)
-            d_leaf[..., 0] = (self.member @ total.mT)[..., 0]
-            d_leaf[..., q:] = d_shape
-        else:
-            d_leaf = torch.cat([linear_pullback(self.member * total, p.design), d_shape], -1)
-            d_common = d_leaf.sum(1, keepdim=True)
-        value = (p.weight * loss).sum((1, 2))
+        q = self.columns
+        value, d_common, d_leaf = self._of_rows(common, deviation)
         ridge = self.penalties.ridge[:, None, None]
         away = torch.where(self.free[:, None], deviation, 0.0)
         value = value + 0.5 * (self.strength[:, None] * away.square()).sum((1, 2))
         value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
         d_common[..., 1:q] += ridge * common[..., 1:q]
         return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
+
+    def _of_rows(self, common: Tensor, deviation: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mean loss (M,) and its slopes over the common model and the leaves, without penalties."""
+        p, q = self.problem, self.columns
+        leaves = common + deviation
+        own = deviation[..., 0] if self.shared else torch.zeros_like(deviation[..., 0])
+        offset = linear((common if self.shared else leaves)[..., :q], p.design)
+        if (code := pass_of(p, offset, leaves)) is None:
+            value, total, d_level, d_shape = self._by_operators(offset, own, leaves[..., q:])
+        else:
+            value, total, d_level, d_shape = one_pass(code, p, offset, own, leaves[..., q:], self.leaf)
+        if self.shared:
+            d_common = torch.cat([linear_pullback(total, p.design), d_shape.sum(1, keepdim=True)], -1)
+            d_leaf = torch.zeros_like(leaves)
+            d_leaf[..., 0] = d_level
+            d_leaf[..., q:] = d_shape
+            return value, d_common, d_leaf
+        d_leaf = torch.cat([linear_pullback(total, p.design), d_shape], -1)
+        return value, d_leaf.sum(1, keepdim=True), d_leaf
+
+    def _by_operators(
+        self,
+        offset: Tensor,  # (M, 1 or L, N)
+        level: Tensor,  # (M, L)
+        shape: Tensor,  # (M, L, K)
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Mean loss (M,), and its slopes over offsets, levels and shapes."""
+        if self.shared:
+            at_row = offset + level.gather(1, self.leaf)[:, None]
+        else:
+            at_row = (offset * self.member).sum(1, keepdim=True)
+        loss, slopes = row_terms(self.problem, at_row, shape, self.leaf)
+        total, d_shape = self.pulled(shape, slopes)
+        value = (self.problem.weight * loss).sum((1, 2))
+        return value, total if self.shared else self.member * total, (self.member @ total.mT)[..., 0], d_shape
 
     def pulled(self, shape: Tensor, slopes: Slopes) -> tuple[Tensor, Tensor]:
         """Slopes over the offsets (M, 1, N) and over the shapes (M, L, K)."""
@@ -148,7 +174,8 @@ class LeafMetric:
         problem = objective.problem
         self.columns, self.per_group = objective.columns, problem.n_trees // problem.n_groups
         self.inverse = inverse_gram(problem.design)
-        share = (objective.member * problem.weight).sum(-1)  # (M, L)
+        share = problem.weight.new_zeros(problem.n_trees, objective.n_leaves)
+        share.scatter_add_(1, objective.leaf, problem.weight[:, 0])
         curvature = CURVATURE * share[..., None] + objective.strength[:, None]
         self.scale = torch.where(objective.free[:, None], 1 / curvature.clamp(min=1e-12), 0.0)  # (M, L, Q + K)
 
