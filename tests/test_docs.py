@@ -91,11 +91,11 @@ def test_the_layers_are_those_of_the_page():
 WAYS = {
     "A tree of rules": (
         lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
-        "softsurv.sparse.leaf_fit.right_censored_loss",
+        "softsurv.sparse.leaf_fit.one_pass",
     ),
     "The same way while candidates are grown": (
         lambda: SoftSurvivalTree(depth=1, leaf="weibull", l2=0.3, shrinkage=10.0),
-        "softsurv.sparse.leaf_fit.right_censored_loss",
+        "softsurv.sparse.leaf_fit.one_pass",
     ),
     "A dense soft tree": (
         lambda: SoftSurvivalTree(depth=1, max_terms=None, l2=1.0, shrinkage=3.0, routing_l2=1.0),
