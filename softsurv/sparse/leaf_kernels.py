@@ -30,7 +30,7 @@ def rows_in_leaves(
     steep = np.empty(BLOCK)
     total[:], by_level[:], by_weight[:] = 0.0, 0.0, 0.0
     for m in range(trees):
-        g, value[m] = m // per_group, 0.0
+        g, loss_of_all = m // per_group, 0.0
         for first in range(0, rows, BLOCK):
             n = min(BLOCK, rows - first)
             happened, own = event[g, first : first + n], leaf[m, first : first + n]
@@ -42,7 +42,7 @@ def rows_in_leaves(
                 fill_odds(z[:n], rise[:n], happened, loss[:n], slope[:n])
             for i in range(n):
                 k, w = own[i], mass[m, first + i]
-                value[m] += w * loss[i]
+                loss_of_all += w * loss[i]
                 pull = w * slope[i]
                 total[m, k if several > 1 else 0, first + i] = pull
                 by_level[m, k] += pull
@@ -50,6 +50,7 @@ def rows_in_leaves(
                 for j in range(n_shape):
                     rises, slopes = features[g, j, first + i], features[g, n_shape + j, first + i]
                     by_weight[m, k, j] += pull * rises - sharp * slopes
+        value[m] = loss_of_all
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
