@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from softsurv.soft import dense_kernels
 from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import (
     Function,
     LbfgsSettings,
@@ -123,10 +125,11 @@ def minimise_dense(
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:
     m, d = x.shape
+    g = g.clone(memory_format=torch.contiguous_format)  # written into by compiled loops
     counts = torch.zeros(m, dtype=torch.int64, device=x.device)
     return _State(
         x=x.clone(),
-        f=f,
+        f=f.clone(),
         g=g,
         inverse=torch.eye(d, dtype=x.dtype, device=x.device).expand(m, d, d).clone(),
         direction=-g,
@@ -139,6 +142,10 @@ def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:
 
 def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
+    if is_compiled(state.x):
+        limits = (SUFFICIENT_DECREASE, LEAST_CURVATURE, settings.accuracy, settings.max_iterations, MAX_HALVINGS)
+        dense_kernels.advance(*arrays(*vars(state).values(), trial, f, g), limits)
+        return
     promised = (state.g * state.direction).sum(1)  # (m,) below 0
     enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * promised)
     accepted = enough & state.moving

@@ -9,6 +9,7 @@ from scipy.optimize import minimize as scipy_minimise
 
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
 from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.stopping import StopSignal
 
@@ -55,6 +56,29 @@ def test_each_tree_comes_to_its_own_minimum():
     end = minimise_dense(VALLEYS, (START,), TO_THE_END)
     torch.testing.assert_close(end.point[0], torch.ones_like(START), atol=1e-5, rtol=0)
     assert bool(end.converged.all())
+
+
+@pytest.mark.parametrize("function", [VALLEYS, WithHole(VALLEYS.steepness)])
+@pytest.mark.parametrize("rounds", [1, 3, 8, 40])
+def test_the_compiled_rounds_are_those_of_operators(function, rounds):
+    settings = BfgsSettings(max_iterations=rounds, accuracy=1e-9)
+    start = (START + torch.tensor([0.0, 4.0]),)
+    found = minimise_dense(function, start, settings)
+    with operators_alone():
+        expected = minimise_dense(function, start, settings)
+    torch.testing.assert_close(found.point[0], expected.point[0], rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-7, atol=1e-12)
+    assert torch.equal(found.converged, expected.converged)
+
+
+def test_the_compiled_rounds_on_a_tree(tools):
+    objective = tools.make_objective(tools.simulate(90), "loglogistic", 2, n_trees=4, penalised=True)
+    start, settings = tools.random_parameters(objective), BfgsSettings(max_iterations=30)
+    found = minimise_dense(objective, start, settings)
+    with operators_alone():
+        expected = minimise_dense(objective, start, settings)
+    for ours, theirs in zip(found.point, expected.point, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8)
 
 
 def test_it_takes_about_as_many_rounds_as_slsqp():
