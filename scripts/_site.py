@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[1]
 JOINED = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "notebooks/*.ipynb", "scripts/*", "scripts/tables/*.md")
 
+OF_DATA = ("SurvivalData", "load_dataset", "survival_data")
 REFERENCE = {
-    "estimators": ("Estimators", "softsurv", ("SurvivalData", "load_dataset", "compare", "__version__"), False),
-    "data": ("Data", "softsurv", ("SurvivalData", "load_dataset"), True),
+    "estimators": ("Estimators", "softsurv", (*OF_DATA, "compare", "__version__"), False),
+    "data": ("Data", "softsurv", OF_DATA, True),
     "explore": ("Pictures, words and reports", "softsurv.explore", (), False),
     "metrics": ("Measures", "softsurv.metrics", (), False),
     "tune": ("Studies", "softsurv.tune", (), False),

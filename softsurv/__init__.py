@@ -6,7 +6,7 @@
 - `CauseSpecificCox`, `AalenJohansenBaseline`: what trees of competing risks are to be compared with.
 - `compare` puts any of these, and other libraries' models, on the same folds.
 - `fit_many` fits soft trees of many settings and folds as one stack.
-- `load_dataset` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
+- `load_dataset`, `survival_data` and `SurvivalData` for rows, `load_model` for what a fitted tree's ``save`` wrote.
 
 Pictures, words and reports are in `softsurv.explore`, measures in `softsurv.metrics`, parameter studies in
 `softsurv.tune`, leaf families in `softsurv.hazards`. Public names load on first use, so that ``import softsurv`` stays
@@ -33,6 +33,7 @@ from softsurv.estimators.names import HOME
 
 if TYPE_CHECKING:
     from softsurv.data.datasets import load_dataset as load_dataset
+    from softsurv.data.readers import survival_data as survival_data
     from softsurv.data.survival_data import SurvivalData as SurvivalData
     from softsurv.estimators.baselines import AalenJohansenBaseline as AalenJohansenBaseline
     from softsurv.estimators.baselines import CauseSpecificCox as CauseSpecificCox
@@ -61,6 +62,7 @@ _HOME = {
     "fit_many": "softsurv.estimators.many",
     "SurvivalData": "softsurv.data.survival_data",
     "load_dataset": "softsurv.data.datasets",
+    "survival_data": "softsurv.data.readers",
     "load_model": "softsurv.estimators.saved",
 }
 __all__ = ["__version__", *_HOME]

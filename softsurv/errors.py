@@ -67,43 +67,44 @@ NUMBER = re.compile(r"(?<![\w'\"])\d[\d.,]*(?![\w'\"])")
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside of softsurv that led here; once for each call of scikit-learn, whatever the counts.
+    """Warn at the line outside of softsurv that led here, once for each call that the user wrote there.
 
-    A cross-validation of scikit-learn is one call to the user, and fits on every fold.
+    A report asks a tree for many predictions, and a cross-validation of scikit-learn fits on every fold: both are one
+    call to the user, and are told a sentence once, whatever its counts.
     """
     frame, level, call = sys._getframe(1), 2, None
-    while frame.f_back is not None and (package := frame.f_globals.get("__name__", "").partition(".")[0]) in INNER:
-        call = frame if package == "sklearn" else call
-        frame, level = frame.f_back, level + 1
-    if call is None or not _said_before(call, NUMBER.sub("#", message), category):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        call, frame, level = frame, frame.f_back, level + 1
+    if call is None or not _said_before(call, message, category):
         warnings.warn(message, category, stacklevel=level)
 
 
-def _said_before(call: FrameType, sentence: str, category: type[Warning]) -> bool:
+def _said_before(call: FrameType, message: str, category: type[Warning]) -> bool:
     """Whether a running call has been told a sentence that nobody ignored.
 
     The names of a frame's variables may be added to (PEP 667), and end with the call. Python's own memory of what was
     said is of no use: it is empty whenever a fit leaves `warnings.catch_warnings`.
     """
-    plain = (one for one in warnings.filters if not (one[1] or one[3]))  # of no text and no module
-    actions = (action for action, _, kind, _, _ in plain if issubclass(category, kind))
-    if next(actions, "default") == "ignore":
+    if _is_ignored(message, category):
         return False
     said: set[tuple[str, type[Warning]]] = call.f_locals.setdefault("said by softsurv", set())
-    before = (sentence, category) in said
-    said.add((sentence, category))
+    sentence = (NUMBER.sub("#", message), category)
+    before = sentence in said
+    said.add(sentence)
     return before
 
 
-@contextmanager
-def said_once(told: str = "\0") -> Iterator[None]:
-    """While open, warnings are collected; then each different one is given once, at the user's line.
+def _is_ignored(message: str, category: type[Warning]) -> bool:
+    """Whether the first filter of any module that takes a warning ignores it."""
+    for action, text, kind, module, _ in warnings.filters:
+        if module is None and issubclass(category, kind) and (text is None or text.match(message)):
+            return action == "ignore"
+    return False
 
-    Those that begin with ``told`` are left out: what is returned says as much.
-    """
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
+
+@contextmanager
+def unsaid(begin: str) -> Iterator[None]:
+    """While open, softsurv's warnings that begin so (a regular expression) are left out: they are known already."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", begin, SoftsurvWarning)
         yield
-    for message, category in dict.fromkeys((str(one.message), one.category) for one in seen):
-        if not message.startswith(told):
-            warn(message, category)

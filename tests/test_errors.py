@@ -10,8 +10,10 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from softsurv import OptimalSurvivalTree
-from softsurv.errors import DataWarning, EvaluationWarning, warn
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.data.readers import survival_data
+from softsurv.errors import DataWarning, EvaluationWarning, unsaid, warn
+from softsurv.explore import explain, plot_path, write_report
 
 
 def _fit(self, X, y=None):
@@ -73,3 +75,36 @@ def test_a_cross_validation_names_a_column_that_is_left_out_once():
     )
     found = given(lambda: cross_val_score(OptimalSurvivalTree(max_depth=1), X, y, cv=3))
     assert sum("'name' is left out" in message for message in found.elements()) == 1
+
+
+def test_a_report_and_an_evaluation_tell_once_of_new_levels_and_far_values(tmp_path):
+    rng = np.random.default_rng(1)
+    n = 200
+    X = pd.DataFrame({"age": rng.integers(30, 80, n).astype(float), "site": rng.choice(["north", "south"], n)})
+    event, time = rng.random(n) < 0.7, rng.exponential(size=n) * np.where(X["age"] > 55, 1, 4) + 0.1
+    tree = SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1).fit(X, (event, time))
+    new = X.assign(site=np.where(X.index < 9, "west", X["site"]), age=X["age"].where(X.index % 20 != 3, 400.0))
+    rows = survival_data(new, event=event, time=time)
+    calls = {
+        "evaluate": lambda: tree.evaluate(rows),
+        "plot_path": lambda: plot_path(tree, rows, new.iloc[[3]]),
+        "report": lambda: write_report(tree, rows, tmp_path / "report.html", bootstrap=2),
+    }
+    for name, call in calls.items():
+        found = given(call)
+        assert sum("not seen in training" in message for message in found.elements()) == 1, name
+        assert sum("far outside the training range" in message for message in found.elements()) <= 1, name
+    assert sum("far outside" in message for message in given(lambda: tree.predict(new)).elements()) == 1
+    assert not any("far outside" in message for message in given(lambda: explain(tree, new.iloc[[3]])))
+
+
+def test_what_is_left_unsaid_is_said_later_in_the_same_call():
+    def call():
+        with unsaid("2 rows"):
+            warn("2 rows are odd", DataWarning)
+            warn("a measure", EvaluationWarning)
+        warn("3 rows are odd", DataWarning)
+        warn("4 rows are odd", DataWarning)
+
+    inner = FunctionType(call.__code__, globals() | {"__name__": "softsurv.somewhere"}, "call")
+    assert given(inner) == {"a measure": 1, "3 rows are odd": 1}

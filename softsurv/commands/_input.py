@@ -6,6 +6,7 @@ import argparse
 import csv
 import difflib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +191,7 @@ def read_data(args: argparse.Namespace, training: bool = False, causes: tuple[st
 
     ``causes`` are the names that a model knows, where it is to be used on the table.
     """
+    from softsurv.data.kinds import as_the_tree_knows
     from softsurv.data.readers import survival_data
 
     frame = read_table(args.data)
@@ -204,7 +206,8 @@ def read_data(args: argparse.Namespace, training: bool = False, causes: tuple[st
     _refuse_shared(columns, dropped)
     how: dict[str, Any] = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
     how |= {"cause_names": causes if "cause" in columns else (), "recurrent": bool(args.recurrent)}
-    data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
+    with nullcontext() if training else as_the_tree_knows():
+        data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
     if training:
         _warn_of_columns(data.require_events().X)
     return data

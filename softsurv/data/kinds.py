@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, unsaid, warn
 
 MAX_CODES = 10
 """Text that shows more different numbers than this is a measurement, not a code."""
@@ -25,6 +26,9 @@ LARGEST_CODE = 20
 
 MIN_IDENTIFIERS = 20
 """A text column of at least so many rows, all different, names the rows."""
+
+MAX_LISTED = 4
+"""A sentence names so many columns, and counts the others."""
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A number as text. A leading zero, as in "007", marks a code."""
@@ -134,18 +138,39 @@ def look_over(X: pd.DataFrame) -> None:
     InvalidSurvivalDataError
         If most cells of a column are numbers and some are not.
     """
+    doubtful: dict[str, dict[Any, int]] = {}
     for name in text_columns(X):
         column = X[name]
         if is_number(column):
             continue
         cells = _sorted_out(column)
         if cells is not None and cells.dirty and cells.mostly_numbers():
-            _warn(
-                f"column {name!r} is taken as categories because of {_shown(cells.dirty)}; if it holds numbers, clean "
-                f"these cells or name what means missing (missing_values=, --missing-values)"
-            )
+            doubtful[str(name)] = cells.dirty
         elif is_identifier(column):
             warn_of_identifier(str(name), int(column.notna().sum()))
+    if doubtful:
+        _warn(_taken_as_categories(doubtful))
+
+
+def as_the_tree_knows() -> AbstractContextManager[None]:
+    """While open, nothing is said of kinds of columns and times of 0: the fit of the tree that reads them has said it."""
+    return unsaid(r"(column .*|\d+ columns) (is|are) (taken as categories|left out: each)|time is 0 in ")
+
+
+def _taken_as_categories(doubtful: dict[str, dict[Any, int]]) -> str:
+    """The sentence on columns of few numbers with other cells in them; of many columns the first ones."""
+    listed = [f"{name!r} because of {_shown(dirty)}" for name, dirty in doubtful.items()]
+    first = next(iter(next(iter(doubtful.values()))))
+    remedy = (
+        f"clean these cells or name what means missing (survival_data(..., missing_values=[{first!r}]), "
+        f"--missing-values {quote(str(first))})"
+    )
+    if len(doubtful) == 1:
+        name, _, cells = listed[0].partition(" because of ")
+        return f"column {name} is taken as categories because of {cells}; if it holds numbers, {remedy}"
+    more = f", and {len(listed) - MAX_LISTED} more" if len(listed) > MAX_LISTED else ""
+    shown = ", ".join(listed[:MAX_LISTED]) + more
+    return f"{len(listed)} columns are taken as categories, {shown}; if they hold numbers, {remedy}"
 
 
 def warn_of_identifier(name: str, count: int) -> None:

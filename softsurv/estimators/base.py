@@ -304,7 +304,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         events have causes, all of them count.
         """
         check_is_fitted(self, "censoring_")
-        return score_fitted(self, survival_data(X, y, entry=entry))
+        return score_fitted(self, held_out_rows(self, X, y, {} if entry is None else {"entry": entry}))
 
     # -- inside --------------------------------------------------------------------------------------------------
     def _outcome(self, data: SurvivalData) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
+from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
@@ -160,7 +161,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         Events and censorings at time 0 are read at ``time_floor_``.
         """
         check_is_fitted(self, "censoring_")
-        data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
+        with as_the_tree_knows():
+            data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
         rows = self._prepare(data.X)
         left = torch.zeros_like(data.event) if data.upper is None else ~data.event & data.upper.isfinite()
         time = torch.where((data.time > 0) | left, data.time, self.time_floor_)

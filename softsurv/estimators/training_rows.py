@@ -10,7 +10,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.frames import as_frame
-from softsurv.data.kinds import as_float
+from softsurv.data.kinds import as_float, as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
@@ -64,7 +64,8 @@ def held_out_rows(tree: Any, X: Any, y: Any, options: dict[str, Any]) -> Surviva
         names = dict(vars(tree).get("outcome_columns_", {}))
     if "cause" in names:
         names["cause_names"] = tree.cause_names_
-    return survival_data(X, y, weight=weight, **names)
+    with as_the_tree_knows():
+        return survival_data(X, y, weight=weight, **names)
 
 
 def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from softsurv.arrays import BoolArray, FloatArray
+from softsurv.data.encoding import Source
 from softsurv.data.kinds import level_text
 from softsurv.data.rules import number_text
-from softsurv.errors import said_once
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
@@ -60,15 +60,14 @@ def plot_path(tree: Any, data: Any, row: Any, *, time_unit: str | None = None) -
     import matplotlib.pyplot as plt
 
     read, view, frame = read_data(data), tree_view(tree), one_row(row)
-    with said_once():
-        leaf, reached = int(tree.apply(frame)[0]), tree.apply(read.X)
-        path = view.path(leaf)
-        _, panels = plt.subplots(1, len(path) + 1, figsize=(3.1 * (len(path) + 1), 3.1), layout="constrained")
-        panels = np.atleast_1d(panels)
-        for ax, (node, yes) in zip(panels, path, strict=False):
-            here = np.isin(reached, _leaves_below(view, node))
-            _draw_split(ax, view, node, yes, read.X[here], frame)
-        _draw_curves(panels[-1], tree, read.X[reached == leaf], frame, leaf)
+    leaf, reached = int(tree.apply(frame)[0]), tree.apply(read.X)
+    path = view.path(leaf)
+    _, panels = plt.subplots(1, len(path) + 1, figsize=(3.1 * (len(path) + 1), 3.1), layout="constrained")
+    panels = np.atleast_1d(panels)
+    for ax, (node, yes) in zip(panels, path, strict=False):
+        here = np.isin(reached, _leaves_below(view, node))
+        _draw_split(ax, view, node, yes, read.X[here], frame)
+    _draw_curves(panels[-1], tree, read.X[reached == leaf], frame, leaf)
     panels[-1].set_xlabel(time_label(read, time_unit))
     panels[0].set_ylabel("Rows" if path else "Survival probability")
     first: Axes = panels[0]
@@ -86,8 +85,8 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     plain_axes(ax)
     assert split is not None
     ax.set_title("\n".join([*wrapped(split.text(name_limit=WIDTH - 8), WIDTH), "yes" if yes else "no"]), fontsize=8.5)
-    if isinstance(split, QuestionSplit) and (split.rule.levels or split.rule.asks_missing):
-        _draw_levels(ax, split, X, row)
+    if (asked := _asked(view, split)) is not None:
+        _draw_levels(ax, asked, X, row)
         return
     scores, own, edge, above = _scores(view, split, X, row)
     values, own_known = scores[~np.isnan(scores)], not np.isnan(own)
@@ -109,7 +108,7 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
 def _scores(view: TreeView, split: Any, X: pd.DataFrame, row: pd.DataFrame) -> tuple[FloatArray, float, float, bool]:
     """What the split compares with its threshold, of the rows and of the subject; the threshold; whether yes is above.
 
-    A rule of one number is shown by that number, other sums in the rule's own points.
+    A rule of one number is shown by that number, other sums as the rule prints them.
     """
     both = view.encode(pd.concat([X, row], ignore_index=True))
     if isinstance(split, QuestionSplit):
@@ -123,8 +122,32 @@ def _scores(view: TreeView, split: Any, X: pd.DataFrame, row: pd.DataFrame) -> t
         raw = both[:, asked[0]] * column.scale + column.offset
         edge = -split.weights[0] / weights[asked[0]] * column.scale + column.offset
         return raw[:-1], float(raw[-1]), float(edge), bool(weights[asked[0]] > 0)
-    total = both @ weights
-    return total[:-1], float(total[-1]), float(-split.weights[0]), True
+    edge, coefficients = split.printed()
+    in_units = both * [column.scale for column in view.columns] + [column.offset for column in view.columns]
+    total = in_units @ coefficients
+    return total[:-1], float(total[-1]), edge, True
+
+
+class _Asked(NamedTuple):
+    """A split by levels of a category, or by whether a value is missing."""
+
+    source: Source
+    yes: frozenset[str]
+    is_missing: bool = False
+
+
+def _asked(view: TreeView, split: Any) -> _Asked | None:
+    """What a split asks of a category; None where it compares a number."""
+    if isinstance(split, QuestionSplit):
+        if not (split.rule.levels or split.rule.asks_missing):
+            return None
+        yes = {*split.rule.levels, MISSING} if split.rule.missing else set(split.rule.levels)
+        return _Asked(split.source, frozenset(yes), split.rule.asks_missing)
+    if split.rule is None or not split.rule.is_level_set(view.columns):
+        return None
+    columns = [view.columns[k] for k in split.rule.columns]
+    source = next(source for source in view.sources if source.name == columns[0].source)
+    return _Asked(source, frozenset(str(column.level) for column in columns))
 
 
 def _axis(split: Any) -> str:
@@ -132,26 +155,25 @@ def _axis(split: Any) -> str:
     return shorten(names[0], WIDTH - 12) if len(names) == 1 else f"sum over {len(names)} features"
 
 
-def _draw_levels(ax: Axes, split: QuestionSplit, X: pd.DataFrame, row: pd.DataFrame) -> None:
+def _draw_levels(ax: Axes, asked: _Asked, X: pd.DataFrame, row: pd.DataFrame) -> None:
     """Counts of the levels, the subject's marked."""
-    rule, gone = split.rule, MISSING if split.source.fill is None else str(split.source.fill)
+    name, gone = asked.source.name, MISSING if asked.source.fill is None else str(asked.source.fill)
 
     def words(value: Any) -> str:
-        return gone if pd.isna(value) else "known" if rule.asks_missing else level_text(value)
+        return gone if pd.isna(value) else "known" if asked.is_missing else level_text(value)
 
-    own = words(row[split.source.name].iloc[0])
-    counts = X[split.source.name].map(words).astype(object).value_counts()
+    own = words(row[name].iloc[0])
+    counts = X[name].map(words).astype(object).value_counts()
     shown = counts.head(MAX_LEVELS)
     if own not in shown.index:
         shown = pd.concat([shown.head(MAX_LEVELS - 1), pd.Series({own: counts.get(own, 0)})])
     places = np.arange(len(shown))
-    left = {*rule.levels, MISSING} if rule.missing else set(rule.levels)
-    colors = [YES if level in left else NO for level in shown.index]
+    colors = [YES if level in asked.yes else NO for level in shown.index]
     ax.barh(places, shown.to_numpy(), color=colors)
     ax.set_yticks(places, [shorten(level, 16) for level in shown.index])
     ax.plot([0], [list(shown.index).index(own)], ">", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
     ax.invert_yaxis()
-    ax.set_xlabel(f"{_axis(split)}: {shorten(own, 20)}", color=SUBJECT, fontsize=8.5)
+    ax.set_xlabel(f"{shorten(name, WIDTH - 12)}: {shorten(own, 20)}", color=SUBJECT, fontsize=8.5)
 
 
 def _draw_curves(ax: Axes, tree: Any, X: pd.DataFrame, row: pd.DataFrame, leaf: int) -> None:

@@ -12,7 +12,8 @@ from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.rules import Rule, rule_text
 from softsurv.explore.style import shorten
-from softsurv.trees.soft_text import split_text
+from softsurv.trees.linear_rule import LinearRule
+from softsurv.trees.soft_text import points, split_text
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -89,6 +90,20 @@ class LinearSplit:
     def sources(self) -> tuple[str, ...]:
         """Raw features that decide."""
         return tuple(dict.fromkeys(c.source for c, w in zip(self.columns, self.weights[1:], strict=True) if w != 0))
+
+    def printed(self) -> tuple[float, FloatArray]:
+        """Threshold, and coefficients (P,) of the features in the data's units, as in `text`: yes is above it."""
+        rule = self.rule
+        if rule is None:
+            return points(self.tree, self.node, self.columns)
+        coefficients = np.zeros(len(self.columns))
+        coefficients[list(rule.columns)] = rule.coefficients
+        return rule.threshold, coefficients
+
+    @property
+    def rule(self) -> LinearRule | None:
+        """The rule of few terms; None in a dense tree."""
+        return self.tree.rules[self.node] if self.tree.rules else None
 
     def boundaries(self, columns: tuple[OutputColumn, ...], row: FloatArray, source: str) -> list[float]:
         margin = self.weights[0] + self.weights[1:] @ row

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 
@@ -87,11 +88,14 @@ def takes_tables(function: Callable[..., R]) -> Callable[..., R]:
     @wraps(function)
     def reading(tree: Any, data: Any = None, *args: Any, time: Any = None, event: Any = None, **how: Any) -> R:
         """Read the table, then do as the function says."""
-        if time is not None or event is not None:
-            data = survival_data(data, time=time, event=event)
-        elif data is not None and not isinstance(data, SurvivalData | tuple):
-            one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
-            data = survival_data(data, **getattr(one, "outcome_columns_", {}))
+        with as_the_tree_knows():
+            if time is not None or event is not None:
+                data = survival_data(data, time=time, event=event)
+            elif data is not None and not isinstance(data, SurvivalData | tuple):
+                one = next(iter(tree.values())) if isinstance(tree, Mapping) else tree
+                data = survival_data(data, **getattr(one, "outcome_columns_", {}))
+            elif isinstance(data, tuple):
+                data = read_data(data)
         return function(tree, data, *args, **how)
 
     known = signature(function)

@@ -14,7 +14,7 @@ from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.kinds import level_text
 from softsurv.data.rules import level_words, number_text
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, said_once
+from softsurv.errors import InvalidParameterError, unsaid
 from softsurv.estimators.training_rows import FAR_VALUES, Ranges, outside
 from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import LinearSplit, QuestionSplit, pushes_of
@@ -95,7 +95,7 @@ def explain(tree: Any, row: Any, *, time_unit: str | None = None, n_reasons: int
     --------
     >>> print(explain(tree, test.X.iloc[[0]]))                  # doctest: +SKIP
     """
-    with said_once(told=FAR_VALUES):
+    with unsaid(FAR_VALUES):
         return _explained(tree, row, time_unit, n_reasons)
 
 
@@ -247,8 +247,11 @@ def _leaf_lines(
     tree: Any, view: TreeView, leaf: int, encoded: FloatArray, told: dict[str, str], n_reasons: int, unit: str
 ) -> list[str]:
     table = tree.leaf_table_
-    middle = with_unit(float(table.median[leaf]), unit)
-    lines = [f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events, observed median {middle}."]
+    size = f"Leaf {leaf}: {table.n[leaf]} training rows, {table.events[leaf]} events"
+    if table.predicted is None:  # the median is that of the leaf's one curve, which the next line tells
+        lines = [f"{size}."]
+    else:
+        lines = [f"{size}, observed median {with_unit(float(table.median[leaf]), unit)}."]
     if table.n[leaf] == 0:
         lines = [f"Leaf {leaf}: no training rows, so that its curve rests on the penalties alone."]
     effects = [(own.cause, own.weights) for own in view.cause_weights]

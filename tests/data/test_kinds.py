@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softsurv import OptimalSurvivalTree
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Table
 from softsurv.data.encoding import numbers
@@ -19,6 +20,7 @@ from softsurv.data.kinds import declared, is_identifier, is_number
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.explore import plot_tree
 
 AGES = [f"{age:.1f}" for age in np.random.default_rng(0).normal(60, 9, 100)]
 NUMBERS = {
@@ -109,6 +111,23 @@ def test_small_codes_beside_a_word_are_categories_with_a_warning():
     with pytest.warns(DataWarning, match="column 'grade' is taken as categories because of 'unknown' in 10 cells"):
         data = survival_data(frame, time=np.ones(40), event=np.ones(40))
     assert [column.kind for column in Preprocessor().fit(data.X).columns_] == ["level"] * 4
+
+
+def test_many_columns_in_doubt_are_told_in_one_sentence_and_by_the_fit_alone():
+    rng = np.random.default_rng(0)
+    grades = {f"grade {k}": rng.permutation(["1", "2", "3", "unknown"] * 25) for k in range(6)}
+    frame = pd.DataFrame(grades | {"time": rng.exponential(size=100) + 0.1, "event": rng.random(100) < 0.7})
+    with pytest.warns(DataWarning) as seen:
+        tree = OptimalSurvivalTree(max_depth=1).fit(frame, time="time", event="event")
+    assert len(seen) == 1
+    words = str(seen[0].message)
+    assert words.startswith("6 columns are taken as categories, 'grade 0' because of 'unknown' in 25 cells, 'grade 1'")
+    assert ", and 2 more; if they hold numbers, clean these cells" in words
+    assert "missing_values=['unknown']" in words
+    tree.score(frame, frame[["time", "event"]])  # warnings are errors
+    tree.evaluate(frame)
+    plot_tree(tree, frame)
+    plot_tree(tree, (frame.iloc[:, :6], (frame["event"], frame["time"])))
 
 
 def test_missing_values_are_named_as_text_or_number():

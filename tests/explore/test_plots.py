@@ -1,12 +1,15 @@
 """Every picture: takes axes, returns them, has labels with units and a legend; the tree's parts do not overlap."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from sklearn.exceptions import ConvergenceWarning
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
@@ -29,6 +32,7 @@ from softsurv.explore import (
     plot_tree,
 )
 from softsurv.explore.effect_plots import profile
+from softsurv.explore.path_plot import YES
 from softsurv.explore.view import tree_view
 
 
@@ -270,6 +274,48 @@ def test_a_path_shows_the_subject_at_every_split(kind, request):
         edges = [line.get_xdata()[0] for line in panel.lines if line.get_linestyle() == "--"]
         if edges and panel.lines[-1].get_marker() == "^" and "<=" in panel.get_title():
             assert (marks[0].get_xdata()[0] <= edges[0]) == step.left
+
+
+def rows_whose_age_counts_by_grade(low):
+    """Grades, one of them missing at times, and ages: among the ``low`` grades a higher age is worse, else better."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"grade": rng.choice(["I", "II", "III", "IV"], 400), "age": rng.normal(60, 10, 400)})
+    X.loc[:5, "grade"] = None
+    slope = np.where(X["grade"].isin(low), -0.15, 0.15)  # no regression on all rows has both
+    return X, (rng.random(400) < 0.8, rng.exponential(np.exp(slope * (X["age"] - 60))) + 0.01)
+
+
+@pytest.mark.parametrize("how", [{}, {"max_terms": None, "l2": 0.1, "max_iter": 20}])
+def test_the_axis_of_a_sum_is_in_the_units_that_the_rule_is_printed_in(how):
+    X, y = rows_whose_age_counts_by_grade(["I", "II"])
+    tree = SoftSurvivalTree(depth=1, leaf="exponential", **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tree.fit(X, y)
+    for k in (20, 27):
+        ax = plot_path(tree, (X, y), X.iloc[[k]])
+        step = tree.explain(X.iloc[[k]]).steps[0]
+        assert ("] + " in step.rule) or how
+        threshold = float(step.rule.rpartition(">")[2].partition("(")[0])
+        edge = next(line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--")
+        assert edge == pytest.approx(threshold, rel=1e-6)
+        subject = next(line.get_xdata()[0] for line in ax.lines if line.get_marker() == "^")
+        assert (subject > threshold) == step.left
+        assert float(ax.get_xlabel().partition(": ")[2]) == pytest.approx(subject, rel=1e-3)
+
+
+def test_levels_that_a_soft_rule_asks_for_are_drawn_as_levels():
+    X, (event, _) = rows_whose_age_counts_by_grade([])
+    shapes = np.random.default_rng(6).weibull(np.where(X["grade"].isin(["III", "IV"]), 5.0, 0.7))
+    rows = (X, (event, shapes + 0.01))  # no regression has two shapes
+    tree = SoftSurvivalTree(depth=1, leaf="weibull").fit(*rows)
+    assert tree.export_text().startswith("grade in {")
+    asked = tree.export_text().partition("{")[2].partition("}")[0].split(", ")
+    ax = plot_path(tree, rows, X.iloc[[9]])
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert sorted(shown) == ["I", "II", "III", "IV"]
+    assert [bar.get_facecolor() == to_rgba(YES) for bar in ax.patches] == [level in asked for level in shown]
+    assert sum(bar.get_width() for bar in ax.patches) == 400  # a missing grade counts as the most frequent level
 
 
 def test_tables_are_named_as_in_fit(gbsg2):
