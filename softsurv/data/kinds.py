@@ -153,7 +153,7 @@ def look_over(X: pd.DataFrame) -> None:
 
 
 def as_the_tree_knows() -> AbstractContextManager[None]:
-    """While open, nothing is said of kinds of columns and times of 0: the fit of the tree that reads them has said it."""
+    """While open, nothing is said of kinds of columns and times of 0: the fit of the reading tree has said it."""
     return unsaid(r"(column .*|\d+ columns) (is|are) (taken as categories|left out: each)|time is 0 in ")
 
 

@@ -316,11 +316,9 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             return
         new = sorted(set(labels[unseen]))
         shown = ", ".join(map(repr, new[:4])) + (", ..." if len(new) > 4 else "")
-        as_if = (
-            f"like {min(source.levels)!r}" if self._drops_first(len(source.levels)) else "like none of the levels known"
-        )
+        as_if = repr(min(source.levels)) if self._drops_first(len(source.levels)) else "none of the levels known"
         warn(
             f"column {source.name!r} has {len(new)} level(s) not seen in training, in {int(unseen.sum())} "
-            f"row(s): {shown}; they count {as_if}",
+            f"row(s): {shown}; they count like {as_if}",
             DataWarning,
         )

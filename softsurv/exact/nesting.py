@@ -141,6 +141,7 @@ def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int
     start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
     inside_of = np.nonzero(inside)[1]
     graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
+    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)  # for SciPy 1.13
     follower = maximum_bipartite_matching(graph, perm_type="column")
     heads = free.copy()
     heads[follower[follower >= 0]] = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from oracles.cut_rows import cut_rows
 
 from softsurv.data.readers import survival_data
 from softsurv.data.spells import observed
-from tests.oracles.cut_rows import cut_rows
 
 
 def whole(n=40, seed=0):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.known_hazards import KnownHazards
 from scipy.integrate import quad
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
-from tests.oracles.known_hazards import KnownHazards
 
 SHAPES = np.array([1.5, 0.7, 1.0])
 TIMES = np.array([0.0, 0.01, 1.0, 3.0, 8.0, 60.0])

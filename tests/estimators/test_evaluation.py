@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.known_hazards import KnownHazards
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import EvaluationWarning, InvalidParameterError
 from softsurv.metrics import auc_incidence, cause_specific_concordance, integrated_brier_score_incidence
-from tests.oracles.known_hazards import KnownHazards
 
 
 class Exponential(KnownHazards):

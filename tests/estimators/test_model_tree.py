@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles.enumeration import least_objective
+from oracles.printed_tree import PrintedTree
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sksurv.util import Surv
@@ -19,8 +21,6 @@ from softsurv.sparse import exact
 from softsurv.sparse.start import Bins
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import LinearRule
-from tests.oracles.enumeration import least_objective
-from tests.oracles.printed_tree import PrintedTree
 
 
 def _rows(n=400, seed=0):

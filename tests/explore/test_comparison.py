@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.cut_rows import cut_rows
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sksurv.linear_model import CoxPHSurvivalAnalysis
@@ -16,7 +17,6 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.explore import plot_comparison
 from softsurv.metrics import evaluate
-from tests.oracles.cut_rows import cut_rows
 
 lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
 

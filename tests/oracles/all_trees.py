@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-
-from tests.oracles.enumeration import splits_of
+from oracles.enumeration import splits_of
 
 
 def all_trees(task, codes, nominal, statistics, depth, leaves, min_leaf=1, complexity=0.0, with_idle=False):

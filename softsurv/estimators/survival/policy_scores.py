@@ -220,7 +220,7 @@ def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> 
         )
     if left < LEAST_CENSORING_SURVIVAL:
         warn(
-            f"only {left:.1%} of the rows of treatment '{treatment}' are followed to the horizon {horizon:g}, so single "
-            "rows get large weights; choose an earlier one",
+            f"only {left:.1%} of the rows of treatment '{treatment}' are followed to the horizon {horizon:g}, so "
+            "single rows get large weights; choose an earlier one",
             DataWarning,
         )

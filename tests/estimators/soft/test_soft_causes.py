@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from lifelines import LogLogisticAFTFitter, LogNormalAFTFitter, WeibullAFTFitter
+from oracles.cut_rows import cut_rows
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from tests.oracles.cut_rows import cut_rows
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
 PENALTIES = {"l2": 0.3, "shrinkage": 10.0, "slope_shrinkage": 10.0}

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.printed_tree import PrintedTree
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -11,7 +12,6 @@ from softsurv.data.catalogue import DATASETS
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.estimators.saved import load_model
 from softsurv.sparse.finish import LEAST_DIFFERENCE
-from tests.oracles.printed_tree import PrintedTree
 
 QUICK = {"leaf": "loglogistic", "device": "cpu"}
 DENSE = {"depth": 2, "l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.1, "n_restarts": 1, "max_terms": None}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.enumeration import least_objective
 
 from softsurv.exact.check import check_task
 from softsurv.exact.objectives import corrections
 from softsurv.exact.search import Search
-from tests.oracles.enumeration import least_objective
 
 
 def a_table(rng, n, causes=1):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.all_trees import all_trees
 
 from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.rashomon.near_optimal import NearOptimal
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
-from tests.oracles.all_trees import all_trees
 
 OFFSET = 3.0
 """Of each row: costs of relative risks alone may be negative."""
