@@ -1,14 +1,12 @@
 """What a tree remembers of its training table, and what it says of rows unlike it."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
 from softsurv.data.blocks import NumberBlock
-from softsurv.errors import DataWarning, said_once, warn
+from softsurv.errors import DataWarning
 from softsurv.estimators.training_rows import number_ranges, outside
 
 TREES = [
@@ -59,16 +57,6 @@ def test_outside_counts_rows_and_leaves_missing_values_alone():
     X = pd.DataFrame({"a": [0.0, 5.0, np.nan, 11.0], "b": ["1", "x", "30", None]})
     assert outside(X, {"a": (0.0, 10.0), "b": (0.0, 20.0), "gone": (0.0, 1.0)}) == {"a": 1, "b": 1}
     assert outside(X, {"a": (0.0, 10.0)}, far=1.0) == {}
-
-
-def test_a_warning_is_given_once_and_at_the_line_of_the_caller():
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with said_once():
-            warn("one", DataWarning)
-            warn("one", DataWarning)
-            warn("two", DataWarning)
-    assert [(str(one.message), one.filename) for one in told] == [("one", __file__), ("two", __file__)]
 
 
 def test_ranges_are_of_known_numbers_of_every_type():
