@@ -127,7 +127,7 @@ const explorer = (model) => {
     const names = model.strongest;
     const body = shown.slice(0, 200).map((k) => [rowButton(k), number(model.outcome[k][0]), happened(k), ...names.map((s) => escape(number(rows[k][s])))]);
     byId("leaf").innerHTML =
-      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events${causes}, ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
+      `<h2>Leaf ${state.leaf}</h2><p>${leaf.n} rows, ${leaf.events} events${causes}, observed ${escape(leaf.median)}. Where: ${escape(leaf.rule)}.</p>` +
       (apart.length ? `<h3>What sets its rows apart</h3>${table(["feature", "here", "elsewhere", "in sd"], apart)}` : "") +
       `<h3>Its rows${shown.length > 200 ? ", the first 200" : ""}</h3>${shown.length ? table(["row", "time", "event", ...names], body) : "<p>No row arrives here.</p>"}`;
   }
@@ -148,7 +148,7 @@ const explorer = (model) => {
     const nearBody = near.map(([k, d]) => [rowButton(k), d.toFixed(2), number(model.outcome[k][0]), happened(k)]);
     byId("row").innerHTML =
       `<h2>Row ${escape(model.labels[state.row])}${state.moved ? ", moved" : ""}</h2><ol>${steps.join("")}</ol>` +
-      `<p>Ends in <b>leaf ${path.leaf}</b>; median ${half === null ? "beyond the times shown" : number(half) + escape(unit)}. ` +
+      `<p>Ends in <b>leaf ${path.leaf}</b>; predicted median ${half === null ? "beyond the times shown" : number(half) + escape(unit)}. ` +
       `Observed: ${number(model.outcome[state.row][0])}${escape(unit)}, ${model.outcome[state.row][1] ? escape(model.outcome[state.row][2] || "event") : "censored"}.</p>` +
       causeWords(row) +
       `<h3>Smallest single changes that lead to another leaf</h3>${cross.length ? table(["feature", "from", "to", "arrives in"], cross) : "<p>No single feature, within its range, leads elsewhere.</p>"}` +

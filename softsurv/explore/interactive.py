@@ -104,7 +104,7 @@ def explorer_page(payload: dict[str, Any]) -> str:
         '<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="icon" href="data:,">'
         f"<title>softsurv explorer</title><style>{asset('explorer.css')}</style></head><body>"
         '<h1>Explore the tree</h1><p>Choose a leaf in the tree, or <label for="pick">a row</label>: '
-        '<select id="pick"></select></p>'
+        '<select id="pick"></select>. The medians of leaves are observed ones (Kaplan-Meier).</p>'
         '<label class="zoom"><input type="checkbox"> fit the tree to the page</label>'
         '<div id="tree" class="scroll" tabindex="0" role="region" aria-label="tree"></div>'
         '<div class="grid"><div><div id="curves"></div><p id="key"></p><div id="causes"></div><p id="cause-key"></p>'

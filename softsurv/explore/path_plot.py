@@ -91,7 +91,7 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     scores, own, edge, above = _scores(view, split, X, row)
     values, own_known = scores[~np.isnan(scores)], not np.isnan(own)
     span = np.append(values, [own, edge] if own_known else [edge])
-    bins = np.linspace(span.min(), span.max(), N_BINS + 1)
+    bins = _bins(float(span.min()), float(span.max()), edge)
     goes: BoolArray = values > edge if above else values <= edge
     ax.hist([values[goes], values[~goes]], bins=bins.tolist(), stacked=True, color=[YES, NO], edgecolor="white")
     ax.axvline(edge, color=INK, linestyle="--", linewidth=1)
@@ -100,9 +100,31 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     if len(values) < len(scores) or not own_known:
         side = "yes" if isinstance(split, QuestionSplit) and split.rule.missing else "no"
         told = f"{len(scores) - len(values)} missing: {side}"
-        ax.text(0.98, 0.98, told, transform=ax.transAxes, ha="right", va="top", color=MUTED, fontsize=7.5)
+        _tell(ax, told)
+    elif (count := _imputed(view, split, X)) is not None:
+        _tell(ax, count)
     words = number_text(float(f"{own:.4g}")) if own_known else "missing"
     ax.set_xlabel(f"{_axis(split)}: {words}", color=SUBJECT, fontsize=8.5)
+
+
+def _tell(ax: Axes, words: str) -> None:
+    ax.text(0.98, 0.98, words, transform=ax.transAxes, ha="right", va="top", color=MUTED, fontsize=7.5)
+
+
+def _imputed(view: TreeView, split: Any, X: pd.DataFrame) -> str | None:
+    """How many rows lack the one number that a split asks for, and what they count as."""
+    names = [split.source.name] if isinstance(split, QuestionSplit) else list(split.sources())
+    fill = next((source.fill for source in view.sources if [source.name] == names), None)
+    if not isinstance(fill, float) or not (count := int(X[names[0]].isna().sum())):
+        return None
+    return f"{count} missing: taken as {number_text(float(f'{fill:.4g}'))}"
+
+
+def _bins(low: float, high: float, edge: float) -> FloatArray:
+    """Ends of bars of one width from ``low`` to ``high``, one of them the threshold: no bar lies on both sides."""
+    width = (high - low) / N_BINS or 1.0
+    below, above = np.ceil((edge - low) / width), np.ceil((high - edge) / width)
+    return edge + width * np.arange(-below, above + 1)
 
 
 def _scores(view: TreeView, split: Any, X: pd.DataFrame, row: pd.DataFrame) -> tuple[FloatArray, float, float, bool]:

@@ -151,7 +151,7 @@ def _leaf_section(
     happened = counted(row["events"], "event")
     few = f"Only {happened}: the numbers of this leaf are uncertain." if row["events"] < FEW_EVENTS else ""
     words = (
-        f"{counted(row['n'], 'row')} ({row['n'] / data.n:.0%}), {happened}; {trained}. Median "
+        f"{counted(row['n'], 'row')} ({row['n'] / data.n:.0%}), {happened}; {trained}. Observed median "
         f"{with_unit(row['median'], unit)} ({_interval(row, unit)}); mean up to {with_unit(row['horizon'], unit)}: "
         f"{with_unit(row['restricted_mean'], unit)}. Strongest features on the way and in the leaf: "
         f"{row['top_features'] or 'none'}."

@@ -75,19 +75,19 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
 
 
 def leaf_line(table: LeafTable, leaf: int) -> str:
-    """Size, events, by cause where there are several, and the median that a leaf predicts, or else its curve's."""
+    """Size, events, by cause where there are several, and the median that a leaf predicts."""
     if table.n[leaf] == 0:
         return "no training rows"
     return f"{leaf_size(table, leaf)}, {_median_words(table, leaf)}"
 
 
 def _median_words(table: LeafTable, leaf: int) -> str:
-    """The median with the digits that it can bear: a predicted one is smooth."""
+    """The median with the digits that it can bear: that of regressions is smooth, that of one curve is a time."""
     if table.predicted is None:
-        middle, words, digits = table.median[leaf], "median", 4
+        middle, digits = table.median[leaf], 4
     else:
-        middle, words, digits = table.predicted[leaf], "predicted median", 3
-    return f"{words} {number_text(float(f'{middle:.{digits}g}')) if np.isfinite(middle) else 'not reached'}"
+        middle, digits = table.predicted[leaf], 3
+    return f"predicted median {number_text(float(f'{middle:.{digits}g}')) if np.isfinite(middle) else 'not reached'}"
 
 
 def leaf_size(table: LeafTable, leaf: int) -> str:

@@ -336,3 +336,19 @@ def test_what_cannot_be_drawn_is_said(stump, gbsg2):
 def test_data_may_be_a_pair(gbsg2):
     ax = plot_leaf_curves(gbsg2.tree, (gbsg2.test.X, gbsg2.test.y), axes(), time_unit="days")
     assert ax.get_xlabel() == "Time (days)"
+
+
+def test_no_bar_lies_on_both_sides_of_a_threshold_and_imputed_rows_are_told():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame({"age": rng.integers(30, 80, 300).astype(float)})
+    time = rng.exponential(np.where(X["age"] > 47, 1.0, 9.0)) + 0.01
+    X.loc[rng.choice(300, 40, replace=False), "age"] = np.nan
+    rows = (X, (rng.random(300) < 0.8, time))
+    for tree in (OptimalSurvivalTree(max_depth=1), SoftSurvivalTree(depth=1, leaf="exponential", max_terms=1)):
+        tree.fit(*rows)
+        ax = plot_path(tree, rows, X.iloc[[0]])
+        edge = next(line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--")
+        ends = np.array([(bar.get_x(), bar.get_x() + bar.get_width()) for bar in ax.patches if bar.get_height()])
+        assert ((ends[:, 1] <= edge + 1e-9) | (ends[:, 0] >= edge - 1e-9)).all()
+        assert sum(bar.get_height() for bar in ax.patches) == 300
+        assert [text.get_text() for text in ax.texts] == [f"40 missing: taken as {X['age'].mean():.4g}"]
