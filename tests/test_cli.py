@@ -416,6 +416,10 @@ WRONG = {
     "wrong test size": ([*FIT, *OUTCOME, "--test-size", "2"], "test_size must be"),
     "output is a file": ([*FIT, *OUTCOME, "--out", "trial.csv"], "--out must be a folder, got the file"),
     "no model": (["predict", "nowhere", "trial.csv"], "'nowhere' holds no model"),
+    "unknown model": (
+        ["compare", *FIT[1:2], *OUTCOME, "--models", "coxx"],
+        "got 'coxx'; did you mean 'cox'? There are",
+    ),
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
     "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
     "no record": (["fit", "--config", "trial.csv"], "'trial.csv' is no run record"),
@@ -474,6 +478,7 @@ def test_wrong_input_gets_one_sentence_and_code_1(case, wrong, capsys):
         ["fit", "trail.csv", *OUTCOME, "--memory", "1GB"],
         ["tune", "trial.csv", "--time", "arm", "--event", "died"],
         ["compare", "trial.csv", "--time", "months", "--event", "arm"],
+        ["compare", "trial.csv", *OUTCOME, "--models", "coxx"],
         ["evaluate", "m", "trial.csv", "--time", "month", "--event", "died"],
         ["evaluate", "m", "less.csv"],
         ["report", "m", "less.csv"],

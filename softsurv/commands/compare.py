@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from typing import Any
 
 from softsurv.commands._input import add_outcome, add_table, at_least, check_table, read_data
@@ -24,6 +25,9 @@ harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
 """
 
 DEFAULT = ("soft", "optimal", "cox", "kaplan_meier")
+
+NAMES = (*DEFAULT, "forest", "boosting", "greedy_tree", "cause_specific_cox", "aalen_johansen")
+"""Those of `softsurv.explore.rivals`, which is slow to load."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -50,6 +54,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     """Compare, print, save."""
     check_table(args)
+    for name in args.models:
+        _check_model(name)
     out, picture = (None if name is None else output_file(name) for name in (args.out, args.plot))
     data = read_data(args, training=True)  # before what is slow to load
 
@@ -66,6 +72,17 @@ def run(args: argparse.Namespace) -> int:
         found.plot().figure.savefig(picture, dpi=150)
         echo(f"picture: {picture}")
     return 0
+
+
+def _check_model(name: str) -> None:
+    """Raise where a model has neither a known name nor a class."""
+    if ":" in name or name in NAMES:
+        return
+    near = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise InvalidParameterError(
+        f"--models must name models, got {name!r}; {hint}There are {', '.join(NAMES)}, or MODULE:CLASS"
+    )
 
 
 def _model(name: str) -> Any:

@@ -52,7 +52,7 @@ def _named(cls: str, known: list[str], given: dict[str, Any], other: dict[str, s
     for name, value in given.items():
         own = _own(cls, name, other)
         if own not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, [*other, *known], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
             raise TypeError(f"{cls} has no argument {name!r}; {hint}")
         if own in named or (own != name and own in given):

@@ -136,7 +136,10 @@ def _fitted_curves(model: Any, train: SurvivalData, test: SurvivalData) -> tuple
         X, X_test = encoder.transform(X), encoder.transform(X_test)
     if type(model).__module__.split(".")[0] == "lifelines":
         return _lifelines_curves(model, X, X_test, train)
-    fitted = clone(model).fit(X, train.y)
+    y = train.y
+    if not isinstance(model, KaplanMeier):
+        y["time"] = _above_zero(y["time"])
+    fitted = clone(model).fit(X, y)
     if isinstance(model, KaplanMeier):
         return log_hazard_of(lambda at: fitted.predict_survival_function(X_test, at)), True
     if hasattr(fitted, "predict_survival_function"):
@@ -147,12 +150,17 @@ def _fitted_curves(model: Any, train: SurvivalData, test: SurvivalData) -> tuple
     return lambda at: np.tile(risk[:, None], (1, len(at))), False
 
 
+def _above_zero(time: FloatArray) -> FloatArray:
+    """Times (N,) with half the smallest positive one for 0, as in soft trees: many models refuse a time of 0."""
+    return np.where(time > 0, time, time[time > 0].min() / 2)
+
+
 def _lifelines_curves(model: Any, X: pd.DataFrame, X_test: pd.DataFrame, train: SurvivalData) -> tuple[Any, bool]:
     """A regression of lifelines, fitted on a copy."""
     if "duration_col" not in signature(model.fit).parameters:
         raise InvalidParameterError(f"models of lifelines must be regressions, got {type(model).__name__}")
     time, event = times_known(train)
-    table = X.assign(**{TIME: time, EVENT: event})
+    table = X.assign(**{TIME: _above_zero(time), EVENT: event})
     fitted = copy.deepcopy(model).fit(table, duration_col=TIME, event_col=EVENT)
     return log_hazard_of(
         lambda at: np.clip(fitted.predict_survival_function(X_test, times=at).to_numpy().T, 0.0, 1.0)

@@ -29,7 +29,10 @@ def test_both_names_at_once_are_refused(kind, other, own):
         kind(**{other: 2, own: 3})
 
 
-@pytest.mark.parametrize(("kind", "wrong", "near"), [(SoftSurvivalTree, "shrinkge", "shrinkage")])
+@pytest.mark.parametrize(
+    ("kind", "wrong", "near"),
+    [(SoftSurvivalTree, "shrinkge", "shrinkage"), (SoftSurvivalTree, "max_dept", "max_depth")],
+)
 def test_a_misspelt_name_is_told_by_the_class_that_was_called(kind, wrong, near):
     with pytest.raises(TypeError, match=f"{kind.__name__} has no argument '{wrong}'; did you mean '{near}'"):
         kind(**{wrong: 1})

@@ -11,11 +11,13 @@ from sksurv.svm import FastSurvivalSVM
 
 from softsurv import CauseSpecificCox, OptimalSurvivalTree, SurvivalData, compare, load_dataset
 from softsurv.cli import main
+from softsurv.commands.compare import NAMES
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
-from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.explore import plot_comparison
+from softsurv.explore.rivals import NAMED
 from softsurv.metrics import evaluate
 
 lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
@@ -185,3 +187,17 @@ def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
     assert "concordance of seal (higher)" in capsys.readouterr().out
     assert main(["compare", *outcome, "--models", "forest"]) == 1
     assert "got cause; leave out cause or the model" in capsys.readouterr().err
+
+
+def test_the_command_knows_the_names():
+    assert set(NAMES) == set(NAMED)
+
+
+def test_models_that_refuse_a_time_of_zero_are_compared_all_the_same():
+    rows = load_dataset("veterans")
+    with pytest.warns(DataWarning, match="time is 0 in 5 of 137 rows"):
+        rows = survival_data(rows.X, event=rows.event, time=np.where(np.arange(137) % 30 == 1, 0.0, rows.time))
+    with pytest.raises(ValueError, match="zero"):
+        FastSurvivalSVM().fit(rows.X[["Age_in_years"]], rows.y)
+    found = compare({"svm": FastSurvivalSVM(), "aft": lifelines.LogNormalAFTFitter(penalizer=0.01)}, rows, n_folds=2)
+    assert found.folds["harrell_c"].notna().all()
