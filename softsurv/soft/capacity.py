@@ -7,7 +7,13 @@ import torch
 from softsurv.soft.parallel import MAX_CELLS
 
 LIVE_TABLES = 16
-"""Tables (L, N) per tree that are alive at once while value and gradient are computed, with some to spare."""
+"""Tables (L, N) per tree that are alive at once while value and gradient of right-censored rows are computed."""
+
+CENSORED_TABLES = 34
+"""The same with late entry or intervals."""
+
+FAIR_TABLES = 15
+"""Tables (L, N, T) per tree that the fairness penalty on a grid of T times adds."""
 
 MEMORY_SHARE = 0.8
 """Share of the device's free memory that a stack may take; the rest is the allocator's own waste."""
@@ -21,6 +27,9 @@ def stack_size(
     dtype: torch.dtype = torch.float64,
     *,
     shared_design: bool = True,
+    right_censored: bool = True,
+    n_causes: int = 1,
+    n_times: int = 0,
     free_bytes: int | None = None,
 ) -> int:
     """Largest number of trees to train as one stack, at least 1.
@@ -34,13 +43,20 @@ def stack_size(
     dtype : torch.dtype
     shared_design : bool
         Whether the trees share their features; otherwise each brings its own (N, Q) table.
+    right_censored : bool
+        Whether no row has a late entry or an interval.
+    n_causes : int
+        C, each of which has tables of its own.
+    n_times : int
+        T of the fairness penalty, 0 without it.
     free_bytes : int, optional
         Memory to fill, instead of what the GPU has free.
     """
     if free_bytes is None and device.type != "cuda":
         return max(1, MAX_CELLS // (n_rows * n_leaves))
     free = torch.cuda.mem_get_info(device)[0] if free_bytes is None else free_bytes
-    cells = n_rows * n_leaves * LIVE_TABLES
+    tables = n_causes * (LIVE_TABLES if right_censored else CENSORED_TABLES) + n_times * FAIR_TABLES
+    cells = n_rows * n_leaves * tables
     table = n_rows * n_columns
     per_tree = cells if shared_design else cells + table
     room = MEMORY_SHARE * free / dtype.itemsize - (table if shared_design else 0)

@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles.live_memory import LiveMemory
+from oracles.simulated import simulate, with_everything
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, EvaluationWarning
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimisers
-from softsurv.soft.capacity import LIVE_TABLES, MEMORY_SHARE, stack_size
+from softsurv.soft.capacity import CENSORED_TABLES, FAIR_TABLES, LIVE_TABLES, MEMORY_SHARE, stack_size
 from softsurv.soft.cross_validation import (
     cross_validate_soft,
     fit_folds,
@@ -20,13 +22,16 @@ from softsurv.soft.cross_validation import (
     measure_fold,
     prepare_fold,
 )
+from softsurv.soft.fairness import fairness_of
 from softsurv.soft.objective import Objective
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import MAX_CELLS
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties
 
 CPU = torch.device("cpu")
 
@@ -48,6 +53,62 @@ def test_a_gpu_stack_fits_the_memory(shared, dtype):
 
     assert need(n) <= MEMORY_SHARE * free < need(n + 1)
     assert stack_size(rows, leaves, columns, torch.device("cuda"), dtype, free_bytes=1) == 1
+
+
+def live_tables(function, point, table):
+    """Most memory that a value and gradient hold at once, in tables."""
+    with operators_alone(), LiveMemory() as live:
+        function.value_and_gradient(*point)
+    return live.peak / (8 * table)
+
+
+TREES, MANY = 4, 2000
+"""Rows enough that what is no table of theirs does not count."""
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("family", family_names())
+@pytest.mark.parametrize("data", [simulate, with_everything])
+def test_live_tables_are_no_more_than_is_assumed(tools, family, depth, data):
+    objective = tools.make_objective(data(MANY), family, depth, TREES, penalised=True)
+    assumed = LIVE_TABLES if data is simulate else CENSORED_TABLES
+    table = TREES * MANY * 2**depth
+    assert live_tables(objective, tools.random_parameters(objective), table) < assumed
+    one = torch.full((TREES,), 0.1, dtype=torch.float64)
+    leaf = torch.randint(2**depth, (TREES, MANY))
+    leaves = LeafObjective(objective.problem, leaf, 2**depth, LeafPenalties(one, one, one))
+    common, deviation = (torch.zeros(TREES, n, leaves.free.shape[-1], dtype=torch.float64) for n in (1, 2**depth))
+    assert live_tables(leaves, (common, deviation), table) < assumed
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_live_tables_of_the_fairness_penalty(tools, family):
+    data = simulate(MANY, group=np.arange(MANY) % 2)
+    plain = tools.make_objective(data, family, 1, TREES)
+    fairness = fairness_of(data, plain.problem, 1.0)
+    objective, times = tools.make_objective(data, family, 1, TREES, fairness=fairness), len(fairness.step)
+    most = LIVE_TABLES + FAIR_TABLES * times
+    assert live_tables(objective, tools.random_parameters(objective), TREES * MANY * 2) < most
+
+
+def test_live_memory_counts_what_is_alive():
+    with LiveMemory() as live:
+        a = torch.ones(1000, dtype=torch.float64)
+        b = a[:10] + 1  # the view makes no memory, the sum 80 bytes
+        del a
+        c = b.view(2, 5)
+        del b
+        assert live.now == 80
+        assert c.sum() == 20
+    assert 8080 <= live.peak <= 8100
+
+
+def test_late_entry_causes_and_fairness_take_their_part_of_the_memory():
+    device, free = torch.device("cuda"), 10**9
+    plain = stack_size(500, 4, 10, device, free_bytes=free)
+    assert stack_size(500, 4, 10, device, free_bytes=free, right_censored=False) < plain / 2
+    assert stack_size(500, 4, 10, device, free_bytes=free, n_causes=2) in (plain // 2, plain // 2 + 1)
+    assert stack_size(500, 4, 10, device, free_bytes=free, n_times=50) < plain / 40
 
 
 def some_data(n=60, seed=0):
