@@ -285,4 +285,13 @@ def choose_device(device: str) -> torch.device:
         raise InvalidParameterError(f'device must be "auto", "cpu" or "cuda", got {device!r}') from None
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise InvalidParameterError(f'device {device!r} asks for CUDA, but torch sees no CUDA device; use "auto"')
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        last = torch.cuda.device_count() - 1
+        raise InvalidParameterError(f'device must be "cuda:{last}" or below here, got {device!r}')
     return chosen
+
+
+def device_of_worker(device: str, number: int) -> str:
+    """The device of one of several workers: where "auto" or "cuda" may be any of several, they take them in turn."""
+    several = torch.cuda.device_count() if device in ("auto", "cuda") else 0
+    return f"cuda:{number % several}" if several > 1 else device

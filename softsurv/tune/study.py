@@ -167,6 +167,8 @@ def study(
     time_limit : float, optional
         Seconds after which no further trial or batch is begun.
     device : str
+        "auto", "cpu", "cuda" or one such as "cuda:1". Of several CUDA devices the workers of ``n_jobs`` take one each,
+        in turn.
     interest : int or str, optional
         The cause whose measures count: see :class:`softsurv.tune.Objective`.
     progress : bool, optional
@@ -279,7 +281,8 @@ def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -
             "give output=, or the storage as a path or URL"
         )
     try:
-        joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(work)(plan, None, progress and k == 0) for k in range(jobs))
+        workers = (joblib.delayed(work)(plan.of_worker(k), None, progress and k == 0) for k in range(jobs))
+        joblib.Parallel(n_jobs=n_jobs)(workers)
     except TerminatedWorkerError as error:
         raise SoftsurvError(
             "a worker process was ended from outside, for want of memory perhaps; what is done is kept: run the same "

@@ -7,7 +7,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.errors import NumericalError, SoftsurvError
+from softsurv.estimators.soft_parameters import device_of_worker
 from softsurv.soft.parallel import one_core_each
 from softsurv.tune.batch import Batches
 from softsurv.tune.liveness import Beats, process_mark
@@ -60,6 +62,12 @@ class Plan:
                 pruner=make_pruner(self.pruner, goal.n_folds, len(goal.measures)),
                 load_if_exists=True,
             )
+
+    def of_worker(self, number: int) -> Plan:
+        """The plan of one of several workers, with a device of its own where there are several."""
+        goal = copy(self.objective)
+        goal.device = device_of_worker(goal.device, number)
+        return replace(self, objective=goal)
 
     def identity(self) -> dict[str, Any]:
         """What must be equal for results to belong to one study."""

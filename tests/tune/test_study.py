@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+from importlib import import_module
 
 import joblib
 import optuna
 import pytest
+import torch
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
@@ -202,6 +204,20 @@ def test_workers_are_as_many_as_parallel_config_says(data, quick_space, tmp_path
     alone = quick(data, quick_space, **options)
     assert trials_of(result)[:6] == trials_of(alone)  # parameters follow from seed and number, whoever runs a trial
     assert 6 <= len(result.study.trials) <= 7
+
+
+def test_workers_take_one_device_each(data, quick_space, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    taken = []
+    monkeypatch.setattr(
+        import_module("softsurv.tune.study"), "work", lambda plan, *_: taken.append(plan.objective.device)
+    )
+    with joblib.parallel_config("threading"):
+        for device in ("auto", "cpu", "cuda:1"):
+            with pytest.raises(SoftsurvError):  # nobody ran a trial
+                quick(data, quick_space, output=tmp_path / device, n_trials=8, n_jobs=4, device=device)
+    assert sorted(taken[:4]) == ["cuda:0", "cuda:0", "cuda:1", "cuda:2"]
+    assert taken[4:] == ["cpu"] * 4 + ["cuda:1"] * 4
 
 
 @pytest.mark.slow
