@@ -28,9 +28,11 @@ from softsurv.soft.fit import build_tree
 from softsurv.soft.fitted import FittedSoftTree
 from softsurv.soft.parallel import one_core_each
 from softsurv.soft.recipe import Candidate
+from softsurv.soft.streaming.axis import Axis, make_axis
 from softsurv.soft.streaming.distributed import Ranks, RunningSum, join
 from softsurv.soft.streaming.fit import Job, Sweeps, train_streamed
-from softsurv.soft.streaming.objective import Axis, StreamedObjective, make_axis
+from softsurv.soft.streaming.objective import StreamedObjective
+from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkRows, ChunkStore, chosen, gather_outcomes, join_rows
 from softsurv.stopping import StopSignal
 from softsurv.trees.leaf_table import LeafTable, leaf_table
@@ -113,7 +115,8 @@ def fit_stream(
         job = Job(ranks, budget, workers if device.type == "cpu" else 1, checkpoint, identity)
         like = torch.zeros((), dtype=parameters.torch_dtype, device=device)
         recipe, sweeps = parameters.recipe(candidate), Sweeps(most=max_sweeps)
-        routing, leaves, report, objective = train_streamed(store, sample, axis, recipe, sweeps, job, like)
+        with PlacedChunks(store, axis, like) as chunks:
+            routing, leaves, report, objective = train_streamed(chunks, sample, recipe, sweeps, job)
         leaves_reached, witnesses = _leaf_table(objective, routing, ranks)
     seen = torch.from_numpy(witnesses)
     tree = build_tree(axis.family, candidate.depth, routing[0], leaves[0], axis.time_scale, seen)

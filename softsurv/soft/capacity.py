@@ -54,10 +54,15 @@ def stack_size(
     """
     if free_bytes is None and device.type != "cuda":
         return max(1, MAX_CELLS // (n_rows * n_leaves))
-    free = torch.cuda.mem_get_info(device)[0] if free_bytes is None else free_bytes
+    free = free_memory(device) if free_bytes is None else free_bytes
     tables = n_causes * (LIVE_TABLES if right_censored else CENSORED_TABLES) + n_times * FAIR_TABLES
     cells = n_rows * n_leaves * tables
     table = n_rows * n_columns
     per_tree = cells if shared_design else cells + table
     room = MEMORY_SHARE * free / dtype.itemsize - (table if shared_design else 0)
     return max(1, int(room // per_tree))
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that a CUDA device has free; 0 on others, which do not say."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0

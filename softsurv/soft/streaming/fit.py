@@ -29,10 +29,12 @@ from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import start_routing
+from softsurv.soft.streaming.axis import Axis
 from softsurv.soft.streaming.checkpoint import State, read_checkpoint, write_checkpoint
 from softsurv.soft.streaming.distributed import Ranks
-from softsurv.soft.streaming.objective import Axis, StreamedObjective
-from softsurv.soft.streaming.store import ChunkRows, ChunkStore
+from softsurv.soft.streaming.objective import StreamedObjective
+from softsurv.soft.streaming.placed import PlacedChunks
+from softsurv.soft.streaming.store import ChunkRows
 from softsurv.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -72,29 +74,26 @@ class Job:
 
 
 def train_streamed(
-    store: ChunkStore, sample: ChunkRows, axis: Axis, recipe: Recipe, sweeps: Sweeps, job: Job, like: Tensor
+    chunks: PlacedChunks, sample: ChunkRows, recipe: Recipe, sweeps: Sweeps, job: Job
 ) -> tuple[Tensor, Tensor, FitReport, StreamedObjective]:
     """Routing (1, B, Q), leaves (1, L, Q + K), the report and the objective of a streamed fit.
 
     Parameters
     ----------
-    store : ChunkStore
-        This process's chunks.
+    chunks : PlacedChunks
+        Those of this process, on the device and in the precision to train in.
     sample : ChunkRows
         The same random rows in every process.
-    axis : Axis
     recipe : Recipe
         Its starts are trained on the sample.
     sweeps : Sweeps
     job : Job
-    like : Tensor
-        Of the device and the precision to train in.
     """
-    depth = recipe.candidate.depth
+    depth, axis, like = recipe.candidate.depth, chunks.axis, chunks.like
     problem = sample.problem(axis.family, axis.time_scale, float(sample.weight.sum()), like)
     state = None if job.checkpoint is None else job.ranks.share(_read(job))
     if state is None:
-        anchor = _single_leaf(store, problem, axis, recipe, sweeps, job)
+        anchor = _single_leaf(chunks, problem, recipe, sweeps, job)
         routing, leaves = anchor[:, :0, : problem.design.shape[-1]], anchor
         if depth > 0:
             routing, leaves = job.ranks.share(_start(sample, problem, axis, recipe, anchor))
@@ -108,7 +107,7 @@ def train_streamed(
     state = State({name: value.to(like) for name, value in state.tensors.items()}, state.values)
     anchor = state.tensors["anchor"]
     penalties = stack_penalties([recipe.candidate], recipe.l2_all, _rows(axis, anchor), anchor[:, None])
-    objective = StreamedObjective(store, axis, depth, penalties, job.ranks, job.workers)
+    objective = StreamedObjective(chunks, depth, penalties, job.ranks, job.workers)
     metric = GramMetric(problem, 2**depth - 1, 2**depth)
     return *_finish(objective, metric, state, sweeps, job), objective
 
@@ -136,7 +135,7 @@ def _finish(
         _save(job, State(tensors, {"trace": trace, "passes": before + objective.passes, "status": str(status)}))
         if stopped is not None:
             break
-    details = {"rows": objective.axis.n, "passes": before + objective.passes, "processes": job.ranks.size}
+    details = {"rows": objective.chunks.axis.n, "passes": before + objective.passes, "processes": job.ranks.size}
     report = FitReport(status, trace[-1], seconds=job.budget.seconds, trace=tuple(trace), details=details)
     return routing, leaves, report
 
@@ -152,12 +151,13 @@ def _sweep(
     return end.point[0], end.point[1], float(end.loss)
 
 
-def _single_leaf(store: ChunkStore, problem: Problem, axis: Axis, recipe: Recipe, sweeps: Sweeps, job: Job) -> Tensor:
+def _single_leaf(chunks: PlacedChunks, problem: Problem, recipe: Recipe, sweeps: Sweeps, job: Job) -> Tensor:
     """The single-leaf fit on all rows, (1, 1, Q + K), begun on the sample."""
-    leaves = fit_anchors(problem, recipe, _rows(axis, problem.weight)).point[0][0]
-    ridge = problem.weight.new_full((1,), recipe.candidate.ridge / axis.n)
+    n = _rows(chunks.axis, problem.weight)
+    leaves = fit_anchors(problem, recipe, n).point[0][0]
+    ridge = recipe.candidate.ridge / n
     penalties = single_leaf_penalties(ridge, 0 * ridge, leaves.shape[-1])
-    objective = StreamedObjective(store, axis, 0, penalties, job.ranks, job.workers)
+    objective = StreamedObjective(chunks, 0, penalties, job.ranks, job.workers)
     routing = leaves[:, :0, : problem.design.shape[-1]]
     _, leaves, value = _sweep(objective, routing, leaves, sweeps.steps, job, GramMetric(problem, 0, 1))
     logger.info("single leaf: objective %.8f after %d passes", value, objective.passes)

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softsurv.hazards.base import LeafFamily
 from softsurv.soft.objective import Objective
 from softsurv.soft.parallel import map_parts
 from softsurv.soft.penalties import Penalties, no_penalties
 from softsurv.soft.problem import Problem
+from softsurv.soft.streaming.axis import Axis
 from softsurv.soft.streaming.distributed import Ranks, RunningSum
-from softsurv.soft.streaming.store import ChunkRows, ChunkStore
+from softsurv.soft.streaming.placed import PlacedChunks
+from softsurv.soft.streaming.store import ChunkRows
 from softsurv.trees.routing import hbp_leaf, linear
-
-
-@dataclass(frozen=True)
-class Axis:
-    """What all chunks share: family, time_scale, floor of the times, sum of the weights and number of rows."""
-
-    family: LeafFamily
-    time_scale: Tensor
-    floor: float
-    total: float
-    n: int
 
 
 class StreamedObjective:
@@ -35,9 +23,8 @@ class StreamedObjective:
 
     Parameters
     ----------
-    store : ChunkStore
-        This process's chunks.
-    axis : Axis
+    chunks : PlacedChunks
+        Those of this process.
     depth : int
     penalties : Penalties
         Of one tree.
@@ -51,10 +38,9 @@ class StreamedObjective:
     or on how processes share them.
     """
 
-    def __init__(
-        self, store: ChunkStore, axis: Axis, depth: int, penalties: Penalties, ranks: Ranks, workers: int = 1
-    ) -> None:
-        self.store, self.axis, self.depth, self.ranks, self.workers = store, axis, depth, ranks, workers
+    def __init__(self, chunks: PlacedChunks, depth: int, penalties: Penalties, ranks: Ranks, workers: int = 1) -> None:
+        self.chunks, self.depth, self.ranks, self.workers = chunks, depth, ranks, workers
+        self.store, axis = chunks.store, chunks.axis
         self.penalties = penalties
         self.like = penalties.anchor
         self.columns = self.like.shape[-1] - axis.family.n_shape
@@ -67,7 +53,7 @@ class StreamedObjective:
         free = no_penalties(1, self.like.shape[-1], self.like)
 
         def part(number: int) -> Tensor:
-            problem = self.problem(number)
+            problem = self.chunks.problem(number)
             value, d_routing, d_leaves = Objective(problem, self.depth, free).value_and_gradient(routing, leaves)
             return torch.cat([value, d_routing.flatten(), d_leaves.flatten()])
 
@@ -92,11 +78,6 @@ class StreamedObjective:
         """The mask (1,) itself."""
         return trees
 
-    def problem(self, number: int) -> Problem:
-        """The problem of one chunk."""
-        rows = self.store.rows(number, self.axis.floor)
-        return rows.problem(self.axis.family, self.axis.time_scale, self.axis.total, self.like)
-
     def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], NDArray[np.float64]]:
         """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
 
@@ -109,17 +90,6 @@ class StreamedObjective:
         found = map_parts(part, range(len(self.store)), self.workers)
         witnesses = np.concatenate([w for part_ in self.ranks.gather([w for _, w in found]) for w in part_])
         return [leaf for leaf, _ in found], witnesses.astype(np.float64)
-
-
-def make_axis(
-    family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
-) -> Axis:
-    """The time scale and the totals of all rows."""
-    positive = time[time > 0]
-    floor = float(positive.min()) / 2 if positive.size else 1.0
-    log_time = torch.from_numpy(np.log(np.where(time > 0, time, floor)))
-    time_scale = family.fit_time_scale(log_time, torch.from_numpy(event))
-    return Axis(family, time_scale, floor, float(weight.sum()), len(time))
 
 
 def _empty_problem(axis: Axis, columns: int, like: Tensor) -> Problem:

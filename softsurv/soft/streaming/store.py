@@ -1,7 +1,8 @@
 """Rows of a table by chunks, in memory or in a file.
 
 The chunks of a process stay in memory up to a stated number of bytes and lie in one file beyond it. Of every row only
-the outcome is kept in memory whatever the budget: 8 bytes for its time, 1 for its event, 8 for its weight.
+the outcome is kept in memory whatever the budget: 8 bytes for its time and 8 for its logarithm, 1 for its event, 8 for
+its weight.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class ChunkStore:
         self._file: BinaryIO | None = None
         self._index: list[int] = []
         self.outcomes: list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]] = []
+        self._log_times: dict[tuple[int, float], NDArray[np.float64]] = {}
         self.columns = 0
 
     def __len__(self) -> int:
@@ -133,7 +135,9 @@ class ChunkStore:
     def rows(self, number: int, floor: float) -> ChunkRows:
         """A chunk with times of zero raised to ``floor``."""
         time, event, weight = self.outcomes[number]
-        return ChunkRows(self.design(number), np.log(np.where(time > 0, time, floor)), event, weight)
+        if (number, floor) not in self._log_times:
+            self._log_times[number, floor] = np.log(np.where(time > 0, time, floor))
+        return ChunkRows(self.design(number), self._log_times[number, floor], event, weight)
 
 
 def gather_outcomes(

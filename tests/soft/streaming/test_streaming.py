@@ -26,9 +26,11 @@ from softsurv.soft.objective import Objective
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
 from softsurv.soft.streaming import fit as stream_fit
+from softsurv.soft.streaming.axis import make_axis
 from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
 from softsurv.soft.streaming.distributed import Ranks, RunningSum
-from softsurv.soft.streaming.objective import StreamedObjective, make_axis
+from softsurv.soft.streaming.objective import StreamedObjective
+from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, chosen, gather_outcomes
 
 
@@ -179,7 +181,7 @@ def test_value_and_gradient_equal_those_in_memory(family, memory):
         assert store.on_disk + store.in_memory == data.n * 5 * 8
         axis = make_axis(leaf, *gather_outcomes(store, Ranks()))
         for workers in (1, 2):
-            objective = StreamedObjective(store, axis, 2, penalties, Ranks(), workers)
+            objective = StreamedObjective(PlacedChunks(store, axis, routing), 2, penalties, Ranks(), workers)
             for ours, theirs in zip(objective.value_and_gradient(routing, leaves), expected, strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
 
@@ -193,7 +195,8 @@ def test_the_order_of_chunks_changes_no_digit():
     for order in (None, [7, 1, 5, 0, 6, 3, 2, 4], [4, 2, 3, 6, 0, 5, 1, 7]):
         with stored(data, 25, 10**9, order) as store:
             axis = make_axis(leaf, *gather_outcomes(store, Ranks()))
-            values.append(StreamedObjective(store, axis, 1, penalties, Ranks()).value_and_gradient(routing, leaves))
+            objective = StreamedObjective(PlacedChunks(store, axis, routing), 1, penalties, Ranks())
+            values.append(objective.value_and_gradient(routing, leaves))
     for value in values[1:]:
         assert all(torch.equal(a, b) for a, b in zip(value, values[0], strict=True))
 

@@ -1,0 +1,34 @@
+"""What all chunks of a table share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from softsurv.hazards.base import LeafFamily
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What all chunks share: family, time_scale, floor of the times, sum of the weights and number of rows."""
+
+    family: LeafFamily
+    time_scale: Tensor
+    floor: float
+    total: float
+    n: int
+
+
+def make_axis(
+    family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
+) -> Axis:
+    """The time scale and the totals of all rows."""
+    positive = time[time > 0]
+    floor = float(positive.min()) / 2 if positive.size else 1.0
+    log_time = torch.from_numpy(np.log(np.where(time > 0, time, floor)))
+    time_scale = family.fit_time_scale(log_time, torch.from_numpy(event))
+    return Axis(family, time_scale, floor, float(weight.sum()), len(time))
