@@ -191,6 +191,8 @@ def study(
     SoftsurvError
         If no trial was completed.
     """
+    if not isinstance(estimator, str):
+        raise InvalidParameterError(f"estimator must be a name, got {type(estimator).__name__}; pass the outcome as y=")
     rows = survival_data(*data) if isinstance(data, tuple) else survival_data(data, y, **columns)
     how = {"n_folds": n_folds, "seed": seed, "device": device, "interest": interest}
     goal = Objective(rows, estimator, measures=measures, space=space, **how)  # type: ignore[arg-type]

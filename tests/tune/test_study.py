@@ -183,6 +183,11 @@ def test_bad_options(data, quick_space, options, message):
         quick(data, quick_space, **options)
 
 
+def test_an_outcome_in_the_place_of_the_estimator_is_told(data):
+    with pytest.raises(InvalidParameterError, match="estimator must be a name, got tuple; pass the outcome as y="):
+        study(data.X, (data.event, data.time))
+
+
 def test_another_study_of_the_same_name_is_refused(data, quick_space, tmp_path):
     quick(data, quick_space, output=tmp_path, n_trials=1, refit=False)
     with pytest.raises(InvalidParameterError, match=r"n_folds 2, got 3.*another name"):
