@@ -96,7 +96,8 @@ class _Graph:
     def apply(self, operator: str, *inputs: str, output: str | None = None, **attributes: Any) -> str:
         self.counter += 1
         name = output or f"value_{self.counter}"
-        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **attributes))
+        own = f"node_{self.counter}"  # onnxruntime 1.20 joins nodes under the names of the first ones
+        self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], own, **attributes))
         return name
 
     def model(self) -> Any:
