@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,19 +25,34 @@ class NumberBlock:
         Row of ``values`` of each column.
     values : ndarray (Q, N)
         NaN where missing.
+    flags : frozenset of str
+        Columns of booleans.
     """
 
     place: dict[str, int]
     values: FloatArray
+    flags: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> NumberBlock:
         """The block of a frame with unique text names; it may be empty."""
-        plain = [isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in frame.dtypes.tolist()]
-        names = [name for name, fits in zip(frame.columns.tolist(), plain, strict=True) if fits]
-        some = frame if len(names) == len(plain) else frame[names]
+        dtypes, names = frame.dtypes.tolist(), frame.columns.tolist()
+        kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in set(dtypes)}
+        kinds = [kind_of[dtype] for dtype in dtypes]
+        plain = [name for name, kind in zip(names, kinds, strict=True) if kind and kind in "biuf"]
+        some = frame if len(plain) == len(names) else frame[plain]
         values = np.ascontiguousarray(some.to_numpy(dtype=np.float64).T)
-        return cls({name: k for k, name in enumerate(names)}, values)
+        flags = frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == "b")
+        return cls({name: k for k, name in enumerate(plain)}, values, flags)
+
+    def take(self, rows: NDArray[np.integer]) -> NumberBlock:
+        """The given rows of all columns."""
+        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags)
+
+    def rows_of(self, names: Sequence[str]) -> FloatArray:
+        """Values of some columns in the order given, (len(names), N); not to be written to."""
+        places = [self.place[name] for name in names]
+        return self.values if places == list(range(len(self.values))) else self.values[places]
 
     def column(self, name: str) -> FloatArray:
         """Values of a column, (N,)."""
@@ -44,7 +60,7 @@ class NumberBlock:
 
     def are_yes_no(self) -> NDArray[np.bool_]:
         """Which columns hold zeros and ones alone, (Q,)."""
-        return np.asarray(((self.values == 0.0) | (self.values == 1.0)).all(axis=1))
+        return yes_no(self.values)
 
     def ranges(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
         """How many values of each column are known, and their mean, least and largest, all (Q,); nan where none is."""
@@ -55,3 +71,8 @@ class NumberBlock:
                 some = self.values[k][~np.isnan(self.values[k])]
                 mean[k], low[k], high[k] = some.mean(), some.min(), some.max()
         return known, mean, low, high
+
+
+def yes_no(values: FloatArray) -> NDArray[np.bool_]:
+    """Which columns (Q, N) hold zeros and ones alone, (Q,)."""
+    return np.asarray(((values == 0.0) | (values == 1.0)).all(axis=1))

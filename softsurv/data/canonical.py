@@ -35,6 +35,9 @@ AT_A_TIME = 64
 FEW_CELLS = 1 << 18
 """Of tied rows so many are read together in any case: two megabytes."""
 
+FEW_KEYS = 16
+"""A small table with so few groups of columns is sorted by all of them at once."""
+
 
 def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
     """Rows (N,) by their outcome, those of one outcome by their features; only equal rows keep the order given.
@@ -45,8 +48,13 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
     columns : sequence of str
         Features, in the order in which they are compared (see :func:`column_order`).
     """
-    place = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64))
-    first = 0
+    fields, first = _fields(data, OUTCOME + BESIDE), 0
+    if data.n * len(columns) <= FEW_CELLS:
+        block = data.number_block()
+        groups = _groups(columns, block)
+        if len(groups) <= FEW_KEYS:
+            return np.lexsort([_key(names, data.X, block) for names in reversed(groups)] + fields[::-1])
+    place = _places(fields, np.zeros(data.n, dtype=np.int64))
     while first < len(columns) and (rows := _tied(place)).size:
         some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // rows.size)])
         first += len(some)
@@ -79,7 +87,7 @@ def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArra
     if len(names) == 1:
         return _comparable(block.column(names[0])) if names[0] in block.place else _sortable(part[names[0]])
     powers = 2.0 ** np.arange(len(names))[::-1]
-    return np.asarray(powers @ block.values[[block.place[name] for name in names]])
+    return np.asarray(powers @ block.rows_of(names))
 
 
 def _tied(place: Index) -> Index:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 from softsurv.data.rules import Rule
 
 
-@dataclass(frozen=True)
-class CodedColumn:
+class CodedColumn(NamedTuple):
     """How one raw column becomes small integers.
 
     Attributes
@@ -102,13 +100,13 @@ def routed(column: CodedColumn, n_missing: int, n: int, least: int) -> Sequence[
     """
     apart = least <= n_missing <= n - least
     if not column.levels:
-        high = replace(column, missing="apart" if apart else "last")
-        return [high, replace(column, missing="first")] if column.cuts else [high]
-    single = [replace(column, levels=(level,), other=True, as_one=True) for level in column.levels]
-    named = [replace(column, as_one=True)] if column.other else []  # all others against the levels that are named
-    with_missing = [replace(one, missing="first") for one in single] + [replace(all_, missing="last") for all_ in named]
+        high = column._replace(missing="apart" if apart else "last")
+        return [high, column._replace(missing="first")] if column.cuts else [high]
+    single = [column._replace(levels=(level,), other=True, as_one=True) for level in column.levels]
+    named = [column._replace(as_one=True)] if column.other else []  # all others against the levels that are named
+    with_missing = [one._replace(missing="first") for one in single] + [all_._replace(missing="last") for all_ in named]
     if not apart:
-        others = [replace(one, missing="last") for one in single] + [replace(all_, missing="first") for all_ in named]
+        others = [one._replace(missing="last") for one in single] + [all_._replace(missing="first") for all_ in named]
         return others + with_missing
-    base = replace(column, missing="apart")
+    base = column._replace(missing="apart")
     return [base] if len(column.levels) + column.other < 3 else [base, *with_missing]

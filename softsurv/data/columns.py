@@ -63,6 +63,11 @@ def plain_array(values: Any) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
+def _is_plain(values: Any, kinds: str) -> bool:
+    """Whether a column is an array of numpy that can be taken as it is."""
+    return type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in kinds and values.dtype.isnative
+
+
 def is_polars(values: object) -> bool:
     """Whether a value is a polars object, without importing polars."""
     return type(values).__module__.split(".")[0] == "polars"
@@ -70,6 +75,8 @@ def is_polars(values: object) -> bool:
 
 def float_column(values: Any, argument: str) -> Floats:
     """A numeric column as float64, missing values as NaN; text, bool and dates are refused."""
+    if _is_plain(values, "iuf"):
+        return np.array(values, dtype=np.float64)
     import pandas as pd
 
     column = series(values, argument)
@@ -119,6 +126,8 @@ def _reads_as_number(value: Any) -> bool:
 
 def event_column(values: Any) -> NDArray[np.bool_]:
     """An event indicator (bool or exactly 0/1) as a bool array, True = event observed."""
+    if _is_plain(values, "b"):
+        return np.array(values)
     column = series(values, "event")
     if column.dtype == bool:
         return np.array(column.to_numpy())
@@ -138,6 +147,9 @@ def event_column(values: Any) -> NDArray[np.bool_]:
 
 def is_binary(column: pd.Series) -> bool:
     """Whether a column holds only bools or numbers equal to 0 or 1, none missing."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iufb":
+        cells = column.to_numpy()
+        return bool(((cells == 0) | (cells == 1)).all())
     values = column.unique()
     numbers = all(isinstance(v, (bool, int, float, np.bool_, np.number)) for v in values)
     return numbers and all(v in (0, 1) for v in values)

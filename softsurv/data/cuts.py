@@ -7,34 +7,38 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import yes_no
+
 FloatArray = NDArray[np.float64]
 
 DIGITS = range(6, 17)
 """Six digits are printed; more where six do not keep two values apart."""
 
-HALF, NOWHERE = np.array([0.5]), np.empty(0)
-"""The cut between 0 and 1, and none."""
+Cuts = tuple[float, ...]
+"""Cuts of one column, ascending."""
 
 
-def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[FloatArray]:
+def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
     """Cuts of each column of a block (Q, N): that many quantiles, or one between any two neighbouring values.
 
     Cuts with fewer than ``least`` rows on a side are left out.
     """
-    yes_no = ((values == 0.0) | (values == 1.0)).all(axis=1)
-    answers = iter(_yes_no_cuts(values[yes_no], least))
-    others = iter([] if yes_no.all() else _sorted_cuts(values[~yes_no], wanted, least))
-    return [next(answers if is_answer else others) for is_answer in yes_no.tolist()]
+    is_answer = yes_no(values)
+    if is_answer.all():
+        return _yes_no_cuts(values, least)
+    answers = iter(_yes_no_cuts(values[is_answer], least))
+    others = iter(_sorted_cuts(values[~is_answer], wanted, least))
+    return [next(answers if answer else others) for answer in is_answer.tolist()]
 
 
-def _yes_no_cuts(values: FloatArray, least: int) -> list[FloatArray]:
+def _yes_no_cuts(values: FloatArray, least: int) -> list[Cuts]:
     """Cuts of columns (Q, N) of zeros and ones: midway, where either side has enough rows."""
     ones, most = values.sum(axis=1), values.shape[1] - max(least, 1)
     keep = (ones >= max(least, 1)) & (ones <= most)
-    return [HALF if kept else NOWHERE for kept in keep.tolist()]
+    return [(0.5,) if kept else () for kept in keep.tolist()]
 
 
-def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[FloatArray]:
+def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
     """Cuts of any columns (Q, N), found in their order."""
     ordered = np.sort(values, axis=1)
     rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
@@ -46,8 +50,8 @@ def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -
     column, place = np.nonzero(rises)
     cut = between(ordered[column, place], ordered[column, place + 1])
     keep = (place + 1 >= least) & (values.shape[1] - place - 1 >= least)
-    cut, ends = cut[keep], np.cumsum(np.bincount(column[keep], minlength=len(values))).tolist()
-    return [cut[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    cut, ends = cut[keep].tolist(), np.cumsum(np.bincount(column[keep], minlength=len(values))).tolist()
+    return [tuple(cut[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
 def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]:

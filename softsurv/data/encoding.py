@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,7 @@ from softsurv.data.kinds import is_number as is_number
 from softsurv.errors import InvalidSurvivalDataError
 
 
-@dataclass(frozen=True)
-class OutputColumn:
+class OutputColumn(NamedTuple):
     """Where one encoded column comes from, so that a rule can be said in the data's own units.
 
     Attributes
@@ -46,8 +44,7 @@ class OutputColumn:
         return encoded * self.scale + self.offset
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """What fitting learned of one raw column: ``levels`` is None for a number."""
 
     name: str

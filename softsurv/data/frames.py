@@ -203,8 +203,9 @@ def without_unnamed(frame: pd.DataFrame, unnamed: list[int], path: Path, says: b
 
 def _native(X: pd.DataFrame) -> pd.DataFrame:
     """The frame with every column in the machine's byte order; pandas cannot select rows of others."""
-    swapped = [k for k, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and not dtype.isnative]
-    if swapped:
+    dtypes = X.dtypes.tolist()
+    if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in set(dtypes)):
+        swapped = [k for k, dtype in enumerate(dtypes) if isinstance(dtype, np.dtype) and not dtype.isnative]
         X = X.copy()
         for place in swapped:
             X.isetitem(place, plain_array(X.iloc[:, place].to_numpy()))
@@ -236,12 +237,15 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
     dtypes = set(X.dtypes.tolist())
     if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
         X = _native(X)
+    kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
     names = X.columns.tolist()
     X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
     refuse_twice(X)
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
-    X = _without_objects(X)
+    if kinds <= set("biu"):
+        return X
+    X = _without_objects(X) if "O" in kinds else X
     floats = X.select_dtypes("float")
     if floats.empty:
         return X

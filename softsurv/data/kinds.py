@@ -58,6 +58,8 @@ def text_columns(X: pd.DataFrame) -> list[Any]:
     """Names of the columns that may hold text."""
     held = X.dtypes.tolist()
     of_text = {dtype: _of_text(dtype) for dtype in dict.fromkeys(held)}
+    if not any(of_text.values()):
+        return []
     return [name for name, dtype in zip(X.columns.tolist(), held, strict=True) if of_text[dtype]]
 
 

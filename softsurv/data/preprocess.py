@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -120,7 +119,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         order : sequence of str, optional
             Raw columns in the order that ``columns_`` is to have; that of the frame by default.
         """
-        self.input_names_ = [str(name) for name in frame.columns]
+        self.input_names_ = [str(name) for name in frame.columns.tolist()]
         self.n_features_in_ = len(self.input_names_)
         self.__dict__.pop("feature_names_in_", None)
         if named:
@@ -130,9 +129,10 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.dropped_: dict[str, str] = {}
         block = NumberBlock.of(frame) if block is None else block
         ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
+        n = len(frame)
         for name in self.input_names_ if order is None else order:
             if name in ranges:
-                self._fit_known(name, len(frame), *ranges[name])
+                self._fit_known(name, n, *ranges[name])
             else:
                 self._fit_column(frame[name], name)
         names = [column.name for column in self.columns_]
@@ -195,7 +195,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
                 {"name": s.name, "levels": None if s.levels is None else list(s.levels), "fill": s.fill}
                 for s in self.sources_
             ],
-            "columns": [asdict(column) for column in self.columns_],
+            "columns": [column._asdict() for column in self.columns_],
             "dropped": dict(self.dropped_),
         }
 

@@ -198,6 +198,8 @@ def _refuse_reordered(frame: pd.DataFrame, value: Any, argument: str) -> None:
 
 def _refuse_swap(event: Any, time: Any) -> None:
     """Name the likely mistake where time is an indicator and event is not."""
+    if str(getattr(event, "dtype", "")) == "bool":
+        return
     flags, clock = series(event, "event"), series(time, "time")
     if flags.dtype == bool:
         return

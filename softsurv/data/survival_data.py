@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
     from torch import Tensor
+
+KEPT_CELLS = 1 << 18
+"""Cells of a table whose numbers are kept as a block beside it: two megabytes."""
 
 _ROW_FIELDS = ("time", "event", "entry", "weight", "group", "upper", "cause", "subject")
 
@@ -161,6 +165,15 @@ class SurvivalData(EventHistory):
 
         return torch.from_numpy(numeric_matrix(self.X)).to(self.time.device)
 
+    def number_block(self) -> NumberBlock:
+        """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
+        block = vars(self).get("_block")
+        if block is None:
+            block = NumberBlock.of(self.X)
+            if block.values.size <= KEPT_CELLS:
+                vars(self)["_block"] = block
+        return block
+
     @cached_property
     def y(self) -> NDArray[np.void]:
         """Structured array (N,) with fields ``event`` and ``time``, as scikit-survival takes it."""
@@ -188,8 +201,11 @@ class SurvivalData(EventHistory):
         kept: dict[str, Any] = {"X": self.X.iloc[index]}
         for field in _ROW_FIELDS:
             if (values := getattr(self, field)) is not None:
-                kept[field] = values[torch.as_tensor(index, device=values.device)]
-        return self._derive(kept)
+                kept[field] = torch.from_numpy(values.cpu().numpy()[index]).to(values.device)
+        taken = self._derive(kept)
+        if (block := vars(self).get("_block")) is not None:
+            vars(taken)["_block"] = block.take(index)
+        return taken
 
     def split(self, test_size: float = 0.2, seed: int = 0) -> tuple[SurvivalData, SurvivalData]:
         """Train and test part, the share of events equal in both; rows keep their order, subjects stay whole.
@@ -288,15 +304,18 @@ def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
     from softsurv.data.encoding import numbers
     from softsurv.data.kinds import is_number, look_over, text_columns
 
+    text = text_columns(X)
+    if not text:
+        return X
     look_over(X)
-    found = {name: numbers(X[name], name) for name in text_columns(X) if is_number(X[name])}
+    found = {name: numbers(X[name], name) for name in text if is_number(X[name])}
     return X.assign(**found) if found else X
 
 
-def _zero_times(data: SurvivalData) -> Tensor:
+def _zero_times(data: SurvivalData) -> NDArray[np.bool_]:
     """Mask (N,) of zero times, left-censored rows excepted."""
-    zero = data.time == 0
-    return zero if data.upper is None else zero & (data.event | data.upper.isinf())
+    zero = np.asarray(data.time.cpu().numpy() == 0)
+    return zero if data.upper is None else zero & (data.event | data.upper.isinf()).cpu().numpy()
 
 
 def _warn_of_zero_times(data: SurvivalData) -> None:

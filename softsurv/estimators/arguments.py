@@ -25,10 +25,11 @@ def understands(**other: str) -> Callable[[Kind], Kind]:
     def understanding(cls: Any) -> Any:
         """The class, with a constructor and ``set_params`` that know the other names."""
         init, set_params = cls.__init__, cls.set_params
+        known = list(signature(init).parameters)[1:]
 
         @wraps(init)
         def made(self: Any, *args: Any, **given: Any) -> None:
-            init(self, *args, **_named(type(self).__name__, list(signature(init).parameters)[1:], given, other))
+            init(self, *args, **_named(type(self).__name__, known, given, other))
 
         @wraps(set_params)
         def with_params(self: Any, **given: Any) -> Any:

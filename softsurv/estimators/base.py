@@ -77,7 +77,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     # -- reading -------------------------------------------------------------------------------------------------
     def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
-        data = survival_data(X, y, **columns).joined()
+        data = survival_data(X, y, **columns).joined()._derive({})
         data.require_events()
         refuse_unknown_histories(self, data)
         self.cause_names_ = data.cause_names

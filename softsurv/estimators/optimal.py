@@ -219,7 +219,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         order, columns = self._in_order(data)
         data = data.take(order)
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
-        table, _ = self.binarizer_.fit_filled(data.X, order=columns)
+        table, _ = self.binarizer_.fit_filled(data.X, order=columns, block=data.number_block())
         if self.level_sets:
             add_level_orders(self.binarizer_, table, data)
         if not self.binarizer_.columns_:

@@ -32,7 +32,7 @@ Ranges = dict[str, tuple[float, float]]
 def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any]) -> None:
     """Keep on a tree what it was fitted on: names of the outcome, ranges; say which features repeat the outcome."""
     tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
-    block = NumberBlock.of(data.X)
+    block = data.number_block()
     tree.ranges_ = number_ranges(data.X, block)
     warn_of_outcome_among_features(data, block)
 
@@ -79,12 +79,10 @@ def number_ranges(X: pd.DataFrame, block: NumberBlock) -> Ranges:
     """Smallest and largest known value of each column of numbers; ``block`` holds those of plain numbers."""
     _, _, low, high = (part.tolist() for part in block.ranges())
     found: Ranges = {}
-    for name, dtype in zip(X.columns.tolist(), X.dtypes.tolist(), strict=True):
-        if name in block.place:
-            ends = None if dtype.kind == "b" else (low[block.place[name]], high[block.place[name]])
-        else:
-            ends = _known_range(X[name])
-        if ends is not None and ends[0] < ends[1]:
+    for name in X.columns.tolist():
+        place = block.place.get(name)
+        ends = _known_range(X[name]) if place is None else (low[place], high[place])
+        if ends is not None and ends[0] < ends[1] and name not in block.flags:
             found[name] = ends
     return found
 
@@ -134,10 +132,12 @@ def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock) -> No
     """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
     if data.n < MIN_ROWS:
         return
-    others = [name for name in data.X.columns if name not in block.place and _is_nullable_number(data.X[name])]
+    others = [name for name in data.X.columns.tolist() if name not in block.place]
+    others = [name for name in others if _is_nullable_number(data.X[name])]
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
-        equal = (block.values == values).all(axis=1)
-        same = [name for name, place in block.place.items() if equal[place]]
+        alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1))
+        equal = set(alike[(block.values[alike] == values).all(axis=1)].tolist())
+        same = [name for name, place in block.place.items() if place in equal] if equal else []
         same += [name for name in others if (_as_floats(data.X[name]) == values).all()]
         for name in same:
             warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)

@@ -18,6 +18,9 @@ USUAL_LEVELS = 0.5
 COPIES = 1.2
 """What rows take beside their arrays: parts of them are copied for a moment."""
 
+PLAIN = {int, float, bool, str, type(None)}
+"""Types of what takes no memory to speak of: most of what structures hold beside arrays."""
+
 
 @dataclass(frozen=True)
 class Room:
@@ -79,6 +82,8 @@ def _add(thing: Any, owners: dict[int, int]) -> None:
     elif isinstance(thing, tuple | list):
         for part in thing:
             _add(part, owners)
+    elif type(thing) in PLAIN:
+        return
     elif isinstance(thing, Mapping):
         _add(list(thing.values()), owners)
     elif isinstance(thing, pd.DataFrame):

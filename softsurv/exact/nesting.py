@@ -68,24 +68,28 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
     binary = np.flatnonzero(np.asarray(n_codes) == 2)
     if len(binary) < 2 or len(binary) ** 2 * len(codes) > MOST_WORK:
         return as_given(codes, n_codes, nominal)
-    left = np.ascontiguousarray((codes if len(binary) == len(n_codes) else codes[:, binary]).T == 0)  # (B, U)
-    count = left.sum(axis=1)
+    left = np.ascontiguousarray((codes if len(binary) == len(n_codes) else codes[:, binary]).T) == 0  # (B, U)
     exact: NDArray[Any] = left.astype(np.float32 if len(codes) < 1 << 24 else np.float64)
     both = exact @ exact.T  # (B, B) rows that go left of two columns
-    levels = _levels(len(codes) - count, both - count[:, None] - count + len(codes) == 0, len(codes))
-    free = np.ones(len(binary), np.bool_)
-    free[[column for group in levels for column in group]] = False
-    chains = _chains((both == count[:, None]) & (count[:, None] < count) & free[:, None] & free, free)
+    count = both.diagonal()
+    size, free = (len(codes) - count).astype(np.int64), np.ones(len(binary), np.bool_)
+    levels = _levels(size, both - count[:, None] == count - len(codes), len(codes))
+    inside = (both == count[:, None]) & (count[:, None] < count)
+    if levels:
+        free[[column for group in levels for column in group]] = False
+        inside &= free[:, None] & free
+    chains = _chains(inside, free)
     if not levels and len(chains) == len(binary):
         return as_given(codes, n_codes, nominal)
     others = np.flatnonzero(np.asarray(n_codes) != 2)
     rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
     columns = [rest.codes, *(np.argmin(left[group], axis=0)[:, None] for group in levels), _chain_codes(left, chains)]
+    columns = [part for part in columns if part.shape[1]]
     # the last code of a chain names no split; it is given that of the code before
     feature = [others[rest.splits.feature], *(binary[g] for g in levels), *(binary[[*c, c[-1]]] for c in chains)]
     n_rest, n_level, n_chain = (sum(map(len, part)) for part in (feature[:1], levels, feature[1 + len(levels) :]))
     return Grouped(
-        np.concatenate(columns, axis=1).astype(np.int32),
+        columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1).astype(np.int32, copy=False),
         np.array([*rest.n_codes, *map(len, levels), *(len(chain) + 1 for chain in chains)], np.int64),
         np.array([*rest.nominal, *(True for _ in levels), *(False for _ in chains)], np.bool_),
         Splits(
@@ -121,10 +125,11 @@ def _chain_codes(left: NDArray[np.bool_], chains: list[list[int]]) -> NDArray[np
     """Codes (U, C) of chains: how many of its columns a row answers with 1; ``left`` (B, U) says who answers with 0."""
     if not chains:
         return np.empty((left.shape[1], 0), np.int32)
-    length = np.array([len(chain) for chain in chains])
-    in_order = left[[column for chain in chains for column in chain]]
-    zeros = np.add.reduceat(in_order, np.cumsum(length) - length, axis=0, dtype=np.int32)
-    return (length[:, None] - zeros).T.astype(np.int32)
+    kind = np.uint8 if max(map(len, chains)) < 256 else np.int32  # bytes are added up several times as fast
+    codes = np.empty((len(chains), left.shape[1]), kind)
+    for code, chain in zip(codes, chains, strict=True):
+        np.subtract(len(chain), left[chain].sum(axis=0, dtype=kind), out=code)
+    return np.asarray(codes.T.astype(np.int32))
 
 
 def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int]]:
@@ -138,8 +143,8 @@ def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    start = np.concatenate([[0], np.cumsum(np.count_nonzero(inside, axis=1))])
-    inside_of = np.nonzero(inside)[1]
+    row, inside_of = np.nonzero(inside)
+    start = np.searchsorted(row, np.arange(len(inside) + 1))
     graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
     graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)  # for SciPy 1.13
     follower = maximum_bipartite_matching(graph, perm_type="column")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,7 +213,7 @@ def _distinct(
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
     codes = codes.astype(np.uint8 if max(n_codes, default=0) <= 256 else np.int32)
     features = arrays.distinct_features(codes, nominal, test_of)
-    codes, n_codes, nominal = codes[:, features], np.asarray(n_codes)[features], np.asarray(nominal, bool)[features]
+    codes, n_codes, nominal = codes.take(features, axis=1), np.asarray(n_codes)[features], np.asarray(nominal)[features]
     first, group = arrays.merge_equal_rows(codes)
     apart = split_costs is not None or not nesting  # a test is paid for by its own column
     return features, first, group, (as_given if apart else group_columns)(codes[first], n_codes, nominal)
@@ -263,9 +264,15 @@ def _live(stats: FloatArray, cancels: bool) -> BoolArray:
 
 def _keys(live: BoolArray) -> NDArray[np.uint64]:
     """Random words of the rows (U, 2): two subsets that differ in what is not live are one."""
-    keys = np.random.default_rng(0).integers(0, 2**64, (len(live), 2), dtype=np.uint64)
+    keys = _random_words(1 << len(live).bit_length())[: len(live)].copy()
     keys[~live] = 0
     return keys
+
+
+@lru_cache(maxsize=1)
+def _random_words(n: int) -> NDArray[np.uint64]:
+    """Random words (n, 2); those of fewer rows are the first of them."""
+    return np.random.default_rng(0).integers(0, 2**64, (n, 2), dtype=np.uint64)
 
 
 def _floor(

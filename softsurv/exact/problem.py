@@ -152,7 +152,8 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
     words = as_words(codes)
     order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words[::-1])
-    changed = np.any(np.diff(words[:, order], axis=1) != 0, axis=0)
+    ordered = words[:, order]
+    changed = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
     group_sorted = np.concatenate([[0], np.cumsum(changed)])
     group = np.empty(len(codes), np.intp)
     group[order] = group_sorted
@@ -161,13 +162,11 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def as_words(codes: np.ndarray) -> np.ndarray:
     """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
-    largest = codes.max(axis=0).tolist()
-    if max(largest) == 1:  # eight columns to a byte, the first of them on top
-        packed = np.packbits(codes.astype(np.uint8), axis=1)
-        padded = np.zeros((len(codes), -(-packed.shape[1] // 8) * 8), np.uint8)
-        padded[:, : packed.shape[1]] = packed
-        return np.ascontiguousarray(padded.view(">u8").T, dtype=np.uint64)
-    words, room = [np.zeros(len(codes), np.uint64)], 64
+    if codes.max() == 1:  # eight columns to a byte, the first of them on top
+        padded = np.zeros((len(codes), -(-codes.shape[1] // 64) * 64), np.uint8)
+        padded[:, : codes.shape[1]] = codes
+        return np.ascontiguousarray(np.packbits(padded).view(">u8").reshape(len(codes), -1).T, dtype=np.uint64)
+    words, room, largest = [np.zeros(len(codes), np.uint64)], 64, codes.max(axis=0).tolist()
     for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):
         bits = max(1, most.bit_length())
         if bits > room:
@@ -306,7 +305,7 @@ def new_nodes(problem: Problem, depth: int) -> Nodes:
         total_worst=np.empty(d),
         shared=np.empty((d, g, g) if problem.use_similar else (0, 0, 0)),
         score=np.empty((d, g)),
-        due=np.tile(problem.prices.full, (d, 1)),
+        due=np.repeat(problem.prices.full[None], d, axis=0),
         context=np.zeros((d, len(problem.prices.full), 2), np.uint64),
         two=np.empty((2, 5, g)),
         n_left=np.empty(g, np.int32),

@@ -114,9 +114,8 @@ class Search:
 
     def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
         self.split_costs, self.memory_limit = split_costs, memory_limit
-        self.cache = new_cache(0.0, expected=0.0)
         self._deep = self._recursive = False
-        self.take(prepared)
+        self._set(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch = [new_scratch(self.problem, self.control)]
         self.empty()
@@ -125,6 +124,10 @@ class Search:
 
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
+        self._set(prepared)
+        forget(self.cache)
+
+    def _set(self, prepared: Prepared) -> None:
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
         self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
@@ -135,7 +138,6 @@ class Search:
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
         self._packed: Packed | None = None
         self._ready_for: tuple[Any, ...] = ()
-        forget(self.cache)
 
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""

@@ -16,7 +16,7 @@ def test_zeros_and_ones_are_cut_as_other_numbers_are(wanted, least):
     rare[:3] = 1.0
     block = np.stack([rng.integers(0, 2, 40), rare, 1 - rare, np.zeros(40), np.ones(40), rng.integers(0, 5, 40)])
     found, expected = block_cuts(block, wanted, least), _sorted_cuts(block, wanted, least)
-    assert [cut.tolist() for cut in found] == [cut.tolist() for cut in expected]
-    assert found[0].tolist() == [0.5]
-    assert found[1].tolist() == ([0.5] if least == 1 else [])
-    assert found[3].tolist() == []
+    assert found == expected
+    assert found[0] == (0.5,)
+    assert found[1] == ((0.5,) if least == 1 else ())
+    assert found[3] == ()
