@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import NumberBlock, stacked
 from softsurv.data.coded_columns import CodedColumn, routed
-from softsurv.data.cuts import block_cuts
+from softsurv.data.cuts import block_cuts, explicit_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.preprocess import Preprocessor
@@ -158,13 +158,13 @@ class Binarizer(BaseEstimator):
                 if routes:
                     known = known[~np.isnan(known)]
                 if isinstance(wanted, list | tuple | np.ndarray):
-                    cuts[name] = tuple(_explicit(known, wanted, least))
+                    cuts[name] = explicit_cuts(known, wanted, least)
                 elif known.size < n:
                     cuts[name] = block_cuts(known[None], wanted, least)[0]
                 else:
                     together.setdefault(wanted, []).append(name)
         for wanted, names in together.items():
-            cuts |= zip(names, block_cuts(_stacked([table[name] for name in names]), wanted, least), strict=True)
+            cuts |= zip(names, block_cuts(stacked([table[name] for name in names]), wanted, least), strict=True)
         return cuts
 
     def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
@@ -254,7 +254,7 @@ class Binarizer(BaseEstimator):
         by_one_cut = [len(column.cuts) == 1 and not column.missing for column in self.columns_]
         cut = [column for column, by_one in zip(self.columns_, by_one_cut, strict=True) if by_one]
         if cut:
-            answers = _stacked([table[column.name] for column in cut]) > np.array([column.cuts for column in cut])
+            answers = stacked([table[column.name] for column in cut]) > np.array([column.cuts for column in cut])
             codes[slice(None) if all(by_one_cut) else by_one_cut] = answers
         for k in np.flatnonzero(np.logical_not(by_one_cut)).tolist():
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
@@ -336,18 +336,6 @@ class Binarizer(BaseEstimator):
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"binarizer state is incomplete or damaged: {error}") from error
         return fitted
-
-
-def _stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of one length as the rows of a matrix: `np.stack` takes a microsecond a column."""
-    return np.concatenate(columns).reshape(len(columns), -1)
-
-
-def _explicit(values: NDArray[np.float64], wanted: Any, least: int) -> list[float]:
-    """Of the cuts that the user gave those with enough rows on either side."""
-    cuts = np.unique(np.asarray(wanted, dtype=float))
-    left = np.searchsorted(np.sort(values), cuts, side="right")
-    return [float(cut) for cut in cuts[(left >= least) & (values.size - left >= least)]]
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,3 +76,8 @@ class NumberBlock:
 def yes_no(values: FloatArray) -> NDArray[np.bool_]:
     """Which columns (Q, N) hold zeros and ones alone, (Q,)."""
     return np.asarray(((values == 0.0) | (values == 1.0)).all(axis=1))
+
+
+def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Columns of one length as the rows of a matrix: `np.stack` takes a microsecond a column."""
+    return np.concatenate(columns).reshape(len(columns), -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,13 @@ def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> 
     answers = iter(_yes_no_cuts(values[is_answer], least))
     others = iter(_sorted_cuts(values[~is_answer], wanted, least))
     return [next(answers if answer else others) for answer in is_answer.tolist()]
+
+
+def explicit_cuts(values: FloatArray, wanted: Any, least: int) -> Cuts:
+    """Of the cuts that the user gave those with enough rows of a column (n,) on either side."""
+    cuts = np.unique(np.asarray(wanted, dtype=float))
+    left = np.searchsorted(np.sort(values), cuts, side="right")
+    return tuple(cuts[(left >= least) & (values.size - left >= least)].tolist())
 
 
 def _yes_no_cuts(values: FloatArray, least: int) -> list[Cuts]:

@@ -72,11 +72,22 @@ def numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
 
 def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     """A category column (N,) as text, None where missing; 1, 1.0 and "1" are one label."""
-    values = column.astype(object)
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return _texts(column, name)
+    codes = column.cat.codes.to_numpy()
+    used = np.unique(codes[codes >= 0])  # a category that no row has may be anything
+    text = np.full(len(column.cat.categories) + 1, None, dtype=object)  # the last one is of code -1, missing
+    text[used] = _texts(pd.Series(column.cat.categories.astype(object)[used]), name, column.dtype)
+    return text[codes]
+
+
+def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object_]:
+    """Cells (n,) as text, None where missing; ``dtype`` is that of the column they are from, its own by default."""
+    values, dtype = column.astype(object), column.dtype if dtype is None else dtype
     neither = (date, timedelta, complex, pd.Period)
     for value in values:
         if isinstance(value, neither) or not pd.api.types.is_scalar(value):
-            kind = type(value).__name__ if column.dtype == object else column.dtype
+            kind = type(value).__name__ if str(dtype) == "object" else dtype
             raise InvalidSurvivalDataError(
                 f"column {name!r} must hold numbers or categories, got {kind}; convert it first"
             )

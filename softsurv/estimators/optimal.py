@@ -203,10 +203,10 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
-        import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
-
         check_parameters(self)
         SEARCHES[self.objective].warm_up(self.max_depth)
+        import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
+
         timer = StopSignal(self.time_limit, hears_inner=True)
         data = self._read(
             X, y, weight=sample_weight, entry=entry, time=time, event=event, cause=cause, cause_names=cause_names,

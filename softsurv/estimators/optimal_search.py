@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +182,12 @@ class RelativeRiskSearch(TreeSearch):
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
-        ready(relative_risk.TASK, deep=depth not in (0, 1, 2), recursive=depth not in (3, "auto"))
+        ready(
+            relative_risk.TASK,
+            deep=depth not in (0, 1, 2),
+            recursive=depth not in (3, "auto"),
+            meanwhile=lambda: import_module("torch"),  # a second, which every fit needs
+        )
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""

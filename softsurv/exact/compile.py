@@ -56,6 +56,7 @@ def ready(
     in_lanes: bool = True,
     leaf_points: Callable[..., None] | None = None,
     stop: StopSignal | None = None,
+    meanwhile: Callable[[], object] | None = None,
 ) -> Calls:
     """Addresses of what a search calls, compiled or read from disk; says on the logger ``softsurv`` what it compiles.
 
@@ -75,6 +76,8 @@ def ready(
         Objectives of a leaf, where trees are listed (`vector_task.LeafRule`).
     stop : StopSignal, optional
         Its clock does not count the time that this takes.
+    meanwhile : callable, optional
+        Called while a second process compiles: what else the caller has to wait for.
     """
     in_lanes = in_lanes and base == "sums"
     if base == CUTS:
@@ -92,7 +95,7 @@ def ready(
     if leaf_points is not None:
         entries["leaf_points"] = points_of(leaf_points)
         also.append(listing.front)
-    make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop)
+    make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
     return Calls(**{name: one.address for name, one in entries.items()})
 
 

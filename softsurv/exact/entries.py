@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -18,8 +20,10 @@ import numpy as np
 from numba.core import types
 from numba.core.ccallback import CFunc
 
+from softsurv.exact.helper import Helper
 from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
 from softsurv.exact.kernels.views import Packed, view_of
+from softsurv.exact.resolved import resolved_once
 from softsurv.kernel_cache import open_cache
 from softsurv.stopping import StopSignal
 
@@ -96,6 +100,17 @@ class Entry:
         return folder is not None and any(Path(folder).glob(f"*.{self.function.__qualname__}-*.nbi"))
 
     @property
+    def place(self) -> str | None:
+        """Where another process finds it, "module:name"; None where it would not, or could not keep it on disk."""
+        module, name = self.function.__module__, self.function.__name__
+        kept = self._cache is not None and os.access(self._cache.cache_path, os.W_OK)
+        spec = getattr(sys.modules.get(module), "__spec__", None)
+        # the module of a template is named otherwise than its file
+        own_file = spec is not None and Path(spec.origin or "").stem == module.rpartition(".")[2]
+        known = own_file and vars(sys.modules[module]).get(name) is self
+        return f"{module}:{name}" if kept and known else None
+
+    @property
     def is_ready(self) -> bool:
         """Whether this process has it already."""
         return "_compiled" in vars(self)
@@ -126,10 +141,16 @@ def engine_digest() -> str:
     return source_digest(engine_files())
 
 
-def make_ready(entries: Iterable[Entry], what: str, stop: StopSignal | None = None) -> None:
+def make_ready(
+    entries: Iterable[Entry],
+    what: str,
+    stop: StopSignal | None = None,
+    meanwhile: Callable[[], object] | None = None,
+) -> None:
     """Compile entries or read them from disk; says on the logger ``softsurv`` what it compiles, part by part.
 
-    The clock of ``stop`` does not count the time that this takes.
+    The clock of ``stop`` does not count the time that this takes. On a fresh machine a second process compiles too;
+    once it is started, ``meanwhile`` is called.
     """
     entries = list(entries)
     if all(one.is_ready for one in entries):
@@ -138,9 +159,23 @@ def make_ready(entries: Iterable[Entry], what: str, stop: StopSignal | None = No
         waiting = [one for one in entries if not one.is_ready]
         missing = [one for one in waiting if not one.is_on_disk]
         for one in waiting:
-            if one in missing:
-                logger.warning(
-                    "compiling %s, once on this machine: part %d of %d, %s",
-                    what, missing.index(one) + 1, len(missing), one.title,
-                )  # fmt: skip
-            one.address  # noqa: B018  compiles
+            if one not in missing:
+                one.address  # noqa: B018  reads
+        _compile(missing, what, meanwhile)
+
+
+def _compile(missing: list[Entry], what: str, meanwhile: Callable[[], object] | None) -> None:
+    """Compile entries, with the help of a second process where there are several and the disk keeps them."""
+    place_of = {one: one.place for one in missing}
+    shared = [place for place in place_of.values() if place is not None]
+    with Helper(shared if len(missing) > 1 else []) as helper, resolved_once():
+        if missing and meanwhile is not None:
+            meanwhile()
+        waiting, said = list(missing), 0
+        while waiting:
+            one = next((one for one in waiting if helper.leaves(place_of[one])), waiting[0])
+            waiting.remove(one)
+            said += 1
+            logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, said, len(missing), one.title)
+            helper.wait_for(place_of[one])
+            one.address  # noqa: B018  compiles, or reads what the helper compiled

@@ -42,6 +42,7 @@ GRACE_SECONDS = 0.25
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
+
 Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
 
@@ -154,9 +155,10 @@ class Search:
         if self._packed is not None and asked == self._ready_for:
             return self._packed
         self._ready_for = asked
-        base = CUTS if self.by_cuts else self.base
-        needs = {"deep": self._deep, "recursive": self._recursive, "in_lanes": self.problem.use_lanes}
-        calls = ready(self.task, base, leaf_points=leaf_points, stop=stop, **needs)
+        calls = ready(
+            self.task, CUTS if self.by_cuts else self.base, deep=self._deep, recursive=self._recursive,
+            in_lanes=self.problem.use_lanes, leaf_points=leaf_points, stop=stop,
+        )  # fmt: skip
         if self._packed is None or self.problem.calls != calls:
             self.problem = self.problem._replace(calls=calls)
             self._packed = Packed(self.problem)
@@ -196,9 +198,8 @@ class Search:
             Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
         """
         leaves = min(leaves or 1 << depth, 1 << depth)
-        depth = min(depth, leaves - 1)
+        depth, stop = min(depth, leaves - 1), stop or StopSignal(time_limit)
         self.run = self.ahead = None
-        stop = stop or StopSignal(time_limit)
         problem = self.make_ready(depth, stop)
 
         def tell() -> None:

@@ -13,17 +13,32 @@ from softsurv.exact.brier.leaf_costs import KM_ROWS
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.table import Rules, split_rows
-from softsurv.exact.jit import say_compiling, without_garbage_collection
+from softsurv.exact.helper import Helper
+from softsurv.exact.jit import is_on_disk, say_compiling, without_garbage_collection
 from softsurv.exact.objectives.brier import IbsScore
+from softsurv.exact.resolved import resolved_once
+
+SHALLOW = f"{__name__}:shallow"
+"""What a second process compiles: half of all."""
 
 
 @cache
 def ready() -> None:
     """Compile the search or read it from disk; says once, on the logger ``softsurv``, what it compiles."""
     say_compiling([expand, solve_shallow, split_rows, group_bounds], "the exact search for 'ibs'")
-    with without_garbage_collection():
+    fresh = solve_shallow.stats.cache_path is not None and not (is_on_disk(solve_shallow) or is_on_disk(expand))
+    with Helper([SHALLOW] if fresh else []) as helper, without_garbage_collection(), resolved_once():
         search = _small_search()
-        search.solve(search.root, search.everyone, 3, math.inf)
+        root = search.root  # compiles `expand`
+        if not helper.leaves(SHALLOW):
+            helper.wait_for(SHALLOW)
+        search.solve(root, search.everyone, 3, math.inf)
+
+
+def shallow() -> None:
+    """Compile the base case alone."""
+    search = _small_search()
+    solve_shallow(search.rows, search.everyone, search.rules, 2, math.inf, search.no_floor)
 
 
 @cache

@@ -1,0 +1,152 @@
+"""A second process that compiles: it fills the kernel cache from the other end of the list.
+
+Numba compiles one function at a time in a process. So a first fit on a fresh machine starts a helper, which compiles
+entries from the last one on while this process compiles from the first one on. Both say over a pipe what they begin, so
+that neither does what the other does. Where no helper can be had, or it fails, this process compiles all of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from numba.core import config
+
+from softsurv.exact.jit import without_garbage_collection
+from softsurv.exact.resolved import resolved_once
+
+logger = logging.getLogger("softsurv")
+
+POLL_SECONDS = 0.1
+"""How often a process that waits for the helper looks for a Ctrl-C."""
+
+START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from softsurv.exact.helper import main; main()"
+"""What the helper runs: it finds the modules where this process found them."""
+
+
+class Helper:
+    """Compiles some entries in another process while it is open; a context manager.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Entries as "module:name", in the order in which this process will compile them; or functions that compile
+        when they are called.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self._begun: set[str] = set()
+        self._done: set[str] = set()
+        self._changed = threading.Condition()
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Helper:
+        if not self.names or not may_help():
+            return self
+        command = [sys.executable, "-c", START, json.dumps(list(map(str, sys.path))), *reversed(self.names)]
+        chosen = str(getattr(config, "CACHE_DIR", ""))  # numba makes its settings at run time
+        folder = {"NUMBA_CACHE_DIR": chosen} if chosen else {}
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env=os.environ | folder,
+                start_new_session=True,  # a Ctrl-C is for this process, which ends the helper
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            )  # fmt: skip
+        except OSError as error:
+            logger.debug("no second process compiles: %s", error)
+            return self
+        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        self._process = None
+
+    def leaves(self, name: str | None) -> bool:
+        """Whether this process is to compile an entry, which the helper then does not begin; None has no name."""
+        with self._changed:
+            if name in self._begun:
+                return False
+        if name is not None and self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                print(name, file=self._process.stdin, flush=True)
+        return True
+
+    def wait_for(self, name: str | None) -> None:
+        """Wait until the helper has compiled an entry that it began, or has ended."""
+        with self._changed:
+            while self._process is not None and name in self._begun and name not in self._done:
+                self._changed.wait(POLL_SECONDS)
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        """Take down what the helper begins and what it has done; all counts as done where it ends."""
+        with suppress(OSError, ValueError):  # the pipe is closed while it is read
+            for line in process.stdout or ():
+                what, _, name = line.strip().partition(" ")
+                with self._changed:
+                    (self._begun if what == "begin" else self._done).add(name)
+                    self._changed.notify_all()
+        with self._changed:
+            self._done |= set(self.names)
+            self._changed.notify_all()
+
+
+def may_help() -> bool:
+    """Whether a helper may be started: two cores, a plain Python, and no worker of somebody's pool."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    plain = Path(sys.executable or "").name.lower().startswith("python") and not getattr(sys, "frozen", False)
+    worker = multiprocessing.parent_process() is not None or multiprocessing.current_process().name != "MainProcess"
+    return cores > 1 and plain and not worker
+
+
+def main() -> None:
+    """Compile the entries that the command line names but for those that the parent claims; end with the parent."""
+    claimed: set[str] = set()
+    threading.Thread(target=_obey, args=(sys.stdin, claimed), daemon=True).start()
+    found = {place: _found(place) for place in sys.argv[2:]}  # the imports take longer than to hear what is claimed
+    with without_garbage_collection(), resolved_once():
+        for place, one in found.items():
+            if place not in claimed:
+                _tell("begin", place)
+                if not hasattr(one, "address"):  # which compiles an entry
+                    one()
+                _tell("done", place)
+
+
+def _found(place: str) -> Any:
+    """What is at a place, "module:name"."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _tell(what: str, place: str) -> None:
+    """Tell the parent, at once."""
+    sys.stdout.write(f"{what} {place}\n")
+    sys.stdout.flush()
+
+
+def _obey(pipe: IO[str], claimed: set[str]) -> None:
+    """Take down what the parent compiles itself; end at once where the parent has ended."""
+    for line in pipe:
+        claimed.add(line.strip())
+    os._exit(0)

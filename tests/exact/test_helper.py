@@ -1,0 +1,159 @@
+"""The second process that compiles: what it promises, and what happens where it fails."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from numba.core.types.functions import BaseFunction
+
+from softsurv.exact import helper as helping
+from softsurv.exact.base_cases.task_costs import price as template
+from softsurv.exact.compile import price_of
+from softsurv.exact.helper import Helper, may_help
+from softsurv.exact.kernels.recursion import solve
+from softsurv.exact.kernels.root import solve_root
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.resolved import resolved_once
+
+ROOT = "softsurv.exact.kernels.root:solve_root"
+NONE = "softsurv.exact.kernels.root:no_such_entry"
+SECONDS = 60.0
+
+
+@pytest.fixture
+def two_cores(monkeypatch):
+    """A helper may be started, wherever the tests run."""
+    monkeypatch.setattr(helping, "may_help", lambda: True)
+
+
+def wait_until(holds):
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+def test_the_helper_fills_the_cache(tmp_path, monkeypatch, two_cores):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    with Helper([ROOT]) as helper:
+        wait_until(lambda: ROOT in helper._begun)
+        assert not helper.leaves(ROOT)
+        helper.wait_for(ROOT)
+        assert helper._process.poll() in (None, 0)
+    assert any(tmp_path.rglob("*solve_root*.nbi"))
+
+
+@pytest.mark.slow
+def test_what_this_process_claims_the_helper_does_not_begin(tmp_path, monkeypatch, two_cores):
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    with Helper([ROOT]) as helper:
+        assert helper.leaves(ROOT)
+        helper._process.wait(SECONDS)
+    assert not any(tmp_path.rglob("*.nbi"))
+
+
+def test_a_helper_that_fails_keeps_nobody_waiting(two_cores):
+    with Helper([NONE]) as helper:
+        helper._process.wait(SECONDS)
+        helper.wait_for(NONE)
+    with Helper([ROOT]) as helper:
+        helper._begun.add(ROOT)
+        helper._process.kill()
+        helper.wait_for(ROOT)
+
+
+def test_without_a_helper_this_process_compiles_all(monkeypatch):
+    monkeypatch.setattr(helping, "may_help", lambda: False)
+    for names in ([], [ROOT]):
+        with Helper(names) as helper:
+            assert helper._process is None
+            assert helper.leaves(ROOT)
+            helper.wait_for(ROOT)
+
+
+def test_a_python_that_cannot_be_started_is_no_error(monkeypatch, two_cores):
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    with Helper([ROOT]) as helper:
+        assert helper.leaves(ROOT)
+
+
+def test_the_helper_ends_with_its_parent(two_cores):
+    code = """
+        import os
+        from softsurv.exact import helper as helping
+        helping.may_help = lambda: True
+        with helping.Helper(["softsurv.exact.kernels.recursion:solve"]) as helper:
+            print(helper._process.pid, flush=True)
+            os._exit(0)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True, timeout=SECONDS
+    )
+    wait_until(lambda: not is_alive(int(done.stdout)))
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_workers_one_core_and_other_programs_start_no_helper(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: None)
+    assert may_help() == (multiprocessing.current_process().name == "MainProcess")
+    with monkeypatch.context() as patch:
+        patch.setattr(multiprocessing, "parent_process", multiprocessing.current_process)
+        assert not may_help()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "sched_getaffinity", lambda pid: {0}, raising=False)
+        assert not may_help()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", "/opt/program")
+        assert not may_help()
+
+
+def test_entries_of_a_module_are_found_by_others_and_those_of_a_task_are_not():
+    assert solve.place == "softsurv.exact.kernels.recursion:solve"
+    assert solve_root.place == ROOT
+    assert template.place is not None
+    assert price_of(relative_risk.TASK).place is None
+
+
+def test_calls_are_resolved_once_and_as_before():
+    resolve, asked = BaseFunction.get_call_type, []
+
+    def counted(self, context, args, kws):
+        asked.append(args)
+        return resolve(self, context, args, kws)
+
+    from numba import njit
+    from numba.core import types
+
+    def plain(x, y):
+        return x + y * x + y * x
+
+    BaseFunction.get_call_type = counted
+    try:
+        for options in ({}, {"fastmath": True}):
+            with resolved_once():
+                one = njit(**options)(plain)
+                one.compile((types.float64, types.float64))
+                before = len(asked)
+                njit(**options)(plain).compile((types.float64, types.float64))
+                assert len(asked) == before
+            assert one(2.0, 3.0) == 14.0
+        assert BaseFunction.get_call_type is counted
+    finally:
+        BaseFunction.get_call_type = resolve
