@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,12 +181,8 @@ class RelativeRiskSearch(TreeSearch):
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
-        ready(
-            relative_risk.TASK,
-            deep=depth not in (0, 1, 2),
-            recursive=depth not in (3, "auto"),
-            meanwhile=lambda: import_module("torch"),  # a second, which every fit needs
-        )
+        deep, recursive = depth not in (0, 1, 2), depth not in (3, "auto")
+        ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=_import_torch)
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
@@ -251,6 +246,11 @@ class RelativeRiskSearch(TreeSearch):
     def _weighed(self, sums: FloatArray) -> FloatArray:
         """Sums (n, 2 K) with each cause as often as it counts."""
         return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
+
+
+def _import_torch() -> None:
+    """A second that every fit needs."""
+    import torch  # noqa: F401
 
 
 class IbsSearch(TreeSearch):

@@ -7,7 +7,6 @@ that neither does what the other does. Where no helper can be had, or it fails, 
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import multiprocessing
@@ -18,8 +17,9 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from types import TracebackType
-from typing import IO, Any
+from typing import IO
 
 from numba.core import config
 
@@ -123,7 +123,9 @@ def main() -> None:
     """Compile the entries that the command line names but for those that the parent claims; end with the parent."""
     claimed: set[str] = set()
     threading.Thread(target=_obey, args=(sys.stdin, claimed), daemon=True).start()
-    found = {place: _found(place) for place in sys.argv[2:]}  # the imports take longer than to hear what is claimed
+    found = {
+        place: resolve_name(place) for place in sys.argv[2:]
+    }  # the imports take longer than to hear what is claimed
     with without_garbage_collection(), resolved_once():
         for place, one in found.items():
             if place not in claimed:
@@ -131,12 +133,6 @@ def main() -> None:
                 if not hasattr(one, "address"):  # which compiles an entry
                     one()
                 _tell("done", place)
-
-
-def _found(place: str) -> Any:
-    """What is at a place, "module:name"."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
 
 
 def _tell(what: str, place: str) -> None:
