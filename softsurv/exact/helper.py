@@ -123,9 +123,8 @@ def main() -> None:
     """Compile the entries that the command line names but for those that the parent claims; end with the parent."""
     claimed: set[str] = set()
     threading.Thread(target=_obey, args=(sys.stdin, claimed), daemon=True).start()
-    found = {
-        place: resolve_name(place) for place in sys.argv[2:]
-    }  # the imports take longer than to hear what is claimed
+    # these imports take longer than to hear what the parent has claimed
+    found = {place: resolve_name(place) for place in sys.argv[2:]}
     with without_garbage_collection(), resolved_once():
         for place, one in found.items():
             if place not in claimed:
