@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from sklearn.base import clone
 
+from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.soft import SoftSurvivalTree
@@ -83,8 +84,7 @@ def fit_many(
     Settings of dense trees (``max_terms=None``) with their penalties given train as one stack where leaf family, depth,
     solver and rounds are equal: all settings, folds and starts at once, each tree with its own penalties. This takes
     less time than fits one after the other, most of all on a GPU. Other settings are fitted one after the other: trees
-    of rules, what has penalties to choose, ``l1``, a hard tree for ``init`` or a ``time_limit``, and rows with causes
-    or with several rows a subject.
+    of rules, what has penalties to choose, ``l1``, a hard tree for ``init`` or a ``time_limit``.
     :attr:`ManyTrees.together` says which settings these were.
 
     Parameters
@@ -128,14 +128,15 @@ def fit_many(
     raw = reader._read(X, y, **{"weight" if name == "sample_weight" else name: v for name, v in columns.items()})
     folds = [] if n_folds is None else folds_of_content(raw, n_folds, seed)
     parts = [raw.take(train) for train, _ in folds] or [raw]
-    one_event = raw.cause is None and raw.subject is None  # others are fitted one after the other
-    found = {k: soft_setting(model) for k, model in enumerate(models) if one_event}
-    recipes = {k: recipe for k, recipe in found.items() if recipe is not None}
+    found = {k: soft_setting(model, raw.cause_names) for k, model in enumerate(models)}
+    recipes = {k: recipe for k, recipe in found.items() if recipe is not None and can_share(parts)}
     fitted = {
         k: (tuple(clone(model).fit(part) for part in parts), 1) for k, model in enumerate(models) if k not in recipes
     }
     for members in _alike(models, list(recipes)):
-        fitted |= _stacked(models, members, recipes, parts)
+        own = [models[k] for k in members]
+        found_ = fit_stacked(own, [recipes[k] for k in members], StackedRows.of(own[0], parts))
+        fitted |= dict(zip(members, found_, strict=True))
     return ManyTrees(
         tuple(dict(setting) for setting in settings),
         tuple(_named_as(reader, fitted[k][0]) for k in range(len(models))),
@@ -144,15 +145,24 @@ def fit_many(
     )
 
 
-def soft_setting(model: SoftSurvivalTree) -> Recipe | None:
-    """How a setting's dense trees are made as part of a stack; None for rules, and where they cannot share one."""
+def can_share(parts: Sequence[SurvivalData]) -> bool:
+    """Whether trees of these rows can share a stack: all rows are late entries or none, once histories are joined."""
+    return len({part.joined().entry is None for part in parts}) == 1
+
+
+def soft_setting(model: SoftSurvivalTree, causes: tuple[str, ...] = ()) -> Recipe | None:
+    """How a setting's dense trees are made as part of a stack; None for rules, and where they cannot share one.
+
+    ``causes`` are the names of the causes of the rows.
+    """
     parameters = SoftParameters(**model.get_params(deep=False))
-    one_regression = parameters.depth == 0 and parameters.l2 is not None  # of rules as of dense trees: nothing to split
+    nothing_open = parameters.depth == 0 and parameters.l2 is not None
+    one_regression = nothing_open and not causes  # of rules as of dense trees: nothing to split
     if parameters.has_rules and not one_regression:
         return None
     plain = isinstance(parameters.init, str) and not parameters.starts_exact and parameters.time_limit is None
     candidate = parameters.given(None) if plain else None
-    recipe = None if candidate is None else parameters.recipe(candidate)
+    recipe = None if candidate is None else parameters.recipe(candidate, causes=causes)
     return recipe if recipe is not None and can_stack(recipe) else None
 
 
@@ -164,35 +174,64 @@ def _alike(models: Sequence[SoftSurvivalTree], members: Sequence[int]) -> list[l
     return list(groups.values())
 
 
-def _stacked(
-    models: Sequence[SoftSurvivalTree],
-    members: Sequence[int],
-    recipes: Mapping[int, Recipe],
-    parts: Sequence[SurvivalData],
-) -> dict[int, tuple[tuple[SoftSurvivalTree, ...], int]]:
-    """The members' estimators of every part, and how many trees trained together."""
-    first = models[members[0]]
-    readers = [clone(first) for _ in parts]
-    rows = [one._encoded_rows(part, None) for one, part in zip(readers, parts, strict=True)]
+@dataclass(frozen=True)
+class StackedRows:
+    """Sets of rows that settings of one ``preprocess`` are fitted on, read and encoded once.
+
+    Attributes
+    ----------
+    readers : tuple (F,) of SoftSurvivalTree
+        Know names, times and censoring of their rows.
+    rows : tuple (F,) of (SurvivalData, Preprocessor or None, SurvivalData)
+        Raw rows, what encodes them, and encoded rows.
+    training : tuple (F,) of TrainingRows
+        With the starts that they proposed so far.
+    """
+
+    readers: tuple[SoftSurvivalTree, ...]
+    rows: tuple[tuple[SurvivalData, Preprocessor | None, SurvivalData], ...]
+    training: tuple[TrainingRows, ...]
+
+    @classmethod
+    def of(cls, model: SoftSurvivalTree, parts: Sequence[SurvivalData]) -> StackedRows:
+        """These parts, encoded as the model asks."""
+        readers = tuple(clone(model) for _ in parts)
+        rows = tuple(one._encoded_rows(part, None) for one, part in zip(readers, parts, strict=True))
+        return cls(readers, rows, tuple(TrainingRows(encoded) for _, _, encoded in rows))
+
+    def some(self, part: slice) -> StackedRows:
+        """Some of the sets."""
+        return StackedRows(self.readers[part], self.rows[part], self.training[part])
+
+
+def fit_stacked(
+    models: Sequence[SoftSurvivalTree], recipes: Sequence[Recipe], sets: StackedRows
+) -> list[tuple[tuple[SoftSurvivalTree, ...], int]]:
+    """Of each model its estimators of every set of rows, and how many trees trained together.
+
+    The models have one ``preprocess``, device and dtype; ``recipes`` are theirs.
+    """
+    first = models[0]
     with one_core_each() as workers:
         machine = Machine(choose_device(first.device), torch_dtype(first.dtype), workers=workers)
-        training = [TrainingRows(encoded) for _, _, encoded in rows]
-        found = fit_stacks(training, [recipes[k] for k in members], machine)
-        fitted = {}
-        for k, of_setting in zip(members, found, strict=True):
+        fitted = []
+        for model, recipe, of_model in zip(models, recipes, fit_stacks(sets.training, recipes, machine), strict=True):
             trees = []
-            for one, (raw, encoder, data), of_part in zip(readers, rows, of_setting, strict=True):
-                tree = copy(one).set_params(**models[k].get_params(deep=False))
-                trees.append(tree._take_over(raw, encoder, data, _made(of_part, recipes[k], data, tree)))
-            fitted[k] = (tuple(trees), max(of_part.together for of_part in of_setting))
+            for reader, (raw, encoder, data), found in zip(sets.readers, sets.rows, of_model, strict=True):
+                tree = copy(reader).set_params(**model.get_params(deep=False))
+                trees.append(tree._take_over(raw, encoder, data, _made(found, recipe, data, tree)))
+            fitted.append((tuple(trees), max(found.together for found in of_model)))
     return fitted
 
 
 def _made(found: OfMany, recipe: Recipe, data: SurvivalData, tree: SoftSurvivalTree) -> Made:
     """A tree of a stack as one that was made alone."""
     warn_of_what_did_not_converge(found.report, recipe, tree.preprocess)
-    covariance = None if recipe.fairness else covariance_of_leaves(found.tree, data, recipe)
-    return Made((found.tree,), recipe.candidate, found.report, [], (covariance,))
+    covariances = tuple(
+        None if recipe.fairness else covariance_of_leaves(of_cause, part, recipe)
+        for of_cause, part in zip(found.of_causes, data.by_cause(), strict=True)
+    )
+    return Made(found.of_causes, recipe.candidate, found.report, [], covariances)
 
 
 def _named_as(reader: SoftSurvivalTree, trees: tuple[SoftSurvivalTree, ...]) -> tuple[SoftSurvivalTree, ...]:

@@ -81,7 +81,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Show a progress bar: how many of the candidates are tried, and of a tree of dense splits how many of the rounds
         it may take.
     cause_weights : mapping, int or str, optional
-        With competing causes: how much each counts in the rules and in their choice, by name or code, those not named
+        With competing causes: how much each counts in the splits and in their choice, by name or code, those not named
         not at all; or the one cause of interest. All count alike by default. The leaves hold every cause in any case.
         For trees of rules.
 

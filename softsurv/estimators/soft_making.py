@@ -6,6 +6,7 @@ import logging
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import FloatArray
@@ -148,7 +149,6 @@ def rule_tree(order: Order) -> Made:
 def dense_tree(order: Order) -> Made:
     """A tree whose splits weigh all features (paper `sst`)."""
     parameters, data = order.parameters, order.data
-    parameters.refuse_cause_weights()
     recipe, tried, cut_off = _recipe(order)
     with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
         groups = source_numbers(order.encoder, data.x.shape[1])
@@ -167,25 +167,29 @@ def dense_tree(order: Order) -> Made:
 def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
     """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
     parameters, start, data = order.parameters, order.start, order.data
-    depth = None if start is None else start.depth
+    depth, causes = None if start is None else start.depth, data.cause_names
+    counts = parameters.counts(causes)
     candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
     if candidate is None:
         grid = parameters.grid(depth)
         choosing = order.machine.ending_sooner(TRAINING_SHARE)
         with choice_bar(parameters.progress) as bar:
-            selection = select(data, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness)
+            selection = select(
+                data, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness, counts
+            )
         candidate, tried = selection.chosen, selection.table()
         cut_off = None if choosing.budget is None else choosing.budget.status
         logger.info("chose %s of %d candidates", candidate, len(selection.trials))
     if parameters.starts_exact and candidate.depth:
         columns = encoded_columns(order.encoder, list(order.names))
         stop = StopSignal(order.machine.start_seconds(), outer=order.machine.budget)
-        exact = exact_start(data, columns, parameters.family, candidate.depth, stop)
-        return parameters.recipe(candidate, grid, exact), tried, cut_off
+        weights = None if counts is None else np.array(counts)
+        exact = exact_start(data, columns, parameters.family, candidate.depth, stop, weights)
+        return parameters.recipe(candidate, grid, exact, causes), tried, cut_off
     if start is None:
-        return parameters.recipe(candidate, grid), tried, cut_off
+        return parameters.recipe(candidate, grid, causes=causes), tried, cut_off
     routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))
-    return parameters.recipe(candidate, grid, routing), tried, cut_off
+    return parameters.recipe(candidate, grid, routing, causes), tried, cut_off
 
 
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:

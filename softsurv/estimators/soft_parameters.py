@@ -11,6 +11,7 @@ import torch
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.bridge import check_start
+from softsurv.estimators.cause_weights import cause_weights
 from softsurv.estimators.checks import flag, number, one_of, whole
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
@@ -160,12 +161,23 @@ class SoftParameters:
                 "max_terms=None for a dense tree"
             )
 
-    def refuse_cause_weights(self) -> None:
-        """Refuse what a dense tree does not have: its leaves and its splits are trained together."""
-        if self.cause_weights is not None:
+    def counts(self, causes: tuple[str, ...]) -> tuple[float, ...] | None:
+        """How often each of these causes counts in a dense tree; None where all count alike.
+
+        Raises
+        ------
+        InvalidParameterError
+            If some cause does not count where groups are to be treated alike: that compares curves of all events.
+        """
+        if self.cause_weights is None:
+            return None
+        counts = tuple(cause_weights(self.cause_weights, causes).tolist())
+        if self.fairness > 0 and not all(counts):
             raise InvalidParameterError(
-                f"cause_weights are there for rules of few terms alone, got {self.cause_weights!r}; leave them out"
+                "fairness compares the groups' curves of all events, so cause_weights must be > 0 for every cause, got "
+                f"{self.cause_weights!r}; give each cause a weight, or leave fairness out"
             )
+        return counts
 
     def rule_grid(self) -> RuleGrid:
         """What is tried for a tree of rules."""
@@ -219,7 +231,13 @@ class SoftParameters:
             grid = replace(grid, training=replace(grid.training, solver="nodec", nodec=NodecSettings(max_sweeps=4)))
         return grid
 
-    def recipe(self, candidate: Candidate, chosen: Grid | None = None, start: np.ndarray | None = None) -> Recipe:
+    def recipe(
+        self,
+        candidate: Candidate,
+        chosen: Grid | None = None,
+        start: np.ndarray | None = None,
+        causes: tuple[str, ...] = (),
+    ) -> Recipe:
         """How the final tree is made.
 
         Parameters
@@ -229,6 +247,8 @@ class SoftParameters:
             What the candidate was chosen from.
         start : ndarray (B, P + 1), optional
             Routing weights of the only start; random ones follow an exact tree.
+        causes : tuple of str
+            Names of the causes that ``cause_weights`` weigh.
         """
         published = self.preset == "paper"
         training = self._paper_training(start) if published else self._training(chosen)
@@ -236,7 +256,8 @@ class SoftParameters:
         if self.starts_exact and not published:
             starts += ("random",) * (self.n_restarts - 1)
         l2_all = paper.L2 if published else 0.0
-        return Recipe(self.family, candidate, starts, training, l2_all, self.fairness, self.l1, self.seed)
+        counts = self.counts(causes)
+        return Recipe(self.family, candidate, starts, training, l2_all, self.fairness, self.l1, self.seed, counts)
 
     def _paper_training(self, start: np.ndarray | None) -> Training:
         sweeps = paper.SWEEPS if self.max_iter is None else self.max_iter

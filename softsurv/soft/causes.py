@@ -1,11 +1,15 @@
 """The objective of dense trees whose leaves hold one hazard for each cause.
 
 All causes share the routing. Given the leaf, the loss of a row is that of each cause, the events of the others being
-censored, added up. The parameters of a leaf are those of its causes, one after the other: (M, L, C (Q + K)).
+censored, times what the cause counts, added up. The penalties of a cause's leaves are multiplied by what it counts too:
+given the routing, its leaves are the same whatever it counts. The parameters of a leaf are those of its causes, one
+after the other: (M, L, C (Q + K)).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property, reduce
 
 import torch
@@ -15,18 +19,27 @@ from torch.nn.functional import pad
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes
+from softsurv.soft.bfgs import Inner
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.objective import LeafTerms, Objective, route
 from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem, make_problem, with_others
+from softsurv.soft.restricted import Moves, fit_moves
+from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hard_reach, linear_pullback
 from softsurv.trees.topology import level_slice
 
 
-def make_problem_of_causes(data: SurvivalData, family: LeafFamily, **how: object) -> Problem:
-    """Problem of the first cause, which holds those of the others; arguments as `make_problem`."""
-    first, *others = (make_problem(part, family, **how) for part in data.by_cause())  # type: ignore[arg-type]
-    return with_others(first, *others)
+def make_problem_of_causes(
+    data: SurvivalData, family: LeafFamily, counts: Sequence[float] | None = None, **how: object
+) -> Problem:
+    """Problem of the first cause, which holds those of the others.
+
+    ``counts`` (C,) say how often each counts, once by default. Other arguments as `make_problem`.
+    """
+    parts = [make_problem(part, family, **how) for part in data.by_cause()]  # type: ignore[arg-type]
+    counts = (1.0,) * len(parts) if counts is None else counts
+    return with_others(*(replace(part, count=count) for part, count in zip(parts, counts, strict=True)))
 
 
 def objective_of(
@@ -48,12 +61,13 @@ class CausesObjective(Objective):
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
         """Loss of every row in every leaf, (M, L, N), all causes added up; the slopes are those of each cause."""
         terms = [part.leaf_terms(own) for part, own in zip(self.parts, self.problem.blocks(leaves), strict=True)]
-        return LeafTerms(reduce(torch.add, [one.loss for one in terms]), tuple(one.slopes for one in terms))
+        losses = [_times(count, one.loss) for count, one in zip(self.problem.counts, terms, strict=True)]
+        return LeafTerms(reduce(torch.add, losses), tuple(one.slopes for one in terms))
 
     def leaf_gradient(self, leaves: Tensor, slopes: tuple[Slopes, ...], reach: Tensor) -> Tensor:
         """Gradient of the weighted loss with respect to the leaf parameters (M, L, C (Q + K))."""
-        own = zip(self.parts, self.problem.blocks(leaves), slopes, strict=True)
-        return torch.cat([part.leaf_gradient(block, one, reach) for part, block, one in own], -1)
+        own = zip(self.problem.counts, self.parts, self.problem.blocks(leaves), slopes, strict=True)
+        return torch.cat([_times(count, part.leaf_gradient(block, one, reach)) for count, part, block, one in own], -1)
 
     def value_and_gradient(
         self, routing: Tensor, leaves: Tensor, hard_levels: int = 0
@@ -78,4 +92,31 @@ class CausesObjective(Objective):
 
     @cached_property
     def _leaf_well(self) -> Well:
-        return Well.of(self.penalties, self.columns, self.problem.n_causes)
+        return Well.of(self.penalties, self.columns, self.problem.counts)
+
+
+def fit_uncounted_leaves(
+    objective: Objective,
+    routing: Tensor,  # (M, B, Q)
+    leaves: Tensor,  # (M, L, C (Q + K))
+    settings: Inner,
+    budget: StopSignal | None = None,
+) -> Tensor:
+    """Leaves of which the hazards of causes that do not count are fitted too, given the trained routing.
+
+    A parameter that is exactly 0 was taken out by a group lasso and stays so.
+    """
+    counts = objective.problem.counts
+    if all(counts) or len(counts) == 1:
+        return leaves
+    uncounted = torch.tensor([count == 0 for count in counts], device=leaves.device)
+    moves = uncounted.repeat_interleave(leaves.shape[-1] // len(counts)) & (leaves != 0)
+    alike = with_others(*(replace(one, count=1.0) for one in objective.problem.of_causes))
+    whole = objective_of(alike, objective.depth, objective.penalties)
+    held = torch.zeros_like(routing).bool()
+    return fit_moves(whole, routing, leaves, Moves(held, moves), settings, budget=budget).point[1]
+
+
+def _times(count: float, value: Tensor) -> Tensor:
+    """What a cause brings; as it is where the cause counts once."""
+    return value if count == 1.0 else count * value

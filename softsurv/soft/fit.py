@@ -22,7 +22,7 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.spline_start import spline_leaves
-from softsurv.soft.starts import start_routing
+from softsurv.soft.starts import counted_events, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -96,7 +96,7 @@ def fit_starts(
         Called with the round and the objectives of the trees that trained together.
     """
     starts, depth, budget = recipe.used_starts, recipe.candidate.depth, machine.budget
-    problem = make_problem_of_causes(data, recipe.family, dtype=machine.dtype, device=machine.device)
+    problem = make_problem_of_causes(data, recipe.family, recipe.counts, dtype=machine.dtype, device=machine.device)
     n, lasso = torch.full((1,), float(data.n), dtype=torch.float64).to(problem.weight), None
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
@@ -105,7 +105,8 @@ def fit_starts(
     copies, n_copies = problem.repeat(len(starts)), n.expand(len(starts))
     fairness = fairness_of(data, copies, recipe.fairness)
     anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=budget, fairness=fairness)
-    routing = start_routing(starts, data, depth, [recipe.seed + k for k in range(len(starts))], machine.start_seconds())
+    seeds, proposing = [recipe.seed + k for k in range(len(starts))], counted_events(data, recipe.counts)
+    routing = start_routing(starts, proposing, depth, seeds, machine.start_seconds())
     stack = make_stack(
         problem, recipe, routing.to(problem.design)[None], anchor.point[0][:1], n, fairness=fairness, lasso=lasso
     )

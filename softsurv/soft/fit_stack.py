@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from softsurv.errors import NumericalError
-from softsurv.soft.causes import objective_of
+from softsurv.soft.causes import fit_uncounted_leaves, objective_of
 from softsurv.soft.fair_leaves import fair_in_leaves, fair_single_leaves
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.group_lasso import GroupLasso, fit_named
@@ -37,6 +37,9 @@ SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
 
 FAIR = LbfgsSettings(max_iterations=100, ftol=1e-7)
 """How far leaves are fitted with the penalty on what they predict."""
+
+UNCOUNTED = LbfgsSettings(max_iterations=200, ftol=1e-9)
+"""How far the leaves of causes that do not count are fitted, given the routing."""
 
 FIRST_LEAVES = LbfgsSettings(max_iterations=10)
 """How far the leaves are fitted to a start's routing before training."""
@@ -132,7 +135,9 @@ def stack_of(
     seeds = [tree.seed for tree in trees] * folds
     own = None if columns is None else [c for c in columns for _ in trees]
     centre = penalties.anchor if recipe.training.leaf_start == "near" else torch.zeros_like(penalties.anchor)
-    leaves = penalties.anchor if depth == 0 else initial_leaves(centre, depth, seeds, columns=own)
+    leaves = penalties.anchor
+    if depth:
+        leaves = initial_leaves(centre, depth, seeds, columns=own, n_causes=problem.n_causes)
     objective = objective_of(problem.repeat(len(trees)), depth, penalties, fairness)
     return Stack(objective, routing.flatten(0, 1), leaves, lasso=lasso)
 
@@ -277,10 +282,11 @@ def _fit_part(
         trained = Trained(end.point[0], end.point[1], end.loss, end.converged, tuple(trace))
     if objective.fairness is not None and objective.depth > 0:
         trained = fair_in_leaves(objective, trained, FAIR, budget)
-    if stack.lasso is None:
-        return trained
-    end = fit_named(objective, trained.routing, trained.leaves, stack.lasso, training.joint, budget)
-    return Trained(end.point[0], end.point[1], end.loss, end.converged, trained.trace)
+    if stack.lasso is not None:
+        end = fit_named(objective, trained.routing, trained.leaves, stack.lasso, training.joint, budget)
+        trained = Trained(end.point[0], end.point[1], end.loss, end.converged, trained.trace)
+    leaves = fit_uncounted_leaves(objective, trained.routing, trained.leaves, UNCOUNTED, budget)
+    return replace(trained, leaves=leaves)
 
 
 def _untrained(whole: Stack, trees: Tensor) -> Trained:

@@ -19,12 +19,13 @@ from torch.nn.functional import pad
 from softsurv.errors import InvalidParameterError
 from softsurv.results import FitReport, Status
 from softsurv.soft.capacity import stack_size
+from softsurv.soft.causes import make_problem_of_causes
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit import build_tree
 from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
 from softsurv.soft.nodec import Trained
 from softsurv.soft.parallel import Machine
-from softsurv.soft.problem import Problem, join_problems, make_problem
+from softsurv.soft.problem import Problem, join_problems
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
 from softsurv.trees.soft_tree import SoftTree
@@ -42,11 +43,14 @@ class OfMany:
         ``seconds`` is the stack's time divided by its fits.
     together : int
         Trees that trained as one stack with it: of all recipes, rows and starts.
+    of_causes : tuple of SoftTree
+        A tree for each cause, which differ in their leaves alone; ``tree`` alone where there is one kind of event.
     """
 
     tree: SoftTree
     report: FitReport
     together: int
+    of_causes: tuple[SoftTree, ...]
 
 
 def can_stack(recipe: Recipe) -> bool:
@@ -67,6 +71,7 @@ def alike(recipes: Sequence[Recipe]) -> list[list[int]]:
             recipe.training,
             recipe.l2_all,
             recipe.fairness,
+            recipe.counts,
         )
         groups.setdefault(key, []).append(number)
     return list(groups.values())
@@ -118,6 +123,7 @@ def _parts(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Mac
     """
     longest, columns = max(r.data.n for r in rows), max(r.data.x.shape[1] for r in rows) + 1
     leaves, trees = 2 ** recipes[0].candidate.depth, sum(len(recipe.used_starts) for recipe in recipes)
+    leaves *= rows[0].data.n_causes  # each holds the hazards of all
     room = stack_size(longest, leaves, columns, machine.device, machine.dtype, shared_design=False)
     together = 1 if recipes[0].fairness else max(1, min(len(rows), room // trees))
     size = math.ceil(len(rows) / math.ceil(len(rows) / together))  # parts of equal size
@@ -146,16 +152,25 @@ def _fit_together(
         for k, recipe in enumerate(recipes):
             of = [row * len(trees) + at for at, tree in enumerate(trees) if tree.setting == k]
             report, best = _report(trained, of, bool(anchors.converged[row, k]), seconds, machine)
-            routing_, leaves = trained.routing[best, :, :own], trained.leaves[best]
-            leaves = torch.cat([leaves[:, :own], leaves[:, max(columns) :]], 1)
-            tree = _tree(recipe, problem, row, routing_, leaves, rows[row])
-            found[k, row] = OfMany(tree, report, stack.n_trees)
+            leaves = [_unpadded(block, own, max(columns)) for block in problem.blocks(trained.leaves[best])]
+            routing_, data = trained.routing[best, :, :own], rows[row].data
+            trees_ = tuple(
+                build_tree(recipe.family, recipe.candidate.depth, routing_, block, part.time_scale[row], data.x)
+                for part, block in zip(problem.of_causes, leaves, strict=True)
+            )
+            found[k, row] = OfMany(trees_[0], report, stack.n_trees, trees_)
     return found
+
+
+def _unpadded(leaves: Tensor, own: int, columns: int) -> Tensor:
+    """Leaves (L, own + K) of a fold with its own columns, out of those (L, columns + K) of the stack."""
+    return torch.cat([leaves[:, :own], leaves[:, columns:]], 1)
 
 
 def _joint_problem(rows: Sequence[TrainingRows], recipe: Recipe, machine: Machine) -> Problem:
     """Of one tree for each set of rows."""
-    parts = [make_problem(r.data, recipe.family, dtype=machine.dtype, device=machine.device) for r in rows]
+    how = {"dtype": machine.dtype, "device": machine.device}
+    parts = [make_problem_of_causes(r.data, recipe.family, recipe.counts, **how) for r in rows]
     return join_problems(parts) if len(parts) > 1 else parts[0]
 
 
@@ -167,7 +182,7 @@ def _routing(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], columns: i
         for recipe in recipes:
             kinds = [start for start in recipe.used_starts if isinstance(start, str)]
             seeds = [recipe.seed + k for k in range(len(kinds))]
-            proposed.append(r.start_routing(kinds, recipe.candidate.depth, seeds))
+            proposed.append(r.start_routing(kinds, recipe.candidate.depth, seeds, recipe.counts))
         tables.append(pad(torch.cat(proposed), (0, columns - r.data.x.shape[1] - 1)))
     return torch.stack(tables)
 
@@ -190,8 +205,3 @@ def _report(
         },
     )
     return report, best
-
-
-def _tree(recipe: Recipe, problem: Problem, row: int, routing: Tensor, leaves: Tensor, rows: TrainingRows) -> SoftTree:
-    """The tree of these parameters, without the padding."""
-    return build_tree(recipe.family, recipe.candidate.depth, routing, leaves, problem.time_scale[row], rows.data.x)

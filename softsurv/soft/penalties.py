@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -19,13 +20,14 @@ class Well(NamedTuple):
     floor: Tensor  # (M,) for each leaf
 
     @classmethod
-    def of(cls, penalties: Penalties, columns: int, n_causes: int = 1) -> Well:
-        """The sum of the penalties over leaves; ``columns`` is Q, and a leaf holds the parameters of each cause."""
-        p = penalties
-        coefficient = torch.zeros_like(p.anchor[:1])
-        coefficient.unflatten(-1, (n_causes, -1))[..., 1:columns] = 1
-        curvature = (p.shrinkage + p.l2_all)[:, None, None] + p.l2[:, None, None] * coefficient
-        pull = p.shrinkage[:, None, None] * p.anchor
+    def of(cls, penalties: Penalties, columns: int, counts: Sequence[float] = (1.0,)) -> Well:
+        """The sum of the penalties over leaves, those of each cause times what the cause counts; ``columns`` is Q."""
+        p, like = penalties, penalties.anchor[:1]
+        coefficient = torch.zeros_like(like)
+        coefficient.unflatten(-1, (len(counts), -1))[..., 1:columns] = 1
+        times = like.new_tensor(counts).repeat_interleave(like.shape[-1] // len(counts))
+        curvature = times * ((p.shrinkage + p.l2_all)[:, None, None] + p.l2[:, None, None] * coefficient)
+        pull = times * p.shrinkage[:, None, None] * p.anchor
         centre = torch.where(curvature > 0, pull / torch.where(curvature > 0, curvature, 1.0), 0.0)
         return cls(curvature, centre, 0.5 * (pull * p.anchor - curvature * centre.square()).sum((1, 2)))
 

@@ -37,6 +37,8 @@ class Problem:
     others : tuple of Problem
         Where events have causes: this is the problem of the first, and these are those of the others. They have the
         same family, rows, features and weights.
+    count : float
+        How often the cause of the problem counts; 0 leaves it out of the routing.
     """
 
     family: LeafFamily
@@ -51,6 +53,7 @@ class Problem:
     interval: Tensor | None = None
     started: Tensor | None = None
     others: tuple[Problem, ...] = ()
+    count: float = 1.0
 
     @property
     def n_causes(self) -> int:
@@ -61,6 +64,11 @@ class Problem:
     def of_causes(self) -> tuple[Problem, ...]:
         """The problem of each cause."""
         return (replace(self, others=()), *self.others)
+
+    @property
+    def counts(self) -> tuple[float, ...]:
+        """How often each cause counts."""
+        return tuple(one.count for one in self.of_causes)
 
     def blocks(self, leaves: Tensor) -> tuple[Tensor, ...]:
         """The parameters (M, L, Q + K) of each cause out of those of the leaves (M, L, C (Q + K))."""
@@ -222,11 +230,18 @@ def join_problems(problems: list[Problem]) -> Problem:
 
     Shorter groups are padded with rows of weight zero, whose design is zero too; narrower ones with columns of zeros.
 
+    Problems of causes are joined cause by cause.
+
     Raises
     ------
     InvalidParameterError
-        If some have entry times or intervals and others do not.
+        If some have entry times or intervals and others do not, or other numbers of causes.
     """
+    if len({p.n_causes for p in problems}) > 1:
+        raise InvalidParameterError("problems must all have the same causes; give each data set the same ones")
+    if problems[0].others:
+        by_cause = zip(*(p.of_causes for p in problems), strict=True)
+        return with_others(*(join_problems(list(of_cause)) for of_cause in by_cause))
     for name in _GROUPED:
         if len({getattr(p, name) is None for p in problems}) > 1:
             raise InvalidParameterError(f"problems must all have {name} or none; give each data set the same columns")

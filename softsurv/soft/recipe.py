@@ -101,6 +101,8 @@ class Recipe:
         Group lasso over features, in units of 1 / sqrt(N). It names the features, which are then fitted without it.
     seed : int
         Start k uses ``seed + k``.
+    counts : tuple of float, optional
+        Where events have causes: how often each counts in the routing. All alike by default.
     """
 
     family: LeafFamily
@@ -111,6 +113,7 @@ class Recipe:
     fairness: float = 0.0
     l1: float = 0.0
     seed: int = 0
+    counts: tuple[float, ...] | None = None
 
     @property
     def used_starts(self) -> tuple[str | np.ndarray, ...]:

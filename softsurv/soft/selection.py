@@ -33,7 +33,7 @@ from softsurv.soft.parallel import Machine, map_parts, slabs
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
-from softsurv.soft.starts import start_routing
+from softsurv.soft.starts import counted_events, start_routing
 from softsurv.trees.routing import hbp_leaf
 
 USUAL_RIDGE = 0.3
@@ -96,6 +96,7 @@ def select(
     machine: Machine,
     progress: Callable[[str, int, int], None] | None = None,
     fairness: float = 0.0,
+    counts: tuple[float, ...] | None = None,
 ) -> Selection:
     """Try every candidate of the grid on inner folds and choose the shallowest that is good enough.
 
@@ -115,13 +116,15 @@ def select(
     fairness : float
         Strength of the penalty on the distance of the groups' predicted curves: candidates are trained with it, and
         ranked by the held-out likelihood and distance together.
+    counts : tuple of float, optional
+        How often each cause counts; all alike by default.
 
     Raises
     ------
     InvalidSurvivalDataError
         If fewer than two rows had their event.
     """
-    happened = data.failed
+    happened = counted_events(data, counts).failed
     if happened.sum() < 2:
         raise InvalidSurvivalDataError(
             f"event must be True in at least 2 rows to choose depth and penalties by cross-validation, got "
@@ -135,7 +138,7 @@ def select(
     pairs = list(product(grid.shrinkage, grid.routing_l2))
     total = len(families) * (len(grid.ridge) + len(depths) * len(pairs))
     for family in families:
-        inner = InnerFolds.of(data, family, folds, machine, fairness)
+        inner = InnerFolds.of(data, family, folds, machine, fairness, counts)
         singles = inner.single_leaf_trials(grid.ridge)
         if progress is not None:
             progress(f"{family.name}, one leaf", len(singles), total)
@@ -146,7 +149,7 @@ def select(
             if machine.budget is not None and machine.budget.exhausted and trials:
                 break
             candidates = [Candidate(family.name, depth, ridge, *pair) for pair in pairs]
-            recipe = Recipe(family, candidates[0], grid.starts, grid.training, seed=seed)
+            recipe = Recipe(family, candidates[0], grid.starts, grid.training, seed=seed, counts=counts)
             found = inner.tree_trials(candidates, recipe)
             if not found and not trials:
                 found = [Trial(candidates[len(candidates) // 2], torch.full((len(folds),), torch.nan))]
@@ -183,13 +186,20 @@ class InnerFolds:
 
     @classmethod
     def of(
-        cls, data: SurvivalData, family: LeafFamily, folds: list[Index], machine: Machine, fairness: float = 0.0
+        cls,
+        data: SurvivalData,
+        family: LeafFamily,
+        folds: list[Index],
+        machine: Machine,
+        fairness: float = 0.0,
+        counts: tuple[float, ...] | None = None,
     ) -> InnerFolds:
         """The folds with these training rows."""
         masks = torch.zeros(len(folds), data.n, dtype=torch.float64)
         for number, rows in enumerate(folds):
             masks[number, rows] = 1.0
-        problem = make_problem_of_causes(data, family, weight=masks, dtype=machine.dtype, device=machine.device)
+        how = {"weight": masks, "dtype": machine.dtype, "device": machine.device}
+        problem = make_problem_of_causes(data, family, counts, **how)
         penalty = fairness_of(data, problem, fairness, FAIRNESS_TIMES)
         return cls(data, folds, problem, masks.to(problem.weight), machine, penalty)
 
@@ -251,7 +261,8 @@ class InnerFolds:
     def _starts(self, fold: int, recipe: Recipe) -> Tensor:  # (S, B, Q)
         seconds = self.machine.start_seconds(2 * len(self.rows))
         seeds = [recipe.seed + 1000 * fold + k for k in range(len(recipe.starts))]
-        return start_routing(recipe.starts, self.data.take(self.rows[fold]), recipe.candidate.depth, seeds, seconds)
+        proposing = counted_events(self.data.take(self.rows[fold]), recipe.counts)
+        return start_routing(recipe.starts, proposing, recipe.candidate.depth, seeds, seconds)
 
     def _held_out_loss(self, objective: Objective, routing: Tensor, leaves: Tensor, fold: Tensor) -> Tensor:  # (M,)
         """Loss of the rows that each tree did not train on; with the penalty of what is predicted for them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +38,14 @@ SHARPNESS = 8.0
 def presumed_outcomes(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Time and event of each row (N,) for starts that know exact times only: intervals as events at their middle."""
     return as_exact(data.time, data.event, data.upper, 0.5)
+
+
+def counted_events(data: SurvivalData, counts: Sequence[float] | None) -> SurvivalData:
+    """The rows with the events of the causes that count, of one kind; as they are where each of them counts."""
+    if data.cause is None or counts is None or all(counts):
+        return data
+    counted = np.append(False, np.asarray(counts) > 0)[data.cause.cpu().numpy()]
+    return data._derive({"event": torch.as_tensor(counted), "cause": None, "cause_names": ()})
 
 
 def start_routing(
@@ -85,8 +93,8 @@ def _one_start(
 class TrainingRows:
     """Rows that many settings are trained on, with the starts that they proposed so far.
 
-    A start depends on its kind, the depth and its seed, and on no penalty and no leaf family: a study asks for the
-    same few again and again, and a k-means start costs as much as several fits.
+    A start depends on its kind, the depth and its seed, and a log-rank tree on the causes that count; on no penalty and
+    no leaf family. A study asks for the same few again and again, and a k-means start costs as much as several fits.
 
     Attributes
     ----------
@@ -95,15 +103,18 @@ class TrainingRows:
     """
 
     data: SurvivalData
-    _known: dict[tuple[str, int, int], Tensor] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[Hashable, ...], Tensor] = field(default_factory=dict, repr=False, compare=False)
 
-    def start_routing(self, starts: Sequence[str], depth: int, seeds: Sequence[int]) -> Tensor:  # (S, B, P + 1)
-        """As the function of that name, each start worked out once."""
+    def start_routing(
+        self, starts: Sequence[str], depth: int, seeds: Sequence[int], counts: Sequence[float] | None = None
+    ) -> Tensor:  # (S, B, P + 1)
+        """As the function of that name, each start worked out once; ``counts`` say how often each cause counts."""
+        counted, proposing = tuple(count > 0 for count in counts or ()), counted_events(self.data, counts)
         tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
         for start, seed in zip(starts, seeds, strict=True):
-            key = (start, depth, 0 if start == "logrank" else seed)  # a log-rank tree draws nothing
+            key = (start, depth, counted if start == "logrank" else seed)  # a log-rank tree draws nothing
             if key not in self._known:
-                self._known[key] = _one_start(start, self.data, depth, seed, None)
+                self._known[key] = _one_start(start, proposing, depth, seed, None)
             tables.append(self._known[key])
         return torch.cat(tables)
 
@@ -241,20 +252,22 @@ def initial_leaves(
     seeds: Sequence[int],
     spread: float = 0.1,
     columns: Sequence[int] | None = None,  # each tree's own of the Q columns; the others are padding
-) -> Tensor:  # (M, L, Q + K)
+    n_causes: int = 1,
+) -> Tensor:  # (M, L, Q + K), with causes (M, L, C (Q + K))
     """Leaves about the single-leaf fit, their intercepts and coefficients moved at random.
 
     The noise of a tree is drawn as if the padding were not there.
     """
     leaves = single.expand(-1, n_leaves(depth), -1).clone()
-    size, noise = leaves.shape[-1], np.zeros(tuple(leaves.shape))
+    noise = np.zeros((*leaves.shape[:2], n_causes, leaves.shape[-1] // n_causes))
+    size = noise.shape[-1]
     for tree, seed in enumerate(seeds):
         padding = 0 if columns is None else max(columns) - columns[tree]
-        drawn = np.random.default_rng([seed, 1]).standard_normal((leaves.shape[1], size - padding))
+        drawn = np.random.default_rng([seed, 1]).standard_normal((leaves.shape[1], n_causes, size - padding))
         own = size if columns is None else columns[tree]
-        noise[tree, :, :own] = drawn[:, :own]
-        noise[tree, :, own + padding :] = drawn[:, own:]
-    return leaves + spread * torch.as_tensor(noise).to(leaves)
+        noise[tree, ..., :own] = drawn[..., :own]
+        noise[tree, ..., own + padding :] = drawn[..., own:]
+    return leaves + spread * torch.as_tensor(noise).flatten(2).to(leaves)
 
 
 def _cluster(x: NDArray[np.float64], depth: int, rng: np.random.Generator) -> NDArray[np.intp]:

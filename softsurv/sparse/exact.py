@@ -21,7 +21,7 @@ from softsurv.exact.tree import CodeTree
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import FitReport
 from softsurv.soft.problem import make_problem
-from softsurv.soft.starts import SHARPNESS
+from softsurv.soft.starts import SHARPNESS, counted_events
 from softsurv.sparse.causes import Problems, fit_causes, second_orders
 from softsurv.sparse.finish import routing_of, sharpened, soft_trees
 from softsurv.sparse.fit import leaf_covariance, split_data
@@ -149,7 +149,12 @@ def fit_exact(
 
 
 def exact_start(
-    data: SurvivalData, columns: Sequence[OutputColumn], family: LeafFamily, depth: int, stop: StopSignal
+    data: SurvivalData,
+    columns: Sequence[OutputColumn],
+    family: LeafFamily,
+    depth: int,
+    stop: StopSignal,
+    counts: FloatArray | None = None,
 ) -> FloatArray:
     """Routing weights (B, P + 1) from which a dense tree may start: the tree of corrections that gains most.
 
@@ -163,12 +168,14 @@ def exact_start(
         Of the dense tree. Where the tree of corrections ends sooner, everything goes left.
     stop : StopSignal
         Of the regression and the search.
+    counts : ndarray (C,), optional
+        How often each cause counts; all alike by default.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in shrunk(data, level_scale(columns)).by_cause())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)  # nobody asked for a limit here
-        rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop)
+        rules, _, _ = _searched(data, split, problems, replace(START, depth=depth), stop, stop, counts)
     rules = (*rules, *(None,) * (2**depth - 1 - len(rules)))
     return sharpened(torch.as_tensor(routing_of(rules, split, columns)), SHARPNESS).numpy()
 
@@ -180,6 +187,7 @@ def _searched(
     settings: ExactSettings,
     stop: StopSignal,
     budget: StopSignal | None,
+    counts: FloatArray | None = None,
 ) -> tuple[Rules, FitReport, float]:
     """The rules of the best tree of corrections to one regression, how far it is proven, and the cost of a leaf."""
     s = settings
@@ -187,8 +195,8 @@ def _searched(
     one_leaf = torch.zeros(1, data.n, dtype=torch.int64)
     penalties = penalties_of(np.array([float(data.n)]), s.ridge, 0.0, None)
     common, _ = fit_causes(problems, one_leaf, 1, penalties, budget=budget)
-    table = second_orders(problems, common)[0] * weight[:, None]
-    size = weight * data.failed
+    table = second_orders(problems, common, counts)[0] * weight[:, None]
+    size = weight * counted_events(data, None if counts is None else counts.tolist()).failed
     start = StartProblem(split, np.arange(data.n), table, size, s.least_events, s.shrinkage)
     bins = bins_of(start, s.n_cuts + 1, most=None)
     complexity = bic(bins, size) if s.complexity is None else s.complexity

@@ -61,10 +61,11 @@ def fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData, interes
     """Measures of a fold, without its warnings: they would be about a part of the rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _measured(clone(model).fit(train), test, interest)
+        return measured(clone(model).fit(train), test, interest)
 
 
-def _measured(fitted: Any, test: SurvivalData, interest: str | None) -> dict[str, Any]:
+def measured(fitted: Any, test: SurvivalData, interest: str | None) -> dict[str, Any]:
+    """Measures of a fitted estimator on held-out rows."""
     result: dict[str, Any] = fitted.evaluate(test)
     if "causes" in result:
         result |= _by_cause(result["causes"], interest)

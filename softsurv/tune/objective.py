@@ -13,13 +13,13 @@ from optuna.pruners import NopPruner
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, NumericalError
-from softsurv.estimators.many import soft_setting
+from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
 from softsurv.estimators.soft import SoftSurvivalTree
 from softsurv.estimators.soft_parameters import choose_device, torch_dtype
 from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
-from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds
+from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds, measured
 from softsurv.tune.spaces import Space, default_space, suggest
 
 ESTIMATORS = ("soft", "optimal")
@@ -75,8 +75,8 @@ class Objective:
         Where soft trees train.
     interest : int or str, optional
         Code or name of the cause whose measures count, where events have causes: its concordance is "harrell_c", its
-        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Trees of
-        rules and optimal trees are then tried for all causes and for this one alone (``cause_weights``).
+        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Trees are then
+        tried for all causes and for this one alone (``cause_weights``).
 
     Examples
     --------
@@ -118,6 +118,8 @@ class Objective:
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
+        self._stacked_rows: dict[bool, StackedRows] = {}
+        self._can_share = can_share([data.take(train) for train, _ in self._rows])
 
     @property
     def directions(self) -> list[Literal["maximize", "minimize"]]:
@@ -208,9 +210,9 @@ class Objective:
 
     def _recipe(self, model: Any) -> Recipe | None:
         """How the model's trees are made in a stack; None where they cannot be."""
-        if self.estimator != "soft" or self.data.cause is not None or self.data.subject is not None:
+        if self.estimator != "soft" or not self._can_share:
             return None
-        return soft_setting(model)
+        return soft_setting(model, self.data.cause_names)
 
     def _measured_together(
         self, models: Sequence[Any], members: Sequence[int], part: slice
@@ -221,6 +223,9 @@ class Objective:
             if not recipes:
                 return {k: self._fold_by_fold(models[k], part) for k in members}
             model = models[members[0]]
+            if self.data.cause is not None or self.data.subject is not None:
+                own = [models[k] for k in members]
+                return dict(zip(members, self._measured_histories(own, recipes, part), strict=True))
             machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
             together = cross_validate_many(self._prepared(model.preprocess)[part], recipes, machine)
             return dict(zip(members, together, strict=True))
@@ -228,6 +233,27 @@ class Objective:
             if len(members) == 1:
                 return {members[0]: error}
         return {k: one for member in members for k, one in self._measured_together(models, [member], part).items()}
+
+    def _measured_histories(self, models: Sequence[Any], recipes: Sequence[Recipe], part: slice) -> list[Measured]:
+        """Measures of trees of causes, or of subjects with several rows, that train as one stack."""
+        tests = [self.data.take(test) for _, test in self._rows[part]]
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they would be about a part of the rows
+            sets = self._encoded(models[0]).some(part)
+            for trees, together in fit_stacked(models, recipes, sets):
+                began = time.perf_counter()
+                folds = [measured(tree, test, self.interest) for tree, test in zip(trees, tests, strict=True)]
+                seconds = time.perf_counter() - began + sum(tree.report_.seconds for tree in trees)
+                found.append(Measured(folds, together, seconds))
+        return found
+
+    def _encoded(self, model: Any) -> StackedRows:
+        """Training rows of all folds, read and encoded once for all trials."""
+        if model.preprocess not in self._stacked_rows:
+            parts = [self.data.take(train) for train, _ in self._rows]
+            self._stacked_rows[model.preprocess] = StackedRows.of(model, parts)
+        return self._stacked_rows[model.preprocess]
 
     def _fold_by_fold(self, model: Any, part: slice) -> Measured:
         """Measures of an estimator that is fitted on each fold by itself."""

@@ -79,8 +79,8 @@ def test_rules_are_those_of_the_cause_of_interest(given, column, data):
 
 
 def test_weights_of_causes_that_cannot_be_are_refused(data):
-    with pytest.raises(InvalidParameterError, match="cause_weights are there for rules of few terms alone"):
-        SoftSurvivalTree(**DENSE, depth=1, cause_weights="relapse").fit(data)
+    with pytest.raises(InvalidParameterError, match="fairness compares the groups' curves of all events"):
+        SoftSurvivalTree(depth=1, fairness=1.0, cause_weights="relapse").fit(data, group=np.arange(data.n) % 2)
     with pytest.raises(InvalidParameterError, match="cause_weights needs data with causes, got 'relapse'"):
         SoftSurvivalTree(depth=1, leaf="weibull", cause_weights="relapse").fit(data.of_cause("relapse"))
 
