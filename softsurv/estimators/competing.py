@@ -223,8 +223,8 @@ class CompetingRisks:
         check_is_fitted(self, "censoring_")
         code = None if cause is None else self._cause(cause)
         grid = self._grid(times)  # type: ignore[attr-defined]
-        rows = _path_rows(X, start, stop, id)
-        subject, begin, end = _stretches(rows)
+        rows = path_rows(X, start, stop, id)
+        subject, begin, end = stretches(rows)
         order = np.lexsort((begin, subject))
         prepared = self._prepare(rows.X.iloc[order], **how)  # type: ignore[attr-defined]
         subject, begin, end = subject[order], begin[order], end[order]
@@ -274,7 +274,7 @@ class CompetingRisks:
         return (slice(begin, min(begin + size, n)) for begin in range(0, n, size))
 
 
-def _path_rows(X: Any, start: Any, stop: Any, id: Any) -> SurvivalData:
+def path_rows(X: Any, start: Any, stop: Any, id: Any) -> SurvivalData:
     """The rows of a path as data without events."""
     if isinstance(X, SurvivalData):
         return X
@@ -284,7 +284,7 @@ def _path_rows(X: Any, start: Any, stop: Any, id: Any) -> SurvivalData:
     return survival_data(frame, event=np.zeros(len(frame), dtype=bool), start=start, stop=stop, id=id)
 
 
-def _stretches(rows: SurvivalData) -> tuple[IntArray, FloatArray, FloatArray]:
+def stretches(rows: SurvivalData) -> tuple[IntArray, FloatArray, FloatArray]:
     """Subject (N,) by first appearance, and from when until when each row's covariates hold."""
     n = rows.n
     begin = np.zeros(n) if rows.entry is None else rows.entry.cpu().numpy()

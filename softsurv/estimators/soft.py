@@ -34,7 +34,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         0 (a single leaf) to 3, or to 10 for dense splits; chosen from 0 to 3 by default.
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
-        Weibull, log-normal and both splines; log-logistic for dense splits.
+        Weibull, log-normal and both splines; log-logistic for dense splits. The first of these is kept unless another
+        is clearly better, with competing causes Weibull, for each cause.
     max_terms : int, None or "auto"
         Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
         3, and dense where an argument is given that only dense trees have (``solver="nodec"``, ``init``,

@@ -116,7 +116,7 @@ def rule_tree(order: Order) -> Made:
         fitted = fit_rules(
             order.data,
             columns,
-            parameters.families,
+            parameters.families_of(order.data.n_causes),
             parameters.rule_grid(),
             prefer=parameters.prefer,
             machine=order.machine,

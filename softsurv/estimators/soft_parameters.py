@@ -28,6 +28,10 @@ PENALTIES = ("l2", "shrinkage", "routing_l2")
 FAMILIES = ("loglogistic", "weibull", "lognormal", "spline_po", "spline_ph")
 """Leaf families that inner validation chooses from, the usual one first."""
 
+USUAL_OF_CAUSES = "weibull"
+"""The usual family with competing causes: proportional cause-specific hazards, which add up to that of any event. The
+odds of one cause are those of a world without the others."""
+
 EXACT = "exact"
 """The start that the exact search finds."""
 
@@ -116,6 +120,12 @@ class SoftParameters:
         return tuple(
             get_family(leaf, **({"n_knots": self.n_knots} if str(leaf).startswith("spline") else {})) for leaf in names
         )
+
+    def families_of(self, n_causes: int) -> tuple[LeafFamily, ...]:
+        """The same with the usual one of so many causes first."""
+        if n_causes == 1:
+            return self.families
+        return tuple(sorted(self.families, key=lambda family: family.name != USUAL_OF_CAUSES))
 
     @property
     def family(self) -> LeafFamily:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from softsurv.explore.effect_plots import plot_feature_profile as plot_feature_profile
     from softsurv.explore.effect_plots import plot_leaf_effects as plot_leaf_effects
     from softsurv.explore.effect_plots import plot_routing_effects as plot_routing_effects
+    from softsurv.explore.history_plot import plot_history as plot_history
     from softsurv.explore.html import tree_html as tree_html
     from softsurv.explore.incidence_plot import plot_incidences as plot_incidences
     from softsurv.explore.interactive import explorer as explorer
@@ -61,6 +62,7 @@ _HOME = {
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
     "plot_path": "path_plot",
+    "plot_history": "history_plot",
     "plot_incidences": "incidence_plot",
     "plot_leaf_curves": "plots",
     "plot_hazard": "plots",

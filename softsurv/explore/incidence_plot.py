@@ -114,7 +114,9 @@ def _observed(data: SurvivalData, rows: IntArray) -> AalenJohansen:
 
 def _stacked(ax: Axes, times: FloatArray, predicted: FloatArray, observed: AalenJohansen, level: float) -> None:
     """Areas of the prediction, the first cause below; the observed borders as steps."""
-    ax.stackplot(times, predicted.T, colors=[_color(k) for k in range(predicted.shape[1])], alpha=0.55, linewidth=0)
+    ax.stackplot(
+        times, predicted.T, colors=[cause_color(k) for k in range(predicted.shape[1])], alpha=0.55, linewidth=0
+    )
     borders = np.cumsum(observed.state_probabilities(times)[:, 1:], 1)
     for border in borders.T:
         ax.step(times, border, where="post", color=INK, linewidth=0.9)
@@ -124,9 +126,9 @@ def _lines(ax: Axes, times: FloatArray, predicted: FloatArray, observed: AalenJo
     """A line for each cause, the observed steps with their interval."""
     for k, values in enumerate(predicted.T):
         lower, upper = (limit(times) for limit in observed.interval(k + 1, level))
-        ax.fill_between(times, lower, upper, step="post", color=_color(k), alpha=0.18, linewidth=0)
-        ax.step(times, observed.of_cause(k + 1)(times), where="post", color=_color(k), linewidth=0.9)
-        ax.plot(times, values, color=_color(k), linewidth=2.2)
+        ax.fill_between(times, lower, upper, step="post", color=cause_color(k), alpha=0.18, linewidth=0)
+        ax.step(times, observed.of_cause(k + 1)(times), where="post", color=cause_color(k), linewidth=0.9)
+        ax.plot(times, values, color=cause_color(k), linewidth=2.2)
 
 
 def _key(ax: Axes, names: tuple[str, ...], stacked: bool, level: float) -> None:
@@ -134,12 +136,15 @@ def _key(ax: Axes, names: tuple[str, ...], stacked: bool, level: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(color=_color(k), alpha=0.6, label=shorten(name, 30)) for k, name in enumerate(names)]
+    handles: list[Any] = [
+        Patch(color=cause_color(k), alpha=0.6, label=shorten(name, 30)) for k, name in enumerate(names)
+    ]
     words = "observed" if stacked else f"observed, {level:.0%} interval"
     handles.append(Line2D([], [], color=INK, linewidth=0.9, label=words))
     figure: Any = ax.figure
     figure.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 4), frameon=False, fontsize=9)
 
 
-def _color(cause: int) -> str:
+def cause_color(cause: int) -> str:
+    """Of a cause by its place among the names."""
     return COLORS[cause % len(COLORS)]

@@ -6,6 +6,7 @@ choice is made. Candidates are ranked by the held-out negative log-likelihood.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -35,6 +36,10 @@ from softsurv.sparse.train import (
     start_rules,
 )
 from softsurv.trees.linear_rule import Rules
+
+FARTHEST = 12.0
+"""Nats that a held-out row counts at most where there are several causes. A row whose features are far from all others
+can cost a hundred, and would alone decide on families, trees and penalties of every cause."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Fold:
     held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
     rows: TrainingRows
     subject: IntArray | None = None  # (N,) where subjects have several rows
+    most: float = math.inf  # nats that a held-out row counts at most
 
     @property
     def n_rows(self) -> FloatArray:
@@ -109,7 +115,8 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, coun
     rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty, counts)
     held = (1 - table) * weight
     total = held.sum()
-    return Fold(table, torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held), rows, subject)
+    mean_one = torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held)
+    return Fold(table, mean_one, rows, subject, FARTHEST if data.n_causes > 1 else math.inf)
 
 
 Say = Callable[[str, int, int], None]
@@ -215,8 +222,8 @@ class FamilyTrials:
     def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
         counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
-        losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts).double().cpu().numpy()
-        return self.fold.by_subject(losses)
+        losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts, self.fold.most)
+        return self.fold.by_subject(losses.double().cpu().numpy())
 
 
 @dataclass(frozen=True)

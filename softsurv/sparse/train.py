@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -214,10 +215,18 @@ def swap_sides(rules: list, node: int) -> None:
 
 
 def held_out_losses(
-    problems: Problems, models: Models, leaf: Tensor, weight: Tensor, counts: FloatArray | None = None
+    problems: Problems,
+    models: Models,
+    leaf: Tensor,
+    weight: Tensor,
+    counts: FloatArray | None = None,
+    most: float = math.inf,
 ) -> Tensor:
-    """Loss of each row in its leaf times its weight, (M, N), added up over the causes, each times its count (K,)."""
-    losses = losses_of_causes(problems, models, counts).gather(1, leaf[:, None])[:, 0]
+    """Loss of each row in its leaf times its weight, (M, N), added up over the causes, each times its count (K,).
+
+    A row's loss is ``most`` at most.
+    """
+    losses = losses_of_causes(problems, models, counts).gather(1, leaf[:, None])[:, 0].clamp(max=most)
     return torch.where(weight > 0, losses * weight, 0.0)
 
 
