@@ -22,6 +22,11 @@ from softsurv.sparse.train import held_out_losses, leaves_of, penalties_of
 from softsurv.trees.linear_rule import Rules
 
 
+ERRORS = 2.0
+"""Standard errors within which a setting is as good as the best: as where the shrinkage of a tree is chosen
+(`softsurv.sparse.prefer`), because the best of so many settings is so by chance."""
+
+
 @dataclass(frozen=True)
 class LeafSetting:
     """Ridge of the common slopes; shrinkage of the leaves' own level and shape, and of their own slopes."""
@@ -47,7 +52,7 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
 
     Notes
     -----
-    Tried is what was tried for trees, or for one leaf. Of the settings within one standard error of the cause's best
+    Tried is what was tried for trees, or for one leaf. Of the settings within two standard errors of the cause's best
     that of the ridge nearest to the usual one is taken, then of leaves that share their slopes, then of the strongest
     shrinkage.
     """
@@ -80,11 +85,11 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
 
 
 def _simplest(settings: Sequence[LeafSetting], losses: FloatArray) -> LeafSetting:
-    """The simplest setting within one standard error of the best, for the losses (C, S) of one cause."""
+    """The simplest setting within so many standard errors of the best, for the losses (C, S) of one cause."""
     means = losses.mean(1)
     gap = losses - losses[means.argmin()]
     error = gap.std(1, ddof=1) / gap.shape[1] ** 0.5
-    good = [k for k in range(len(settings)) if gap[k].mean() <= error[k]]
+    good = [k for k in range(len(settings)) if gap[k].mean() <= ERRORS * error[k]]
 
     def simplicity(k: int) -> tuple[float, bool, float, float]:
         one = settings[k]
