@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +15,27 @@ from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+NAMED_ROW = re.compile(r" at row (\d+)(?! of subject)\b")
+"""A row in the sentence of an error, where its subject is not named already."""
+
+
+@contextmanager
+def naming_subjects(subject: Any) -> Iterator[None]:
+    """While open, an error that names a row names its subject too, where rows have subjects (N,)."""
+    try:
+        yield
+    except InvalidSurvivalDataError as error:
+        sentence = str(error)
+        found = None if subject is None or " of subject " in sentence else NAMED_ROW.search(sentence)
+        if found is None:
+            raise
+        who = series(subject, "subject").iloc[int(found[1])]
+        if who is None or who != who:  # the error is that nobody knows the subject
+            raise
+        named = f"{sentence[: found.end()]} of subject {str(who)!r}{sentence[found.end() :]}"
+        raise InvalidSurvivalDataError(named) from None
 
 
 def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softsurv.data.columns import is_binary, series
 from softsurv.data.frames import as_frame, checked_features
-from softsurv.data.histories import cause_column
+from softsurv.data.histories import cause_column, naming_subjects
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -113,7 +113,8 @@ def survival_data(
     if "event" in columns:
         _refuse_swap(columns["event"], columns["time"])
     else:
-        columns["cause"], cause_names = cause_column(columns["cause"], tuple(cause_names))
+        with naming_subjects(columns.get("subject")):
+            columns["cause"], cause_names = cause_column(columns["cause"], tuple(cause_names))
         columns["event"] = columns["cause"] > 0
     used = [value for value in given.values() if isinstance(value, str)]
     features = frame.drop(columns=used) if used else frame

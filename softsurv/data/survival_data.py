@@ -14,7 +14,7 @@ from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
 from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
-from softsurv.data.histories import cause_column, check_causes, check_histories
+from softsurv.data.histories import cause_column, check_causes, check_histories, naming_subjects
 from softsurv.data.outcome_checks import check_lengths, check_values
 from softsurv.data.partition import stratified_split
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
@@ -102,6 +102,19 @@ class SurvivalData(EventHistory):
     recurrent: bool = False
 
     def __post_init__(self) -> None:
+        with naming_subjects(self.subject):
+            columns = self._checked_columns()
+        import torch  # a second, which whoever named a wrong column need not wait
+
+        for field in _ROW_FIELDS:
+            if columns[field] is not None:
+                columns[field] = torch.from_numpy(columns[field])
+        for field, value in columns.items():
+            object.__setattr__(self, field, value)
+        _warn_of_zero_times(self)
+
+    def _checked_columns(self) -> dict[str, Any]:
+        """Every field as arrays that fit together."""
         columns: dict[str, Any] = {"X": checked_features(self.X), "event": event_column(self.event)}
         for field in ("time", "entry", "weight", "upper"):
             values = getattr(self, field)
@@ -120,14 +133,7 @@ class SurvivalData(EventHistory):
         check_causes(columns)
         check_histories(columns, self.recurrent)
         columns["X"] = _plain_numbers(columns["X"])
-        import torch  # a second, which whoever named a wrong column need not wait
-
-        for field in _ROW_FIELDS:
-            if columns[field] is not None:
-                columns[field] = torch.from_numpy(columns[field])
-        for field, value in columns.items():
-            object.__setattr__(self, field, value)
-        _warn_of_zero_times(self)
+        return columns
 
     def __len__(self) -> int:
         return self.n

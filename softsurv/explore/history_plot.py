@@ -80,7 +80,7 @@ def plot_history(
     begin, over = begin[order], float(rows.time.max())
     leaf = tree.apply(rows.X)[order]
     times = _times(tree, begin, over, horizon)
-    how = {"figsize": SIZE, "sharex": True, "height_ratios": SHARES, "layout": "constrained"}
+    how: dict[str, Any] = {"figsize": SIZE, "sharex": True, "height_ratios": SHARES, "layout": "constrained"}
     above, below = plt.subplots(2, 1, **how)[1]
     _draw_leaves(above, tree, leaf, begin, times[-1])
     _draw_chances(below, tree, rows, times)

@@ -21,7 +21,6 @@ from softsurv.sparse.prefer import USUAL_RIDGE, Trial
 from softsurv.sparse.train import held_out_losses, leaves_of, penalties_of
 from softsurv.trees.linear_rule import Rules
 
-
 ERRORS = 2.0
 """Standard errors within which a setting is as good as the best: as where the shrinkage of a tree is chosen
 (`softsurv.sparse.prefer`), because the best of so many settings is so by chance."""

@@ -78,12 +78,17 @@ def test_folds_and_splits_keep_subjects_whole():
         ({"start": [0, 2, 0, 0, 2]}, r"\(0, 3\] at row 0 and \(2, 5\] at row 1 of subject 'a'"),
         ({"cause": [1, 0, 1, 0, 2]}, r"an event at row 0 of subject 'a' and more time at row 1; set recurrent=True"),
         ({"cause": [0, 3, 1, 0, 0]}, "got up to 3 but never 2"),
-        ({"cause": [0, 1.5, 1, 0, 0]}, "a whole number, 0 for censored, got 1.5 at row 1"),
-        ({"cause": [0, 3, 1, 0, 0], "cause_names": ("a", "b")}, "at most 2, the number of names, got 3 at row 1"),
+        ({"cause": [0, 1.5, 1, 0, 0]}, "a whole number, 0 for censored, got 1.5 at row 1 of subject 'a'; number"),
+        ({"cause": [0, 3, 1, 0, 0], "cause_names": ("a", "b")}, "the number of names, got 3 at row 1 of subject 'a'"),
         ({"entry": "from"}, "entry and start name the same column"),
-        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got (None|nan) at row 2"),
-        ({"event": [0, 0, 1, 0, 0]}, "cause must be 0 exactly where event is False, got 2 at row 1"),
-        ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4"),
+        ({"id": ["a", "a", None, "c", "c"]}, "subject must be known, got (None|nan) at row 2;"),
+        ({"event": [0, 0, 1, 0, 0]}, "exactly where event is False, got 2 at row 1 of subject 'a'"),
+        ({"upper": [np.inf] * 4 + [7.0]}, "upper must be inf where causes are given, got 7 at row 4 of subject 'c'"),
+        ({"start": [0, 5, 0, 0, 2]}, "entry must be below time, got 5 at row 1 of subject 'a'; a subject"),
+        (
+            {"cause": ["", "x", "y", "", ""], "cause_names": ("y",)},
+            r"\['y'\] or 0 for censored, got 'x' at row 1 of subj",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(changes, sentence):

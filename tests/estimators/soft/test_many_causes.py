@@ -72,6 +72,7 @@ def test_a_tree_of_a_stack_has_what_a_tree_alone_has():
     np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:column 'kind' has 1 level")
 def test_a_fold_that_lacks_a_level_is_padded_cause_by_cause():
     data = rows_of()
     rare = data.X.assign(kind=np.where(np.arange(data.n) == 0, "c", data.X["kind"]))
