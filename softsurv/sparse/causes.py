@@ -7,6 +7,7 @@ together where rules are chosen. One kind of event is one cause.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import reduce
 
@@ -64,11 +65,13 @@ def fit_causes(
     return tuple(end.point[0] for end in ends), _added([end.loss for end in ends])
 
 
-def losses_of_causes(problems: Problems, models: Models, counts: FloatArray | None = None) -> Tensor:
-    """Loss of every row in every leaf, (M, L, N), added up over the causes, each times its count (K,)."""
+def losses_of_causes(
+    problems: Problems, models: Models, counts: FloatArray | None = None, most: float = math.inf
+) -> Tensor:
+    """Loss of every row in every leaf, (M, L, N), added up over the causes, each ``most`` at most times its count (K,)."""
     counts = np.ones(len(problems)) if counts is None else counts
     own = zip(problems, models, counts.tolist(), strict=True)
-    return _added([count * losses_in_leaves(p, leaf_models(model)) for p, model, count in own])
+    return _added([count * losses_in_leaves(p, leaf_models(model)).clamp(max=most) for p, model, count in own])
 
 
 def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:

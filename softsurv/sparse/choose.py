@@ -38,8 +38,8 @@ from softsurv.sparse.train import (
 from softsurv.trees.linear_rule import Rules
 
 FARTHEST = 12.0
-"""Nats that a held-out row counts at most where there are several causes. A row whose features are far from all others
-can cost a hundred, and would alone decide on families, trees and penalties of every cause."""
+"""Nats that a held-out row counts at most for each of several causes. A row whose features are far from all others can
+cost a hundred, and would alone decide on families, trees and penalties of every cause."""
 
 
 @dataclass(frozen=True)

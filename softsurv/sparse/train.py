@@ -224,9 +224,9 @@ def held_out_losses(
 ) -> Tensor:
     """Loss of each row in its leaf times its weight, (M, N), added up over the causes, each times its count (K,).
 
-    A row's loss is ``most`` at most.
+    Of each cause the loss of a row is ``most`` at most.
     """
-    losses = losses_of_causes(problems, models, counts).gather(1, leaf[:, None])[:, 0].clamp(max=most)
+    losses = losses_of_causes(problems, models, counts, most).gather(1, leaf[:, None])[:, 0]
     return torch.where(weight > 0, losses * weight, 0.0)
 
 

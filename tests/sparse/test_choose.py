@@ -6,11 +6,12 @@ import torch
 
 from softsurv.data.datasets import load_dataset
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.choose import Grid, make_folds, try_all
+from softsurv.sparse.choose import FARTHEST, Grid, make_folds, try_all
 from softsurv.sparse.fit import split_data
 from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family
 from softsurv.trees.linear_rule import LinearRule
@@ -116,3 +117,20 @@ def test_few_censored_rows_do_not_make_fewer_folds(data):
     rows, columns = data
     few = rows.take(np.concatenate([np.flatnonzero(rows.failed), np.flatnonzero(~rows.failed)[:3]]))
     assert len(make_folds(few, split_data(few.x.numpy(), columns), Grid(), 0).masks) == 5 + 1
+
+
+def test_a_far_row_counts_so_much_at_most_for_each_cause():
+    """A row that is far from all others and lives long: its loss alone would decide."""
+    rng = np.random.default_rng(0)
+    x = np.append(rng.normal(size=(199, 1)), [[40.0]], 0)
+    time = rng.exponential(np.exp(-np.append(x[:-1, 0], 0.0)))
+    time[-1] = time.max()
+    data = survival_data(x, time=time, cause=rng.integers(1, 3, 200))
+    columns = Preprocessor(scale=False).fit(data.X).columns_
+    farthest = {}
+    for name, rows in {"causes": data, "one": data.of_cause(1)}.items():
+        families = [[get_family("weibull")]] * rows.n_causes
+        tried = try_all(rows, split_data(x, columns), families, SMALL, 0, Machine(torch.device("cpu")))
+        farthest[name] = max(trial.losses.max() for trial in tried.trials)
+    assert farthest["causes"] <= 2 * FARTHEST * 1.0001
+    assert farthest["one"] > 20 * FARTHEST

@@ -11,6 +11,7 @@ from oracles.cut_rows import cut_rows
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.soft_parameters import SoftParameters
 
 LIFELINES = {"weibull": WeibullAFTFitter, "loglogistic": LogLogisticAFTFitter, "lognormal": LogNormalAFTFitter}
 PENALTIES = {"l2": 0.3, "shrinkage": 10.0, "slope_shrinkage": 10.0}
@@ -80,7 +81,7 @@ def test_rules_are_those_of_the_cause_of_interest(given, column, data):
 
 def test_weights_of_causes_that_cannot_be_are_refused(data):
     with pytest.raises(InvalidParameterError, match="fairness compares the groups' curves of all events"):
-        SoftSurvivalTree(depth=1, fairness=1.0, cause_weights="relapse").fit(data, group=np.arange(data.n) % 2)
+        SoftSurvivalTree(depth=1, fairness=1.0, cause_weights="relapse").fit(data)
     with pytest.raises(InvalidParameterError, match="cause_weights needs data with causes, got 'relapse'"):
         SoftSurvivalTree(depth=1, leaf="weibull", cause_weights="relapse").fit(data.of_cause("relapse"))
 
@@ -141,6 +142,13 @@ def test_families_are_chosen_for_each_cause(data):
     tree = SoftSurvivalTree(depth=0).fit(data)
     assert tree.candidate_.family.split(", ") == [one.family.name for one in tree.cause_trees_]
     assert len(tree.cause_trees_) == 2
+
+
+def test_the_usual_family_of_causes_has_proportional_hazards():
+    given = SoftParameters(**SoftSurvivalTree().get_params(deep=False))
+    assert given.families_of(2)[0].name == "weibull"
+    assert given.families_of(1) == given.families
+    assert sorted(f.name for f in given.families_of(2)) == sorted(f.name for f in given.families)
 
 
 def test_cuts_of_constant_histories_change_nothing():
