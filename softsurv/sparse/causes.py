@@ -68,10 +68,15 @@ def fit_causes(
 def losses_of_causes(
     problems: Problems, models: Models, counts: FloatArray | None = None, most: float = math.inf
 ) -> Tensor:
-    """Loss of every row in every leaf, (M, L, N), added up over the causes, each ``most`` at most times its count (K,)."""
+    """Loss of every row in every leaf, (M, L, N), added up over the causes, each times its count (K,).
+
+    Of each cause it is ``most`` at most.
+    """
     counts = np.ones(len(problems)) if counts is None else counts
-    own = zip(problems, models, counts.tolist(), strict=True)
-    return _added([count * losses_in_leaves(p, leaf_models(model)).clamp(max=most) for p, model, count in own])
+    losses = [losses_in_leaves(p, leaf_models(model)) for p, model in zip(problems, models, strict=True)]
+    if most < math.inf:
+        losses = [loss.clamp(max=most) for loss in losses]
+    return _added([count * loss for count, loss in zip(counts.tolist(), losses, strict=True)])
 
 
 def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:
