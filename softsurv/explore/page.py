@@ -33,9 +33,10 @@ a{color:#005a91}
 a:focus-visible,[tabindex]:focus-visible,summary:focus-visible{outline:3px solid #d55e00;outline-offset:2px}
 .skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:#fff;padding:8px;z-index:9}
 nav ol{display:flex;flex-wrap:wrap;gap:4px 18px;padding:0;margin:12px 0;list-style:none}
-.scroll{overflow-x:auto;max-width:100%;margin:10px 0}
+.scroll{overflow-x:auto;max-width:100%;margin:10px 0;container-type:inline-size}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:#5f6670;padding:2px 0 6px}
+caption span{display:block;position:sticky;left:0;max-width:min(75ch,100cqw)}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid #e3e6ea;vertical-align:top}
 th:first-child,td:first-child,td.words,th.words{text-align:left}
 td.words{max-width:70ch;min-width:26ch}
@@ -92,7 +93,7 @@ def table(frame: pd.DataFrame, caption: str = "", index_name: str = "") -> str:
     for label, row in zip(frame.index, frame.itertuples(index=False), strict=True):
         cells = "".join(f"<td{kind}>{escaped(cell(v))}</td>" for v, kind in zip(row, kinds.values(), strict=True))
         rows.append(f'<tr><th scope="row">{escaped(cell(label))}</th>{cells}</tr>')
-    name = f"<caption>{escaped(caption)}</caption>" if caption else ""
+    name = f"<caption><span>{escaped(caption)}</span></caption>" if caption else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(caption or "table")}"><table>{name}'
         f'<thead><tr><th scope="col">{escaped(index_name)}</th>{head}</tr></thead>'

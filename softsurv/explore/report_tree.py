@@ -59,7 +59,7 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     effects = [figure(curves, "Predicted survival curves of all rows by leaf", words)]
     if view.branches and view.soft and not tree.tree_.rules:  # rules and questions say as much by themselves
         ax = plot_routing_effects(tree, ax=new_figure(5.6, 3.9))
-        effects.append(figure(ax, "Effects of features on the routing", "What sends a row left or right."))
+        effects.append(figure(ax, "Effects of features on the routing", "Right of 0: towards yes."))
     if (view.leaf_weights is not None or view.cause_weights) and view.names:
         ax = plot_leaf_effects(tree, ax=new_figure(5.6, 3.9))
         effects.append(figure(ax, "Effects of features in each leaf", "Right of 0: earlier events."))

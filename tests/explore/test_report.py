@@ -143,6 +143,17 @@ def test_page_fits_wide_and_narrow_screens(page, in_browser):
     assert min(in_browser(page, script)) >= 0
 
 
+def test_words_above_a_table_wrap_and_do_not_scroll_with_it(page, in_browser):
+    script = """
+      document.documentElement.style.width = document.body.style.width = "400px";
+      const spans = [...document.querySelectorAll("caption span")];
+      return [spans.length, Math.max(...spans.map((e) => Math.ceil(e.getBoundingClientRect().right)))];
+    """
+    count, right = in_browser(page, script)
+    assert count > 3
+    assert right <= 400
+
+
 def test_it_prints(page, browser, tmp_path):
     out = tmp_path / "report.pdf"
     _, console = browser(page, f"--print-to-pdf={out}", "--no-pdf-header-footer")
