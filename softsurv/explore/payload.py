@@ -42,7 +42,7 @@ def explorer_payload(
     known = np.ma.masked_invalid(encoded)  # missing values that are routed stay so
     spread = np.ma.filled(np.ma.ptp(known, axis=0), 1.0) if encoded.size else np.ones(len(view.columns))
     columns = [
-        vars(column) | {"scale": column.scale or 1.0, "spread": float(wide) or 1.0}
+        column._asdict() | {"scale": column.scale or 1.0, "spread": float(wide) or 1.0}
         for column, wide in zip(view.columns, spread, strict=True)
     ]
     sources = sources_of(view, data.X)

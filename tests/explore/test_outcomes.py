@@ -52,11 +52,11 @@ def test_leaves_are_told_with_late_entry_and_weights(tree, late):
         row = summary.loc[k]
         assert (row["n"], row["events"], row["median"]) == (part.n, part.n_events, middle)
         predicted = tree.leaf_table_.predicted
-        words = f"median {middle:.4g}" if predicted is None else f"predicted median {float(f'{predicted[k]:.3g}'):g}"
-        line = f"leaf {k}: n {part.n}, events {part.n_events}, {words}"
+        said = f"{middle:.4g}" if predicted is None else f"{float(f'{predicted[k]:.3g}'):g}"
+        line = f"leaf {k}: n {part.n}, events {part.n_events}, predicted median {said}"
         assert line in tree.export_text()
         assert line.partition(": ")[2] in tree.export_dot()
-        assert f"median {middle:.4g}." in str(explain(tree, part.X.head(1)))
+        assert f"median {middle:.4g}{';' if predicted is None else '.'}" in str(explain(tree, part.X.head(1)))
         ours, theirs = leaf_interval(part, np.arange(part.n)), survival_interval(time, event, weight, entry)
         np.testing.assert_array_equal(ours[0].values, theirs[0].values)
     if isinstance(tree, OptimalSurvivalTree):
