@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.data.binarize import Binarizer
-from softsurv.exact import search as search_module
+from softsurv.exact import search_state
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.solve import solve_ibs
@@ -69,11 +69,11 @@ def units(rng: np.random.Generator, n: int) -> tuple[float, np.ndarray]:
 @contextmanager
 def taken_for_long() -> Iterator[None]:
     """Small problems begin as long searches do."""
-    usual, search_module.LONG_WORK = search_module.LONG_WORK, 0.0
+    usual, search_state.LONG_WORK = search_state.LONG_WORK, 0.0
     try:
         yield
     finally:
-        search_module.LONG_WORK = usual
+        search_state.LONG_WORK = usual
 
 
 def engine(
@@ -82,7 +82,8 @@ def engine(
     """The general search over ``data``: codes, number of codes, kinds, statistics and perhaps an offset.
 
     The costs are told in a unit of their own; the objective comes back as a share of the root's cost, of which engines
-    promise ten digits. ``by_cuts``: cut by cut also where there are few.
+    promise ten digits. ``by_cuts``: cut by cut also where there are few. Every second problem is taken for one of many
+    rows.
     """
     codes, n_codes, nominal, statistics, *offset = data
     unit, weight = units(rng, len(codes))
@@ -93,11 +94,12 @@ def engine(
         paid = settings["split_costs"]
         settings["split_costs"] = dataclasses.replace(paid, full=paid.full * unit, reduced=paid.reduced * unit)
 
-    first_trees = bool(rng.integers(2))
+    first_trees, joint = bool(rng.integers(2)), bool(rng.integers(2))
 
     def solve(bounds: Bounds | IbsBounds) -> float:
         search = Search(task, *scaled, bounds=bounds, memory_limit=1e6, **settings)
         search.by_cuts = by_cuts and isinstance(bounds, Bounds) and bounds.cuts
+        search.by_joint = joint and "split_costs" not in settings and isinstance(bounds, Bounds) and bounds.joint
         with taken_for_long() if first_trees else nullcontext():
             return search.solve(*limits).report.objective / root
 

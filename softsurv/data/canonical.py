@@ -35,6 +35,9 @@ AT_A_TIME = 64
 FEW_CELLS = 1 << 18
 """Of tied rows so many are read together in any case: two megabytes."""
 
+FEW_SPANS = 64
+"""So few outcomes that rows share are sorted one by one: numbers sort ten times as fast as places."""
+
 FEW_KEYS = 16
 """A small table with so few groups of columns is sorted by all of them at once."""
 
@@ -117,15 +120,19 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     if data is not None:
         outcome = _places(_fields(data, OUTCOME), outcome)
         outcome = np.unique(outcome, return_inverse=True)[1].astype(np.int64)  # 0, 1, ... however many rows each has
-    alone = np.bincount(outcome).max() == 1
-    by_outcome = np.argsort(outcome, kind="stable")
+    of_each = np.bincount(outcome)
+    ends, by_outcome = np.cumsum(of_each), np.argsort(outcome, kind="stable")
+    shared = np.flatnonzero(of_each > 1)
+    spans = list(zip((ends - of_each)[shared].tolist(), ends[shared].tolist(), strict=True))
     block = NumberBlock.of(X.set_axis(names, axis="columns"))
 
     def digest(name: str) -> bytes:
         """Of the values by outcome and size; without an outcome of the different ones."""
         values = _comparable(block.column(name)) if name in block.place else _sortable(X[name])
-        order = by_outcome if alone else np.lexsort((values, outcome))
-        value = values[order]
+        few = len(spans) <= FEW_SPANS
+        value = values[by_outcome if few else np.lexsort((values, outcome))]
+        for begin, end in spans if few else []:
+            value[begin:end].sort()
         new = np.r_[True, (value[1:] != value[:-1]) | (data is not None)]
         return hashlib.blake2b(value[new].tobytes()).digest()
 

@@ -41,6 +41,12 @@ intervals of cuts (`cuts/node.py`)
     optima without the limit, which bound those with it from below; so both are kept (`Cuts.free`).
 cached bounds (paper `surtree`, section 4)
     A subset abandoned at an upper bound u has opt >= u under the same limits; whoever meets it again uses that.
+joint sums (`joint/kernels.py`)
+    No bound, and no cost is assumed: every tree of depth three is compared. Such a tree has a root s, a second split t
+    on either side, and at most one more split below each of the four cells of (s, t) and (s, t'). The least cost of a
+    cell with at most one more split u is taken over all u from the sums of the rows left of s, t and u; the sums of the
+    other seven cells follow by subtraction, exactly (`problem.round_to_grid`). A cell without rows costs no less than
+    nothing, so a split that leaves one empty is never better than none.
 upper bounds
     The second side of a split is solved only below incumbent minus (bound of) the first.
 """
@@ -70,6 +76,9 @@ class Bounds:
         Put nested and exclusive columns of two codes together as one feature.
     cuts : bool
         Search cut by cut where features have very many cuts (`cuts/node.py`); needs ``interval``.
+    joint : bool
+        Compare trees of depth three by sums over three features where rows are many (`joint/kernels.py`); needs
+        ``base_case``.
     cancel : bool
         Take out of the statistics what costs the same under every label.
     first_trees : bool
@@ -86,6 +95,7 @@ class Bounds:
     bits: bool = True
     nesting: bool = True
     cuts: bool = True
+    joint: bool = True
     cancel: bool = True
     first_trees: bool = True
 

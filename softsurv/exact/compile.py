@@ -15,6 +15,7 @@ from types import ModuleType
 from softsurv.exact.base_cases import bits, lanes, plain, sums
 from softsurv.exact.cuts import node
 from softsurv.exact.entries import Entry, make_ready
+from softsurv.exact.joint import kernels as joint
 from softsurv.exact.kernels import listing, recursion, root
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
@@ -97,6 +98,14 @@ def ready(
         also.append(listing.front)
     make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
     return Calls(**{name: one.address for name, one in entries.items()})
+
+
+def ready_to_join(task: Task, *, triples: bool, stop: StopSignal | None = None) -> Calls:
+    """As `ready`, for the search by joint sums, over triples of features or over pairs alone."""
+    price = price_of(task)
+    entries = [price, joint.join_pairs, joint.price_pairs, *([joint.join_triples] if triples else [])]
+    make_ready(entries, f"the search by joint sums for {task.name!r}", stop)
+    return Calls(price=price.address)
 
 
 def execute(template: str, suffix: str, names: dict[str, object]) -> ModuleType:

@@ -131,7 +131,7 @@ def _as_word(one: Any) -> Any:
 
 def engine_files() -> list[str]:
     """Every file whose code ends up in an entry."""
-    found = [file for folder in ("kernels", "base_cases", "cuts") for file in (FOLDER / folder).glob("*.py")]
+    found = [file for folder in ("kernels", "base_cases", "cuts", "joint") for file in (FOLDER / folder).glob("*.py")]
     return [*(str(file.relative_to(FOLDER)) for file in found), "entries.py", "jit.py", "problem.py", "split_costs.py"]
 
 

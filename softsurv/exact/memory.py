@@ -70,6 +70,8 @@ def bytes_of(*things: Any) -> int:
 
 def bytes_of_scratch(scratch: Sequence[Scratch]) -> float:
     """Bytes of the scratch of threads that a search writes to; the lowest levels are there for very deep trees."""
+    if not scratch:
+        return 0.0
     one = scratch[0]
     return len(scratch) * (USUAL_LEVELS * bytes_of(one.nodes.value) + bytes_of(one.local.value, one.lanes.value))
 

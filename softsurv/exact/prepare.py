@@ -14,6 +14,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.joint.scratch import joint_pays
 from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.nesting import Grouped, Splits, as_given, group_columns
 from softsurv.exact.row_kinds import no_row_kinds, row_kinds_of
@@ -115,6 +116,8 @@ class Prepared:
         Whether the bound of similar support holds.
     by_cuts : bool
         Whether there are so many cuts that they are searched one by one (`cuts/node.py`).
+    by_joint : bool
+        Whether rows are so many that trees of depth three are compared by joint sums (`joint/kernels.py`).
     costs : callable
         Cost of each leaf (L,) from its ``sums`` (L, K).
     first_trees : bool
@@ -131,6 +134,7 @@ class Prepared:
     splits: Splits
     similar: bool
     by_cuts: bool
+    by_joint: bool
     costs: Callable[[FloatArray], FloatArray]
     first_trees: bool
 
@@ -186,17 +190,19 @@ def prepare(
         tolerance=_tolerance(task, whole[:, :width], total_offset),
         **_uses(task, bounds, row_kinds, cancels, size is not None, split_costs is not None, int(start[-1])),
     )
+    rows = np.flatnonzero(live).astype(np.int32)
     return Prepared(
         task,
         ("sums" if row_kinds is None else "bits") if bounds.base_case else "plain",
         problem,
-        np.flatnonzero(live).astype(np.int32),
+        rows,
         np.ascontiguousarray(whole[:, : width + len(paying)]),
         total_offset,
         math.fsum((whole - stats)[:, 0].tolist()) if cancels else 0.0,
         replace(grouped.splits, feature=features[grouped.splits.feature]),
         bounds.similar and cancels,
         row_kinds is None and split_costs is None and _many_cuts(task, bounds, codes, int(start[-1])),
+        bounds.joint and bounds.base_case and joint_pays(problem, rows),
         lambda sums: task.costs(sums[:, :width]),
         bounds.first_trees,
     )

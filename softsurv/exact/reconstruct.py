@@ -83,7 +83,7 @@ class TreeReader:
             return builder.add(sums)
         split, left_leaves = divmod(int(choice), MAX_LEAVES)
         if seen < depth:
-            left_leaves = _share(left_leaves, min(leaves, 1 << seen), leaves, 1 << (depth - 1))
+            left_leaves = share_leaves(left_leaves, min(leaves, 1 << seen), leaves, 1 << (depth - 1))
         feature = int(self.problem.feature_of[split])
         node = builder.add(sums, int(self.splits.feature[split]), int(self.splits.code[split]))
         goes_left, after = self._goes_left(rows, split), self._prices_after(feature, due)
@@ -136,6 +136,6 @@ class TreeReader:
         return 2 if left_two + right_one < left_one + right_two else 1
 
 
-def _share(left: int, of: int, leaves: int, most: int) -> int:
+def share_leaves(left: int, of: int, leaves: int, most: int) -> int:
     """How many of ``leaves`` go left where ``left`` of fewer did; ``most`` on either side."""
     return min(max(round(leaves * left / of), 1, leaves - most), most, leaves - 1)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,18 +21,19 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.compile import BASES, CUTS, ready
+from softsurv.exact.compile import BASES
 from softsurv.exact.cuts.run import CutRun
-from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, new_shared, root_bounds, work_of
-from softsurv.exact.first_trees import LONG_WORK, Ahead, Found, of_depth_two
-from softsurv.exact.kernels.cache import forget, new_cache, with_heads
+from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, new_shared, root_bounds
+from softsurv.exact.first_trees import Ahead, Found, of_depth_two
+from softsurv.exact.joint.rolling import rolled
+from softsurv.exact.joint.run import DEEPEST, JointRun
+from softsurv.exact.kernels.cache import with_heads
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
-from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared, as_size, check_arrays, prepare
-from softsurv.exact.problem import new_scratch
 from softsurv.exact.reconstruct import TreeReader
-from softsurv.exact.split_costs import SplitCosts, paid
+from softsurv.exact.search_state import SearchState
+from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, Solution
 from softsurv.results import FitReport, Status
@@ -47,7 +49,7 @@ Progress = Callable[[float, float, float], None]
 """Called with (share of the root's splits done, lower bound, incumbent)."""
 
 
-class Search:
+class Search(SearchState):
     """Exact search over one training set; the cache serves all calls with any limits on depth and leaves.
 
     Parameters
@@ -110,59 +112,8 @@ class Search:
     def over(cls, prepared: Prepared, memory_limit: float = 1e9) -> Search:
         """The search over rows that are prepared already."""
         search = cls.__new__(cls)
-        search._start(prepared, memory_limit, None)
+        search._start(replace(prepared, by_joint=False), memory_limit, None)
         return search
-
-    def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
-        self.split_costs, self.memory_limit = split_costs, memory_limit
-        self._deep = self._recursive = False
-        self._set(prepared)
-        self.control = np.zeros(8, np.int64)
-        self.scratch = [new_scratch(self.problem, self.control)]
-        self.empty()
-        self.run: DepthRun | CutRun | None = None  # the latest, for the progress bar
-        self.ahead: Ahead | None = None  # trees by a rolling horizon
-
-    def take(self, prepared: Prepared) -> None:
-        """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
-        self._set(prepared)
-        forget(self.cache)
-
-    def _set(self, prepared: Prepared) -> None:
-        self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
-        self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
-        self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
-        self.first_trees = prepared.first_trees
-        self.constant = prepared.offset + self.cancelled
-        key = self.problem.keys.sum(axis=0, dtype=np.uint64)
-        self.key = key[0], key[1]
-        self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
-        self._packed: Packed | None = None
-        self._ready_for: tuple[Any, ...] = ()
-
-    def empty(self) -> None:
-        """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
-        self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
-        self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
-
-    def make_ready(
-        self, depth: int, stop: StopSignal | None = None, *, recursive: bool = False, leaf_points: Any = None
-    ) -> Packed:
-        """The problem as kernels see it, with the compiled functions that a search of this depth calls."""
-        self._deep = self._deep or depth > 2  # what one call needed serves the others
-        self._recursive = self._recursive or recursive or depth > 3 or leaf_points is not None
-        asked = (self.by_cuts, self._deep, self._recursive, leaf_points)
-        if self._packed is not None and asked == self._ready_for:
-            return self._packed
-        self._ready_for = asked
-        calls = ready(
-            self.task, CUTS if self.by_cuts else self.base, deep=self._deep, recursive=self._recursive,
-            in_lanes=self.problem.use_lanes, leaf_points=leaf_points, stop=stop,
-        )  # fmt: skip
-        if self._packed is None or self.problem.calls != calls:
-            self.problem = self.problem._replace(calls=calls)
-            self._packed = Packed(self.problem)
-        return self._packed
 
     # -- solving -------------------------------------------------------------------------------------------------
     def solve(
@@ -200,7 +151,6 @@ class Search:
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth, stop = min(depth, leaves - 1), stop or StopSignal(time_limit)
         self.run = self.ahead = None
-        problem = self.make_ready(depth, stop)
 
         def tell() -> None:
             run = self.run
@@ -208,9 +158,13 @@ class Search:
                 incumbent = min(run.incumbent, math.inf if self.ahead is None else self.ahead.best.value)
                 progress(run.done, min(run.proven(), incumbent) + self.constant, incumbent + self.constant)
 
-        work = partial(self._solve, problem, depth, leaves, n_jobs, stop, upper)
-        if self.by_cuts:
-            work = partial(self._solve_by_cuts, problem, depth, leaves, stop, upper)
+        if self.joins(depth):
+            work = partial(self._solve_by, self.joint_run(depth, n_jobs, stop), leaves, stop, upper)
+        elif self.by_cuts:
+            run = partial(CutRun, self.make_ready(depth, stop), self.rows, depth, self.similar, self.control)
+            work = partial(self._solve_by, run, leaves, stop, upper)
+        else:
+            work = partial(self._solve, self.make_ready(depth, stop), depth, leaves, n_jobs, stop, upper)
         short = self._work(depth) < SHORT_WORK
         solution = stop.run(work, self.control[STOP:], tell, short=short)
         report = solution.report
@@ -219,10 +173,11 @@ class Search:
         return solution
 
     def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
-        begin = stop.seconds
+        begin, early = stop.seconds, list[Found]()
+        if self.by_joint and depth > DEEPEST:
+            early = self._by_sums(depth, leaves, n_jobs, stop)
         if depth > 2 and len(self.scratch) < n_jobs:
-            self.scratch += [new_scratch(self.problem, self.control) for _ in range(n_jobs - len(self.scratch))]
-            self.empty()
+            self.take_scratch(n_jobs)
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         cache = Packed(self.cache)
         reader = self._reader(problem, cache)
@@ -231,9 +186,10 @@ class Search:
             found, bound = [Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
         else:
             best, order = of_depth_two(BASES[self.base], problem, self.rows, self.scratch[0])
-            self.order, found = self.order if len(self.order) else order, [best]
+            self.order, found = self.order if len(self.order) else self._in_order(order), [best, *early[:1]]
             sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
-            self.ahead = ahead = Ahead(reader, self._value, depth, leaves, found[0])
+            first = min([best, *early], key=lambda one: one.value)
+            self.ahead = ahead = Ahead(reader, self._value, depth, leaves, first)
             bound = self._deepen(
                 problem, cache, found, ahead, sides, depth, leaves, n_jobs, stop, upper - self.constant
             )
@@ -256,6 +212,23 @@ class Search:
         )
         return Solution(trees[objectives.index(objective)], report)
 
+    def _by_sums(self, depth: int, leaves: int, n_jobs: int, stop: StopSignal) -> list[Found]:
+        """The best tree of depth three by joint sums, if there is time for it, and a deeper one that begins so."""
+        self.run = run = self.joint_run(DEEPEST, n_jobs, stop)()
+        run.solve(min(leaves, 1 << DEEPEST), math.inf, stop)
+        if run.complete < DEEPEST or stop.exhausted:
+            return []
+        trees = [run.tree(self.exact_sums, self.splits), rolled(run, self.exact_sums, self.splits, depth, leaves, stop)]
+        limits = (DEEPEST, min(leaves, 1 << DEEPEST)), (depth, leaves)
+        return [Found(*most, None, self._value(tree), tree) for most, tree in zip(limits, trees, strict=True) if tree]
+
+    def _in_order(self, splits: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Splits of the root in the order of what joint sums say of them, where they were taken."""
+        if self.joint is None or self.joint.complete < DEEPEST:
+            return splits
+        promise = self.joint.promise(len(self.problem.feature_of))
+        return splits[np.argsort(promise[splits], kind="stable")]
+
     def _reader(self, problem: Packed, cache: Packed) -> TreeReader:
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
         idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
@@ -268,9 +241,10 @@ class Search:
         problem = self.make_ready(depth, stop)
         return self._reader(problem, Packed(self.cache)).read(depth, 1 << depth, None, horizon)
 
-    def _solve_by_cuts(self, problem: Packed, depth: int, leaves: int, stop: StopSignal, upper: float) -> Solution:
+    def _solve_by(self, make: Callable[[], CutRun | JointRun], leaves: int, stop: StopSignal, upper: float) -> Solution:
+        """Let another search than the recursion find the tree."""
         begin, constant = stop.seconds, self.constant
-        self.run = run = CutRun(problem, self.rows, depth, self.similar, self.control)
+        self.run = run = make()
         bound = run.solve(leaves, upper - constant, stop) + constant
         stopped = bool(self.control[STOP])
         tree = run.tree(self.exact_sums, self.splits)
@@ -298,7 +272,7 @@ class Search:
 
         ``sides`` (2, G) are bounds of both sides of the root's splits.
         """
-        for limit in range(3, depth + 1):
+        for limit in range(found[-1].depth + 1, depth + 1):
             most = min(leaves, 1 << limit)
             if self.is_long(limit) and stop.stage():
                 ahead.look(found[-1], limit - 1)
@@ -331,20 +305,3 @@ class Search:
             if solution.report.status != Status.OPTIMAL:
                 break
         return solutions
-
-    def _work(self, depth: int) -> float:
-        return work_of(self.problem, len(self.rows), depth, self.base, self.by_cuts)
-
-    def is_long(self, depth: int, times: float = 1.0) -> bool:
-        """Whether so many searches of this depth may take long, so that trees beforehand pay."""
-        return self.first_trees and times * self._work(depth) > LONG_WORK
-
-    def _value(self, tree: CodeTree) -> float:
-        """Objective of a tree as the search has it."""
-        return self.objective(tree) - self.constant
-
-    def objective(self, tree: CodeTree) -> float:
-        """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
-        costs = math.fsum(self.costs(tree.sums[tree.leaves])) - self.cancelled
-        prices = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
-        return costs + prices + self.problem.complexity * tree.n_leaves + self.constant

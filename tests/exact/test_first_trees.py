@@ -45,7 +45,7 @@ def test_every_tree_taken_ahead_keeps_the_limits_and_is_no_better_than_the_optim
 
 def test_a_search_without_time_for_the_last_depth_has_a_tree_of_that_depth(monkeypatch):
     """The run over the last depth never starts: what was taken ahead is deeper than the last depth that was solved."""
-    from softsurv.exact import search as module
+    from softsurv.exact import search_state as module
     from softsurv.exact.depth_run import DepthRun
 
     full = search_of(1, 400, 14).solve(4).report.objective
@@ -59,13 +59,13 @@ def test_a_search_without_time_for_the_last_depth_has_a_tree_of_that_depth(monke
 
 
 def test_shares_of_leaves():
-    from softsurv.exact.reconstruct import _share
+    from softsurv.exact.reconstruct import share_leaves
 
     for most in (4, 8, 16):
         for leaves in range(2, 2 * most + 1):
             for left in (1, 2, 3):
-                mine = _share(left, 4, leaves, most)
+                mine = share_leaves(left, 4, leaves, most)
                 assert 1 <= mine <= most
                 assert 1 <= leaves - mine <= most
-    assert _share(2, 4, 16, 8) == 8
-    assert np.sign(_share(3, 4, 12, 8) - 6) == 1
+    assert share_leaves(2, 4, 16, 8) == 8
+    assert np.sign(share_leaves(3, 4, 12, 8) - 6) == 1

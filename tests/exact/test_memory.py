@@ -40,7 +40,7 @@ def test_the_cache_has_what_rows_and_scratch_leave():
     for search, limit in ((wide, 1e8), (narrow, 3e6)):
         assert search.held + bytes_of(search.cache) == pytest.approx(limit, rel=0.1)
     alone = narrow.held
-    narrow.solve(3, n_jobs=2)
+    narrow.solve(4, n_jobs=2)
     assert narrow.held > alone  # each thread has scratch of its own, taken off the cache
     assert narrow.held + bytes_of(narrow.cache) <= 3e6
 

@@ -86,7 +86,7 @@ def solve_task(
     search = problem.search(limits.room.left, split_costs=split_costs)
     limits.room.check(search.held)
     stop = limits.stop
-    search.make_ready(limits.depth, stop)
+    search.warm_up(limits.depth, stop)
 
     def sized(most: int, solution: Solution) -> SizedCodeTree:
         tree = solution.tree

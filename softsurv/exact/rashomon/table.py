@@ -86,7 +86,7 @@ class Table:
         self.memory_left = memory_limit
         self.nodes: dict[tuple[int, int, int], Node] = {}
         self.search = divisions.search
-        self.search.by_cuts = False  # the search by cuts keeps no cache, which is read here
+        self.search.by_cuts = self.search.by_joint = False  # these searches keep no cache, which is read here
         self._packed = self.search.make_ready(depth, stop, recursive=True)
         self._cache = Packed(self.search.cache)
         control, splits = self.search.control, len(self.search.problem.feature_of)

@@ -1,0 +1,102 @@
+"""Hard regimes of exact trees beside pystreed 1.4.0: deep trees of small sets, and hundreds of 0/1 columns.
+
+Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DATA set:
+
+    OMP_NUM_THREADS=1 python scripts/bench_hard.py --table scripts/tables/hard.md
+    OMP_NUM_THREADS=1 python scripts/bench_hard.py --part wide --limit 40
+
+``deep``: survival trees from ``fit`` to ``fit``, as in `bench_optimal_fit.py`. ``wide``: scikit-learn's breast cancer
+and wine at ten quantiles of each feature, classes, a price of .005 a leaf; what is proven after ``--limit`` seconds.
+pystreed takes the price for a branch, one less than leaves; .005 is added to what it reports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from _exact_data import coded
+from _machine import as_markdown, machine_line
+from bench_optimal_fit import SearchTime, frame_of, shown, survival_case
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from softsurv import OptimalClassificationTree
+from softsurv.data.binarize import Binarizer
+
+DEEP = (
+    *(("pbc", 6), ("pbc", 7), ("e1684", 7), ("heart", 7), ("ova", 7)),
+    *(("veteran", 6), ("TRACE", 6), ("nwtco", 6), ("colon", 6)),
+)
+WIDE = {"breast cancer": load_breast_cancer, "wine": load_wine}
+PER_LEAF = 0.005
+
+
+def wide_case(name: str, depth: int, limit: float) -> list[dict[str, Any]]:
+    """What both sides know of one set at the end."""
+    from pystreed import STreeDClassifier
+
+    X, y = WIDE[name](return_X_y=True)
+    table = pd.DataFrame(X)
+    table.columns = [f"x{k}" for k in range(X.shape[1])]
+    binarizer = Binarizer(10).fit(table)
+    binary = binarizer.binary_of(binarizer.codes(table))
+    ours = OptimalClassificationTree(max_depth=depth, complexity=PER_LEAF, time_limit=limit)
+    begin = time.process_time()
+    report = ours.fit(frame_of(binary), y).report_
+    middle = time.process_time()
+    peer = STreeDClassifier("cost-complex-accuracy", max_depth=depth, cost_complexity=PER_LEAF, time_limit=limit)
+    peer.fit(binary, y)
+    end = time.process_time()
+    wrong = float(np.mean(peer.predict(binary) != y)) + PER_LEAF * peer.get_n_leaves()
+    common = {"set": name, "rows": len(y), "columns": binary.shape[1], "depth": depth}
+    return [
+        common
+        | {
+            "method": "softsurv",
+            "CPU s": f"{middle - begin:.1f}",
+            "objective": f"{report.objective:.5f}",
+            "bound": f"{report.lower_bound:.5f}",
+            "status": str(report.status),
+        },
+        common
+        | {
+            "method": "pystreed",
+            "CPU s": f"{end - middle:.1f}",
+            "objective": f"{wrong:.5f}",
+            "bound": "",
+            "status": "optimal" if peer.fit_result.is_optimal() else "time_limit",
+        },
+    ]
+
+
+def main() -> None:
+    """Time every case and show the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=["deep", "wide", "all"], default="all")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--depths", type=int, nargs="+", default=[3, 4, 5], help="of the wide sets")
+    parser.add_argument("--limit", type=float, default=40.0, help="seconds for a wide set (default: 40)")
+    parser.add_argument("--table", type=Path, help="where to write the tables too")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    clock, parts = SearchTime(), []
+    if args.part in ("deep", "all"):
+        runs = [survival_case(coded(name), depth, args.repeats, clock) for name, depth in DEEP]
+        parts.append("## Deep trees of small sets, relative risk\n\n" + shown(runs))
+    if args.part in ("wide", "all"):
+        lines = [line for name in WIDE for depth in args.depths for line in wide_case(name, depth, args.limit)]
+        parts.append("## Hundreds of columns, accuracy with .005 a leaf\n\n" + as_markdown(pd.DataFrame(lines)))
+    lines = __doc__.splitlines()
+    text = "\n\n".join([f"# {lines[0]}", "\n".join(lines[7:]).strip(), machine_line(), *parts]) + "\n"
+    print(text)
+    if args.table:
+        args.table.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

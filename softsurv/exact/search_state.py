@@ -1,0 +1,129 @@
+"""What a search keeps between its calls: the rows as kernels see them, what is compiled, scratch and the cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from softsurv.exact.compile import CUTS, price_of, ready, ready_to_join
+from softsurv.exact.cuts.run import CutRun
+from softsurv.exact.depth_run import DepthRun, work_of
+from softsurv.exact.first_trees import LONG_WORK, Ahead
+from softsurv.exact.joint.run import DEEPEST, JointRun
+from softsurv.exact.joint.scratch import bytes_of_joint
+from softsurv.exact.kernels.cache import forget, new_cache
+from softsurv.exact.kernels.views import Packed
+from softsurv.exact.memory import bytes_of, bytes_of_scratch
+from softsurv.exact.prepare import Prepared
+from softsurv.exact.problem import Scratch, new_scratch
+from softsurv.exact.split_costs import SplitCosts, paid
+from softsurv.exact.tree import CodeTree
+from softsurv.stopping import StopSignal
+
+
+class SearchState:
+    """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
+
+    def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
+        self.split_costs, self.memory_limit = split_costs, memory_limit
+        self._deep = self._recursive = False
+        self._set(prepared)
+        self.control = np.zeros(8, np.int64)
+        self.scratch: list[Scratch] = []
+        self.take_scratch(0 if self.by_joint else 1)
+        self.run: DepthRun | CutRun | JointRun | None = None  # the latest, for the progress bar
+        self.ahead: Ahead | None = None  # trees by a rolling horizon
+
+    def take(self, prepared: Prepared) -> None:
+        """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
+        self._set(prepared)
+        forget(self.cache)
+
+    def _set(self, prepared: Prepared) -> None:
+        self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
+        self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
+        self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
+        self.first_trees, self.by_joint = prepared.first_trees, prepared.by_joint
+        self.joint: JointRun | None = None  # with its sums, which serve all limits
+        self.constant = prepared.offset + self.cancelled
+        key = self.problem.keys.sum(axis=0, dtype=np.uint64)
+        self.key = key[0], key[1]
+        self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
+        self._packed: Packed | None = None
+        self._ready_for: tuple[Any, ...] = ()
+
+    def empty(self) -> None:
+        """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
+        self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
+        self.held += bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
+        self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
+
+    def take_scratch(self, threads: int) -> None:
+        """Scratch for so many threads of the recursion; what the cache held is lost where there is more of it."""
+        self.scratch += [new_scratch(self.problem, self.control) for _ in range(threads - len(self.scratch))]
+        self.empty()
+
+    def warm_up(self, depth: int, stop: StopSignal) -> None:
+        """Compile what `solve` calls at a depth."""
+        if self.joins(depth):
+            ready_to_join(self.task, triples=depth > 2, stop=stop)
+        else:
+            self.make_ready(depth, stop)
+
+    def joins(self, depth: int) -> bool:
+        """Whether trees of a depth are compared by joint sums."""
+        return self.by_joint and depth <= DEEPEST
+
+    def make_ready(
+        self, depth: int, stop: StopSignal | None = None, *, recursive: bool = False, leaf_points: Any = None
+    ) -> Packed:
+        """The problem as kernels see it, with the compiled functions that the recursion calls at this depth."""
+        if not self.scratch:
+            self.take_scratch(1)
+        if self.by_joint and depth > DEEPEST:
+            ready_to_join(self.task, triples=True, stop=stop)
+        self._deep = self._deep or depth > 2  # what one call needed serves the others
+        self._recursive = self._recursive or recursive or depth > 3 or leaf_points is not None
+        asked = (self.by_cuts, self._deep, self._recursive, leaf_points)
+        if self._packed is not None and asked == self._ready_for:
+            return self._packed
+        self._ready_for = asked
+        base = CUTS if self.by_cuts else self.base
+        needs = {"deep": self._deep, "recursive": self._recursive, "in_lanes": self.problem.use_lanes}
+        calls = ready(self.task, base, leaf_points=leaf_points, stop=stop, **needs)
+        if self._packed is None or self.problem.calls != calls:
+            self.problem = self.problem._replace(calls=calls)
+            self._packed = Packed(self.problem)
+        return self._packed
+
+    def joint_run(self, depth: int, n_jobs: int, stop: StopSignal) -> Callable[[], JointRun]:
+        calls = ready_to_join(self.task, triples=depth > 2, stop=stop)
+
+        def run() -> JointRun:
+            if self.joint is None:
+                packed = Packed(self.problem._replace(calls=calls))
+                self.joint = JointRun(packed, self.rows, price_of(self.task), self.control)
+            self.joint.depth, self.joint.n_jobs = depth, n_jobs
+            return self.joint
+
+        return run
+
+    def _work(self, depth: int) -> float:
+        return work_of(self.problem, len(self.rows), depth, self.base, self.by_cuts)
+
+    def is_long(self, depth: int, times: float = 1.0) -> bool:
+        """Whether so many searches of this depth may take long, so that trees beforehand pay."""
+        return self.first_trees and times * self._work(depth) > LONG_WORK
+
+    def _value(self, tree: CodeTree) -> float:
+        """Objective of a tree as the search has it."""
+        return self.objective(tree) - self.constant
+
+    def objective(self, tree: CodeTree) -> float:
+        """Objective of a tree from its leaves' sums, offsets and cost per leaf included."""
+        costs = math.fsum(self.costs(tree.sums[tree.leaves])) - self.cancelled
+        prices = 0.0 if self.split_costs is None else paid(tree, self.split_costs, tree.sums[:, -1])
+        return costs + prices + self.problem.complexity * tree.n_leaves + self.constant
