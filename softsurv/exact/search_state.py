@@ -91,9 +91,10 @@ class SearchState:
         if self._packed is not None and asked == self._ready_for:
             return self._packed
         self._ready_for = asked
-        base = CUTS if self.by_cuts else self.base
-        needs = {"deep": self._deep, "recursive": self._recursive, "in_lanes": self.problem.use_lanes}
-        calls = ready(self.task, base, leaf_points=leaf_points, stop=stop, **needs)
+        calls = ready(
+            self.task, CUTS if self.by_cuts else self.base, deep=self._deep, recursive=self._recursive,
+            in_lanes=self.problem.use_lanes, leaf_points=leaf_points, stop=stop,
+        )  # fmt: skip
         if self._packed is None or self.problem.calls != calls:
             self.problem = self.problem._replace(calls=calls)
             self._packed = Packed(self.problem)
