@@ -164,6 +164,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--groups", nargs="+", choices=list(GROUPS), default=list(GROUPS))
     parser.add_argument("--share", type=float, default=1.0, help="of the cases of each group")
+    parser.add_argument("--least", type=int, default=0, help="cases of a fuzzer, however long they take")
     parser.add_argument("--state", type=Path, help="file to go on from")
     parser.add_argument("--table", type=Path, help="file for the table")
     parser.add_argument("--again", action="store_true", help="repeat the failures of the state file first")
@@ -185,8 +186,8 @@ def main() -> int:
         for group in args.groups:
             done = state["groups"].setdefault(group, {"done": 0, "failures": [], "seconds": 0.0})
             wanted = GROUPS[group]
-            while done["done"] < args.share * wanted.count and done["seconds"] < args.share * wanted.seconds:
-                if time.monotonic() > end:
+            while done["done"] < args.share * wanted.count and time.monotonic() < end:
+                if done["seconds"] >= args.share * wanted.seconds and done["done"] >= args.least:
                     break
                 began = time.monotonic()
                 failure = attempt(world, group, args.seed, done["done"])

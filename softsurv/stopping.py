@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
@@ -137,6 +138,15 @@ class StopSignal:
             self.started += passed
             self.deadline = None if deadline is None else deadline + passed
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While open, tables are read within the time limit (`softsurv.data.in_time`)."""
+        token = _READING.set(self)
+        try:
+            yield
+        finally:
+            _READING.reset(token)
+
     # -- Ctrl-C --------------------------------------------------------------------------------------------------
     def __enter__(self) -> StopSignal:
         self._open += 1
@@ -241,3 +251,26 @@ class StopSignal:
 
     def _is_over(self) -> bool:
         return (self.exhausted and time.monotonic() >= self._sure_until) or self._abandoned
+
+
+@contextmanager
+def heard_at_once() -> Iterator[None]:
+    """While open, the first Ctrl-C interrupts at once, though a signal is open: compiled code is no answer to keep."""
+    handler = signal.getsignal(signal.SIGINT)
+    noted = isinstance(getattr(handler, "__self__", None), StopSignal)
+    if not noted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+_READING: ContextVar[StopSignal | None] = ContextVar("reading", default=None)
+
+
+def reading_signal() -> StopSignal | None:
+    """The signal of the fit that reads a table now (`StopSignal.reading`); None where there is none."""
+    return _READING.get()

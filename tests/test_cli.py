@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -559,9 +560,11 @@ def test_columns_that_tell_nothing_are_named(trial, capsys):
 
 
 def test_a_formula_is_not_passed_through(trial, model):
-    make_table().assign(id=["=1+1", "@a", "-3", "x"] * 20).to_csv("ids.csv", index=False)
+    ids = ["=1+1", "@a", "-3", "x", "a\r=1", "\r\n=1", "\uff1d1", "\t=1"]
+    make_table().assign(id=ids * 10).to_csv("ids.csv", index=False, quoting=csv.QUOTE_ALL)
     assert main(["predict", model, "ids.csv", "--id", "id", "--out", "p.csv"]) == 0
-    assert pd.read_csv("p.csv", dtype=str)["id"].tolist()[:4] == ["'=1+1", "'@a", "-3", "x"]
+    written = pd.read_csv("p.csv", dtype=str)["id"].tolist()
+    assert written == ["'=1+1", "'@a", "-3", "x", "a\n=1", "'\n=1", "'\uff1d1", "'\t=1"] * 10
 
 
 def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):

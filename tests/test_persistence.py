@@ -237,6 +237,12 @@ def test_a_file_is_no_folder(tmp_path):
         fitted(depth=0).save(tmp_path / "model")
 
 
+@pytest.mark.parametrize("path", [None, 3, b"model", ["model"]])
+def test_what_names_no_folder_is_refused(path):
+    with pytest.raises(InvalidParameterError, match="path must be the folder of a model, got"):
+        load_model(path)
+
+
 def test_a_missing_folder(tmp_path):
     with pytest.raises(ModelFileError, match=r"holds no model: there is no model\.safetensors in it; check the path"):
         load_model(tmp_path / "nowhere")

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from softsurv import stopping as module
+from softsurv.exact import compile as compile_
+from softsurv.exact.objectives import relative_risk
 from softsurv.results import Status
-from softsurv.stopping import StopSignal
+from softsurv.stopping import StopSignal, heard_at_once
 
 
 @pytest.fixture
@@ -177,3 +179,33 @@ def test_work_that_others_follow_leaves_them_time():
     part = timer.leaving(1.0, 0.5)
     timer.interrupted = True
     assert part.exhausted
+
+
+# -- compiling -----------------------------------------------------------------------------------------------------
+def test_a_ctrl_c_does_not_wait_for_what_is_compiled(monkeypatch):
+    """Nothing is there yet that the signal of the fit could keep."""
+
+    def slow(*_):
+        interrupt()
+        raise AssertionError("a Ctrl-C waited for the compilation")
+
+    monkeypatch.setattr(compile_, "make_ready", slow)
+    with StopSignal() as stop:
+        usual = signal.getsignal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            compile_.ready(relative_risk.TASK)
+        with pytest.raises(KeyboardInterrupt):
+            compile_.ready(relative_risk.TASK, compile_.CUTS)
+        assert signal.getsignal(signal.SIGINT) == usual
+        assert not stop.interrupted
+
+
+def test_a_handler_of_the_user_stays_while_kernels_are_compiled():
+    heard = []
+    previous = signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+    try:
+        with heard_at_once():
+            interrupt()
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert heard == [1]

@@ -37,8 +37,8 @@ DATA needs the feature columns of the training table; others are ignored. A text
 spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 """
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes text that begins so for a formula."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -139,7 +139,7 @@ def _paths(model: Any, rows: pd.DataFrame, args: argparse.Namespace) -> pd.DataF
     where = {role: getattr(args, role) for role in ("start", "stop", "id")}
     known = {*map(str, getattr(model, "feature_names_in_", rows.columns)), *where.values()}
     rows = rows[[name for name in rows if name in known]]
-    columns: dict[str, Any] = {_harmless(args.id): pd.unique(rows[args.id].map(_harmless))}
+    columns: dict[str, Any] = {_harmless(args.id): [_harmless(one) for one in pd.unique(rows[args.id])]}
     survival = model.predict_path(rows, **where, times=args.times)
     columns |= {f"survival_{time:g}": survival[:, k] for k, time in enumerate(args.times)}
     for name in _causes(model, args):
@@ -181,10 +181,11 @@ def _cause_of(model: Any, given: str | None) -> str | None:
 
 
 def _harmless(cell: Any) -> Any:
-    """A cell that a spreadsheet will not run as a formula."""
-    if isinstance(cell, str) and cell.startswith(_FORMULA) and not _is_number(cell):
-        return f"'{cell}"
-    return cell
+    """A cell that a spreadsheet will not run as a formula, nor take for the end of a line and a formula after it."""
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # the writer puts no quotes around a lone carriage return
+    return f"'{cell}" if cell.startswith(_FORMULA) and not _is_number(cell) else cell
 
 
 def _is_number(text: str) -> bool:

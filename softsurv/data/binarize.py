@@ -18,6 +18,7 @@ from softsurv.data.coded_columns import CodedColumn, routed
 from softsurv.data.cuts import block_cuts, explicit_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
+from softsurv.data.in_time import read_in_time
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule, fill, rule_text
 from softsurv.errors import DataWarning, InvalidParameterError, ModelFileError, warn
@@ -232,13 +233,16 @@ class Binarizer(BaseEstimator):
         """Raw columns (N,) by name, of a frame with the training columns."""
         gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
         table: dict[str, NDArray[Any]] = {}
-        for source in self.filler_.sources_:
-            if source.levels is None and source.name in block.place:
+        in_block = [source.levels is None and source.name in block.place for source in self.filler_.sources_]
+        others = [source for source, known in zip(self.filler_.sources_, in_block, strict=True) if not known]
+        one_by_one = read_in_time(others, "columns of text or categories")
+        for source, known in zip(self.filler_.sources_, in_block, strict=True):
+            if known:
                 values = block.column(source.name)
                 if source.fill is not None and gaps[block.place[source.name]]:
                     values = np.where(np.isnan(values), float(source.fill), values)
             else:
-                values = fill(frame[source.name], source)
+                values = fill(frame[next(one_by_one).name], source)
                 self.filler_.warn_of_unseen(values, source)
             table[source.name] = values
         return table
@@ -256,7 +260,10 @@ class Binarizer(BaseEstimator):
         if cut:
             answers = stacked([table[column.name] for column in cut]) > np.array([column.cuts for column in cut])
             codes[slice(None) if all(by_one_cut) else by_one_cut] = answers
-        for k in np.flatnonzero(np.logical_not(by_one_cut)).tolist():
+        others = np.flatnonzero(np.logical_not(by_one_cut)).tolist()
+        of_levels = [k for k in others if self.columns_[k].levels]
+        one_by_one = read_in_time(of_levels, "categories to be coded")
+        for k in [*(k for k in others if not self.columns_[k].levels), *one_by_one]:
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
         return np.ascontiguousarray(codes.T)
 

@@ -122,8 +122,8 @@ class Table:
                 f"source must stay as it is while it is read twice, got a change of {changed[0]!r}; fit again"
             )
 
-    def chunks(self, rank: int = 0, size: int = 1) -> Iterator[Chunk]:
-        """The table's chunks; of several readers, each takes every ``size``-th.
+    def chunks(self, rank: int = 0, size: int = 1, *, says: bool = True) -> Iterator[Chunk]:
+        """The table's chunks; of several readers, each takes every ``size``-th. Who reads again need not say all again.
 
         Raises
         ------
@@ -131,13 +131,13 @@ class Table:
             If a column is missing, or holds what :class:`softsurv.data.survival_data.SurvivalData` refuses.
         """
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        for first_row, frame in read(self, rank, size):
+        for first_row, frame in read(self, rank, size, says):
             yield self._checked(first_row, frame)
 
     def frames(self) -> Iterator[pd.DataFrame]:
         """Raw rows, chunk by chunk, with whatever columns there are: for prediction."""
         read = _parquet_frames if _kind(self.files[0]) == "parquet" else _csv_frames
-        return (declared(frame, (), self.missing_values) for _, frame in read(self, 0, 1))
+        return (declared(frame, (), self.missing_values) for _, frame in read(self, 0, 1, True))
 
     def _checked(self, first_row: int, frame: pd.DataFrame) -> Chunk:
         for role, name in (("time", self.time), ("event", self.event), ("weight", self.weight)):
@@ -165,7 +165,7 @@ def _kind(path: Path) -> str | None:
     return next((kind for kind in ("parquet", "csv") if f".{kind}" in suffixes), None)
 
 
-def _parquet_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.DataFrame]]:
+def _parquet_frames(table: Table, rank: int, size: int, _: bool) -> Iterator[tuple[int, pd.DataFrame]]:
     """Slices of row groups; a reader opens only the row groups that hold its chunks."""
     import pyarrow.parquet as pq
 
@@ -189,7 +189,7 @@ def _parquet_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, p
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")
 
 
-def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.DataFrame]]:
+def _csv_frames(table: Table, rank: int, size: int, says: bool) -> Iterator[tuple[int, pd.DataFrame]]:
     """Slices of the rows in order; every reader parses the whole file and keeps its own."""
     import pyarrow as pa
     from pyarrow import csv
@@ -207,7 +207,7 @@ def _csv_frames(table: Table, rank: int, size: int) -> Iterator[tuple[int, pd.Da
             with csv.open_csv(path, read_options=read, convert_options=convert) as stream:
                 for part in _recut(stream, table.chunk_rows):
                     if number % size == rank:
-                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, says=number == 0)
+                        yield first_row, without_unnamed(part.to_pandas(), unnamed, path, says=says and number == 0)
                     first_row, number = first_row + part.num_rows, number + 1
     if number == 0:
         raise InvalidSurvivalDataError(f"source must have at least one row, got none in {str(table.source)!r}")

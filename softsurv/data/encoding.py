@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import float_column, require
 from softsurv.data.kinds import as_float, is_text, level_text
 from softsurv.data.kinds import is_number as is_number
@@ -83,7 +85,13 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
 
 def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object_]:
     """Cells (n,) as text, None where missing; ``dtype`` is that of the column they are from, its own by default."""
-    values, dtype = column.astype(object), column.dtype if dtype is None else dtype
+    values, dtype = column.astype(object).to_numpy(), column.dtype if dtype is None else dtype
+    gone = pd.isna(values)
+    known = values[~gone].tolist()
+    out = np.full(len(values), None, dtype=object)
+    if set(map(type, known)) <= {str}:
+        out[~gone] = known
+        return out
     neither = (date, timedelta, complex, pd.Period)
     for value in values:
         if isinstance(value, neither) or not pd.api.types.is_scalar(value):
@@ -91,7 +99,8 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
             raise InvalidSurvivalDataError(
                 f"column {name!r} must hold numbers or categories, got {kind}; convert it first"
             )
-    return np.array([None if gone else level_text(v) for v, gone in zip(values, column.isna(), strict=True)], object)
+    out[~gone] = [level_text(value) for value in known]
+    return out
 
 
 def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str, ...]:
@@ -100,3 +109,28 @@ def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(dict.fromkeys(label for c in column.cat.categories if (label := level_text(c)) in found))
     return tuple(sorted(found))
+
+
+def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[str, Any]) -> NDArray[np.float64]:
+    """Encoded numbers (Q, N) of columns that the block holds."""
+    values = block.values[[block.place[column.source] for column in columns]]
+    gone = np.isnan(values)
+    for k in np.flatnonzero(gone.any(axis=1)).tolist():
+        fill = fills[columns[k].source]
+        if fill is not None:
+            values[k, gone[k]] = fill
+    values -= np.array([[column.offset] for column in columns])
+    values /= np.array([[column.scale] for column in columns])
+    return values
+
+
+def encoded_column(
+    column: OutputColumn, raw: Mapping[str, NDArray[Any]], missing: Mapping[str, NDArray[np.bool_]]
+) -> NDArray[Any]:
+    """One encoded column (N,) of the raw ones."""
+    values = raw[column.source]
+    if column.kind == "missing":
+        return missing[column.source]
+    if column.kind == "number":
+        return np.asarray((values.astype(np.float64) - column.offset) / column.scale)
+    return np.where(pd.isna(values), np.nan, values == column.level)

@@ -29,6 +29,9 @@ MISSING = [
 PLAIN_NUMBERS = {float, int, np.float64, np.float32, np.int64, np.int32, type(None)}
 """Types of cells that become doubles as they are; None is missing."""
 
+LONGEST_NAMES = 1 << 20
+"""Bytes of the first line of a csv file that are looked at for its encoding."""
+
 MANY_OBJECTS = 100
 """Columns of objects that are looked at together; fewer take no time one by one."""
 
@@ -176,6 +179,10 @@ def unnamed_columns(path: Path, argument: str = "X") -> list[int]:
     """
     import pandas as pd
 
+    if path.suffix.lower() == ".csv":
+        with open(path, "rb") as file:
+            if b"\0" in file.readline(LONGEST_NAMES):  # UTF-16 of plain letters reads as UTF-8
+                raise InvalidSurvivalDataError(not_utf8(path, argument))
     line = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False)
     names = [] if line.empty else [str(name) for name in line.iloc[0]]
     unique_names([name for name in names if name.strip()], path, argument)
@@ -245,7 +252,7 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
     if kinds <= set("biu"):
         return X
-    X = _without_objects(X) if "O" in kinds else X
+    X = objects_as_numbers(X) if "O" in kinds else X
     floats = X.select_dtypes("float")
     if floats.empty:
         return X
@@ -266,7 +273,7 @@ def refuse_twice(X: pd.DataFrame, argument: str = "X") -> None:
         raise InvalidSurvivalDataError(f"{argument} must have unique column names, got {twice!r} twice; rename one")
 
 
-def _without_objects(X: pd.DataFrame) -> pd.DataFrame:
+def objects_as_numbers(X: pd.DataFrame) -> pd.DataFrame:
     """The frame with its objects as numbers where all are plain ones, as in a table that was transposed.
 
     Column by column (`is_number`) tens of thousands of columns take a minute.

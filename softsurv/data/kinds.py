@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.in_time import read_in_time
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, unsaid, warn
 
 MAX_CODES = 10
@@ -122,7 +123,11 @@ def is_number(column: pd.Series) -> bool:
     """
     if not is_text(column):
         return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
-    cells = _sorted_out(column)
+    return _are_numbers(column, _sorted_out(column))
+
+
+def _are_numbers(column: pd.Series, cells: _Cells | None) -> bool:
+    """Whether a column of text holds numbers; raises where most cells are numbers and some are not."""
     if cells is None:
         return False
     if not cells.dirty:
@@ -132,26 +137,28 @@ def is_number(column: pd.Series) -> bool:
     return False
 
 
-def look_over(X: pd.DataFrame) -> None:
-    """Warn of columns whose meaning is in doubt: numbers beside words, and names of rows.
+def look_over(X: pd.DataFrame) -> list[str]:
+    """The columns of text that hold numbers; warns of those in doubt: numbers beside words, and names of rows.
 
     Raises
     ------
     InvalidSurvivalDataError
         If most cells of a column are numbers and some are not.
     """
+    found: list[str] = []
     doubtful: dict[str, dict[Any, int]] = {}
-    for name in text_columns(X):
+    for name in read_in_time(text_columns(X), "columns of text"):
         column = X[name]
-        if is_number(column):
-            continue
         cells = _sorted_out(column)
-        if cells is not None and cells.dirty and cells.mostly_numbers():
+        if _are_numbers(column, cells):
+            found.append(name)
+        elif cells is not None and cells.dirty and cells.mostly_numbers():
             doubtful[str(name)] = cells.dirty
         elif is_identifier(column):
             warn_of_identifier(str(name), int(column.notna().sum()))
     if doubtful:
         _warn(_taken_as_categories(doubtful))
+    return found
 
 
 def as_the_tree_knows() -> AbstractContextManager[None]:
@@ -184,9 +191,10 @@ def is_identifier(column: pd.Series) -> bool:
     """Whether a column of text names the rows: every value occurs once, and there are many."""
     if not is_text(column):
         return False
-    present = column.dropna()
+    values = column.to_numpy(dtype=object)
+    present = values[~pd.isna(values)].tolist()
     try:
-        return len(present) >= MIN_IDENTIFIERS and present.is_unique
+        return len(present) >= MIN_IDENTIFIERS and len(set(present)) == len(present)
     except TypeError:
         return False
 
@@ -229,7 +237,8 @@ def _sorted_out(column: pd.Series) -> _Cells | None:
     """The column's cells by kind; None where a cell is neither a number nor text."""
     found = _Cells()
     try:
-        counts = Counter(column.dropna())
+        values = column.to_numpy(dtype=object)
+        counts = Counter(values[~pd.isna(values)].tolist())
     except TypeError:  # a cell that cannot be compared, such as a list
         return None
     for value, count in counts.items():

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from softsurv.arrays import FloatArray
 from softsurv.data.columns import require
 from softsurv.errors import InvalidSurvivalDataError
+
+LARGEST_WEIGHT = 1e100
+"""Weights are in any unit from one over this on: in larger or smaller ones their squares are lost."""
 
 
 def check_lengths(columns: dict[str, Any], fields: tuple[str, ...]) -> None:
@@ -16,6 +20,12 @@ def check_lengths(columns: dict[str, Any], fields: tuple[str, ...]) -> None:
     for field in fields:
         if columns[field] is not None and len(columns[field]) != n:
             raise InvalidSurvivalDataError(f"{field} must have one value per row of X, {n}, got {len(columns[field])}")
+
+
+def check_size_of_weights(weight: FloatArray, argument: str) -> None:
+    """Refuse weights (N,) whose products with other numbers would leave the doubles: searches square their sums."""
+    good = (weight == 0) | ((weight >= 1 / LARGEST_WEIGHT) & (weight <= LARGEST_WEIGHT))
+    require(good, weight, argument, f"0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}", "take another unit")
 
 
 def check_values(columns: dict[str, Any]) -> None:
@@ -38,6 +48,7 @@ def check_values(columns: dict[str, Any]) -> None:
             raise InvalidSurvivalDataError(f"weight must have a finite sum, got up to {weight.max():g}; rescale it")
         if not weight.any():
             raise InvalidSurvivalDataError("weight must be > 0 in at least one row, got only zeros")
+        check_size_of_weights(weight, "weight")
     if upper is not None:
         require(~np.isnan(upper), upper, "upper", "known", "use inf for right censoring")
         require(event | (upper > time), upper, "upper", "above time where event is False", "swap or drop the row")

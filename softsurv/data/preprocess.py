@@ -16,13 +16,16 @@ from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import (
     OutputColumn,
     Source,
+    encoded_column,
     is_number,
     labels,
     numbers,
     observed_levels,
     raw_values,
+    scaled,
 )
 from softsurv.data.frames import align_columns, as_frame, checked_features, has_names
+from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import is_identifier
 from softsurv.data.rules import indicator_name
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError, warn
@@ -129,12 +132,13 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.dropped_: dict[str, str] = {}
         block = NumberBlock.of(frame) if block is None else block
         ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
-        n = len(frame)
-        for name in self.input_names_ if order is None else order:
+        n, places = len(frame), self.input_names_ if order is None else order
+        others = read_in_time([name for name in places if name not in ranges], "columns of text or categories")
+        for name in places:
             if name in ranges:
                 self._fit_known(name, n, *ranges[name])
             else:
-                self._fit_column(frame[name], name)
+                self._fit_column(frame[next(others)], name)
         names = [column.name for column in self.columns_]
         if len(set(names)) < len(names):
             twice = next(name for k, name in enumerate(names) if name in names[:k])
@@ -154,22 +158,23 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         frame = self.aligned(X)
-        block, raw, missing = NumberBlock.of(frame), {}, {}
-        for source in self.sources_:
-            plain = source.levels is None and source.name in block.place
-            values = block.column(source.name) if plain else raw_values(frame[source.name], source)
+        block = NumberBlock.of(frame)
+        encoded = np.empty((len(self.columns_), len(frame)))
+        fills = {source.name: source.fill for source in self.sources_ if source.name in block.place}
+        plain = [k for k, column in enumerate(self.columns_) if column.kind == "number" and column.source in fills]
+        if plain:
+            encoded[plain] = scaled([self.columns_[k] for k in plain], block, fills)
+        rest = sorted(set(range(len(self.columns_))) - set(plain))
+        asked = {self.columns_[k].source for k in rest}
+        raw, missing = {}, {}
+        for source in read_in_time([one for one in self.sources_ if one.name in asked], "columns to be encoded"):
+            in_block = source.levels is None and source.name in block.place
+            values = block.column(source.name) if in_block else raw_values(frame[source.name], source)
             gone = missing[source.name] = np.isnan(values) if source.levels is None else pd.isna(values)
             raw[source.name] = values if source.fill is None else np.where(gone, source.fill, values)
             self.warn_of_unseen(raw[source.name], source)
-        encoded = np.empty((len(self.columns_), len(frame)))
-        for k, column in enumerate(self.columns_):
-            values = raw[column.source]
-            if column.kind == "missing":
-                encoded[k] = missing[column.source]
-            elif column.kind == "number":
-                encoded[k] = (values.astype(np.float64) - column.offset) / column.scale
-            else:
-                encoded[k] = np.where(pd.isna(values), np.nan, values == column.level)
+        for k in rest:
+            encoded[k] = encoded_column(self.columns_[k], raw, missing)
         return pd.DataFrame(encoded.T, index=frame.index, columns=self.get_feature_names_out())
 
     def alphabetical(self) -> Preprocessor:

@@ -174,11 +174,11 @@ def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
         if getattr(column, "ndim", 1) == 2:
             raise InvalidSurvivalDataError(f"{argument} must name one column, got {value!r} twice; rename one")
         return column
-    _refuse_reordered(frame, value, argument)
+    refuse_other_rows(frame, value, argument)
     return value
 
 
-def _refuse_reordered(frame: pd.DataFrame, value: Any, argument: str) -> None:
+def refuse_other_rows(frame: pd.DataFrame, value: Any, argument: str) -> None:
     """Columns are matched by position: refuse a Series whose index names the table's rows at other places."""
     import pandas as pd
 

@@ -308,13 +308,11 @@ class SurvivalData(EventHistory):
 def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
     """The features, with numbers that are objects or text as float64; warns where a column's meaning is in doubt."""
     from softsurv.data.encoding import numbers
-    from softsurv.data.kinds import is_number, look_over, text_columns
+    from softsurv.data.kinds import look_over, text_columns
 
-    text = text_columns(X)
-    if not text:
+    if not text_columns(X):
         return X
-    look_over(X)
-    found = {name: numbers(X[name], name) for name in text if is_number(X[name])}
+    found = {name: numbers(X[name], name) for name in look_over(X)}
     return X.assign(**found) if found else X
 
 

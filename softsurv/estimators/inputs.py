@@ -16,7 +16,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.columns import plain_array
 from softsurv.data.frames import as_frame
+from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.exact.prepare import check_weights
 
@@ -67,6 +69,7 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
         else:
             validate_data(estimator, frame, skip_check_array=True, reset=reset)
         return frame
+    X = plain_array(X) if isinstance(X, np.ma.MaskedArray) else X  # scikit-learn forgets what is masked
     array = validate_data(estimator, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
     return as_frame(np.asarray(array))
 
@@ -75,9 +78,11 @@ def checked_weight(weight: Any, n: int) -> FloatArray:
     """Case weights (N,), ones where None; the sum must be positive and none negative."""
     if weight is None:
         return np.ones(n)
+    weight = plain_array(weight) if isinstance(weight, np.ma.MaskedArray) else weight
     checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
     if not checked.any():
         raise InvalidSurvivalDataError("sample_weight must be > 0 in some row, got 0 in all")
+    check_size_of_weights(checked, "sample_weight")
     return checked
 
 
@@ -85,6 +90,7 @@ def checked_target(y: Any, n: int, name: str = "y") -> FloatArray:
     """Numbers to predict, (N,), finite; ``name`` is that of the argument."""
     if y is None:
         raise InvalidSurvivalDataError("requires y to be passed, but the target y is None")
+    y = plain_array(y) if isinstance(y, np.ma.MaskedArray) else y
     if np.asarray(y).dtype.kind in "OUS":
         try:
             y = np.asarray(y, dtype=np.float64)

@@ -198,10 +198,11 @@ class OptimalModelTree(FittedSoftEstimator):
         budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)  # Ctrl-C in the search fits its best
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
-        raw = self._weighted_rows(self._read(X, y, **columns)).require_events()
-        rows, names = self._in_order(raw)
-        raw = raw.take(rows)
-        encoder, data = encoded_rows(raw, True, names)
+        with budget.reading():
+            raw = self._weighted_rows(self._read(X, y, **columns)).require_events()
+            rows, names = self._in_order(raw)
+            raw = raw.take(rows)
+            encoder, data = encoded_rows(raw, True, names)
         encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
         settings = self._settings()
         with budget, one_core_each():

@@ -208,29 +208,33 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
 
         timer = StopSignal(self.time_limit, hears_inner=True)
-        data = self._read(
-            X, y, weight=sample_weight, entry=entry, time=time, event=event, cause=cause, cause_names=cause_names,
-            start=start, stop=stop, id=id, recurrent=recurrent,
-        )  # fmt: skip
-        self.leaf_ = leaf_kind(self, data)
-        if data.weight is not None and not bool((data.weight > 0).all()):
-            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
-        check_least_rows(self, data.n)
-        order, columns = self._in_order(data)
-        data = data.take(order)
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
-        table, _ = self.binarizer_.fit_filled(data.X, order=columns, block=data.number_block())
-        if self.level_sets:
-            add_level_orders(self.binarizer_, table, data)
-        if not self.binarizer_.columns_:
-            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
-        rows = Rows.coded(data, self.binarizer_, table)
+        columns = {"weight": sample_weight, "entry": entry, "time": time, "event": event, "cause": cause}
+        columns |= {"cause_names": cause_names, "start": start, "stop": stop, "id": id, "recurrent": recurrent}
+        with timer.reading():
+            data, rows, order = self._coded_rows(X, y, columns)
         search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
         with timer:  # a Ctrl-C between two searches counts too
             found = self._find(data, search, timer)
         self._keep(rows, search, found)
         self._warn_unless_proven()
         return self
+
+    def _coded_rows(self, X: Any, y: Any, columns: dict[str, Any]) -> tuple[SurvivalData, Rows, IntArray]:
+        """The training rows of positive weight in their order, the same as codes, and their places."""
+        data = self._read(X, y, **columns)
+        self.leaf_ = leaf_kind(self, data)
+        if data.weight is not None and not bool((data.weight > 0).all()):
+            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
+        check_least_rows(self, data.n)
+        order, names = self._in_order(data)
+        data = data.take(order)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
+        table, _ = self.binarizer_.fit_filled(data.X, order=names, block=data.number_block())
+        if self.level_sets:
+            add_level_orders(self.binarizer_, table, data)
+        if not self.binarizer_.columns_:
+            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
+        return data, Rows.coded(data, self.binarizer_, table), order
 
     def _search(self, rows: Rows, data: SurvivalData, order: IntArray, room: Room) -> TreeSearch:
         if self.objective == "relative_risk":
@@ -247,6 +251,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
+            share.end_unless(timer.seconds)  # a fold is read as long as the table was
             choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, search.room.less(search.held))
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             search.shrinkage, self.selection_ = choice.shrinkage, choice.table

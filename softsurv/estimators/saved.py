@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.errors import ModelFileError, SoftsurvError
+from softsurv.errors import InvalidParameterError, ModelFileError, SoftsurvError
 from softsurv.estimators.names import HOME
 from softsurv.nonparametric import StepFunction
 from softsurv.persistence import Saved, incomplete, read_model, write_model
@@ -84,6 +84,8 @@ def load_model(path: str | PathLike[str], device: str = "auto") -> Any:
     InvalidParameterError
         If the device is not there, or a leaf family of one's own is not registered.
     """
+    if not isinstance(path, str | PathLike):
+        raise InvalidParameterError(f"path must be the folder of a model, got {path!r}")
     saved = read_model(path)
     try:
         return _rebuild(saved, device)

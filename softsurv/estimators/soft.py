@@ -238,7 +238,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         columns["recurrent"] = recurrent
-        raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
+        with budget.reading():
+            raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import is_number, numbers
+from softsurv.data.kinds import text_columns
 from softsurv.data.preprocess import Preprocessor
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
@@ -48,19 +49,27 @@ def source_numbers(encoder: Preprocessor | None, n_encoded: int) -> tuple[int, .
 def whole_numbers(X: pd.DataFrame) -> list[str]:
     """Columns whose known numbers are all whole: counts, and years of age."""
     block = NumberBlock.of(X)
+    whole = np.ones(len(block.place), dtype=bool)
+    for rows in (slice(0, 100), slice(None)):  # most columns are told by their first rows
+        whole[whole] = _are_whole(block.values[whole, rows])
+    whole &= ~np.isnan(block.values).all(axis=1)
+    words = set(text_columns(X))  # those that show numbers are numbers in `SurvivalData`
     return [
         name
         for name in X.columns.tolist()
-        if (name in block.place and _are_whole(block.column(name)))
-        or (name not in block.place and is_number(X[name]) and _are_whole(numbers(X[name], name)))
+        if (whole[block.place[name]] if name in block.place else name not in words and _holds_whole(X[name], name))
     ]
 
 
-def _are_whole(values: NDArray[np.float64]) -> bool:
-    for part in (values[:100], values):  # most columns are told by their first rows
-        if not (np.isnan(part) | (part == np.rint(part))).all():
-            return False
-    return not bool(np.isnan(values).all())
+def _are_whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which columns (Q, N) have no number with a fraction, (Q,)."""
+    return np.asarray((np.isnan(values) | (values == np.rint(values))).all(axis=1))
+
+
+def _holds_whole(column: pd.Series, name: str) -> bool:
+    """Whether a column that numpy does not hold as numbers has whole ones alone."""
+    values = numbers(column, name)[None] if is_number(column) else np.full((1, 1), np.nan)
+    return bool(_are_whole(values)[0]) and not np.isnan(values).all()
 
 
 def strongest_slopes(trees: Sequence[SoftTree], names: Sequence[str], count: int = 3) -> list[str]:

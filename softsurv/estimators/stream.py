@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Chunk, Table
+from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.soft import SoftSurvivalTree
@@ -102,10 +103,11 @@ def fit_stream(
         device = choose_device(parameters.device) if ranks.size == 1 else ranks.device
         stamp = table.stamp()
         counted = _Counted(table.chunks(ranks.rank, ranks.size))
-        encoder = fit_preprocessor(iter(counted), ranks.gather).alphabetical()
-        total = sum(ranks.gather(counted.rows))
-        again = counted.again(table.chunks(ranks.rank, ranks.size))
-        sample, spread, fingerprint = _fill(store, again, encoder, ranks, parameters.seed, sample_rows / total)
+        with budget.reading():
+            encoder = fit_preprocessor(iter(counted), ranks.gather).alphabetical()
+            total = sum(ranks.gather(counted.rows))
+            again = counted.again(table.chunks(ranks.rank, ranks.size, says=False))
+            sample, spread, fingerprint = _fill(store, again, encoder, ranks, parameters.seed, sample_rows / total)
         table.check_unchanged(stamp)
         time, event, weight = gather_outcomes(store, ranks)
         _check_outcomes(time, event)
@@ -242,7 +244,8 @@ class _Counted:
         self.checksums: dict[int, int] = {}  # by first row
 
     def __iter__(self) -> Iterator[Chunk]:
-        for chunk in self.chunks:
+        for number, chunk in enumerate(self.chunks):
+            look_at_clock(number, f"row {self.rows} of the first of two readings", "or take a sample of the rows")
             self.rows += len(chunk.time)
             yield chunk
             self.checksums[chunk.first_row] = chunk.checksum()  # after its reader has refused what is no table
@@ -256,7 +259,8 @@ class _Counted:
             If their content differs: a file may change and keep its size and time.
         """
         left = dict(self.checksums)
-        for chunk in chunks:
+        for number, chunk in enumerate(chunks):
+            look_at_clock(number, f"row {chunk.first_row} of the second reading", "or take a sample of the rows")
             if left.pop(chunk.first_row, None) != chunk.checksum():
                 raise _changed(f"other values in the rows from {chunk.first_row}")
             yield chunk

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock
-from softsurv.data.frames import as_frame
+from softsurv.data.frames import as_frame, objects_as_numbers, refuse_twice
 from softsurv.data.kinds import as_float, as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
@@ -104,17 +104,24 @@ def _is_nullable_number(column: pd.Series) -> bool:
 
 def outside(X: pd.DataFrame, ranges: Ranges, far: float = 0.0) -> dict[str, int]:
     """Columns with values outside the training range by more than ``far`` times its width, and in how many rows."""
-    found = {}
-    for name, (low, high) in ranges.items():
-        if name not in X.columns:
-            continue
-        values = X[name].map(as_float, na_action="ignore")
-        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-        margin = far * (high - low)
-        count = int(((numbers < low - margin) | (numbers > high + margin)).sum())
-        if count:
-            found[name] = count
-    return found
+    present = set(X.columns.tolist())
+    names = [name for name in ranges if name in present]
+    X = objects_as_numbers(X[names])
+    block = NumberBlock.of(X)
+    ends = np.array([ranges[name] for name in block.place]).reshape(-1, 2)
+    counts = dict(zip(block.place, _number_outside(block.values, ends, far).tolist(), strict=True))
+    for name in names:
+        if name not in counts:  # text and pandas' own numbers are read one by one
+            values = pd.to_numeric(X[name].map(as_float, na_action="ignore"), errors="coerce")
+            counts[name] = int(_number_outside(_as_floats(values)[None], np.array([ranges[name]]), far)[0])
+    return {name: counts[name] for name in names if counts[name]}
+
+
+def _number_outside(values: FloatArray, ends: FloatArray, far: float) -> IntArray:
+    """How many values of each column (Q, N) lie beyond its ends (Q, 2) by more than ``far`` times the width, (Q,)."""
+    margin = far * (ends[:, 1] - ends[:, 0])
+    low, high = (ends[:, 0] - margin)[:, None], (ends[:, 1] + margin)[:, None]
+    return np.count_nonzero((values < low) | (values > high), axis=1)
 
 
 def warn_of_far_values(X: Any, ranges: Ranges) -> None:
@@ -122,6 +129,7 @@ def warn_of_far_values(X: Any, ranges: Ranges) -> None:
     if not ranges:
         return
     frame = as_frame(X.X if isinstance(X, SurvivalData) else X)
+    refuse_twice(frame)
     found = outside(frame, ranges, FAR)
     if found:
         told = ", ".join(f"{name} in {count} (trained on {_range(ranges[name])})" for name, count in found.items())

@@ -19,7 +19,7 @@ from softsurv.exact.joint import kernels as joint
 from softsurv.exact.kernels import listing, recursion, root
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
-from softsurv.stopping import StopSignal
+from softsurv.stopping import StopSignal, heard_at_once
 
 CUTS = "cuts"
 """The base of the search by cuts, which has no other."""
@@ -83,7 +83,8 @@ def ready(
     in_lanes = in_lanes and base == "sums"
     if base == CUTS:
         entries = {"price": price_of(task), "search_cuts": node.search_cuts}
-        make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
+        with heard_at_once():
+            make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
     also = []
@@ -96,7 +97,8 @@ def ready(
     if leaf_points is not None:
         entries["leaf_points"] = points_of(leaf_points)
         also.append(listing.front)
-    make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
+    with heard_at_once():
+        make_ready([*entries.values(), *also], f"the exact search for {task.name!r}", stop, meanwhile)
     return Calls(**{name: one.address for name, one in entries.items()})
 
 

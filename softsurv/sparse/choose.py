@@ -102,6 +102,7 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, coun
     if counts is not None and data.cause is not None:
         events = np.append(False, counts > 0)[data.cause.cpu().numpy()]
     weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    weight = weight * 2.0 ** -np.rint(np.log2(weight.mean()))  # exact: the unit of the weights changes no rule
     masks = [np.ones(data.n)]
     if data.subject is not None:
         subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)[1]

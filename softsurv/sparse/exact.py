@@ -41,6 +41,9 @@ TABLE_COPIES = 6.5
 FINISHING = 2.0, 0.4
 """What fitting and describing the leaves is given: times of all work before the search, share of the limit at most."""
 
+DESCRIBING = 2.0, 0.25
+"""What describing the fitted leaves is given: times of reading the rows, share of the limit at most."""
+
 
 @dataclass(frozen=True)
 class ExactSettings:
@@ -135,9 +138,12 @@ def fit_exact(
     s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
     split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in shrunk(data, scale).by_cause())
-    rules, report, complexity = _searched(data, split, problems, settings, stop, budget)
+    fits = None if budget is None else budget.leaving(*DESCRIBING)
+    rules, report, complexity = _searched(data, split, problems, settings, stop, fits)
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
-    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=budget)
+    models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=fits)
+    if budget is not None and fits is not None and fits.exhausted:
+        budget.end_unless(math.inf)  # what cut the leaves off is told of the whole fit
     trees = soft_trees(problems, rules, models, split, columns, scale)
     covariances = tuple(
         covariance_in_data_units(

@@ -90,6 +90,9 @@ class SparseFit:
 EXACT_POWER = 22
 """Ten to this power is the largest that a double holds exactly."""
 
+POWERS_OF_TEN = np.array([float(10**k) for k in range(EXACT_POWER + 1)])
+"""Those that doubles hold exactly."""
+
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
     """Encoded features (N, P) in the data's units, and which of them make a rule alone."""
@@ -116,7 +119,8 @@ def _rounded(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(size > 0, DIGITS - 1 - np.floor(np.log10(size)), 0.0)
     plain = np.abs(power) <= EXACT_POWER  # a whole number and an exact power of ten: the quotient is the nearest double
-    up, down = 10.0 ** np.clip(power, 0, EXACT_POWER), 10.0 ** np.clip(-power, 0, EXACT_POWER)
+    exact = np.clip(power, -EXACT_POWER, EXACT_POWER).astype(np.int64)
+    up, down = POWERS_OF_TEN[np.maximum(exact, 0)], POWERS_OF_TEN[np.maximum(-exact, 0)]
     out = np.rint(values * up / down) / up * down
     out[~plain] = [float(f"{value:.{DIGITS}g}") for value in values[~plain]]
     return out

@@ -171,12 +171,13 @@ def both(path):
     [
         (b"t,e,x,t\n1,1,2,1\n", "must have unique column names, got 't' twice"),
         ("t,e,x\n1,1,Zürich\n".encode("latin-1"), "must be encoded as UTF-8"),
+        ("t,e,x\n1,1,2\n".encode("utf-16-le"), "must be encoded as UTF-8"),
         (b"t,e,x\n", "at least one row, got none"),
         (b"t,e,x\n1,1,2,7\n1,1,2,7\n", "must"),
         (b"", "must be a readable table"),
         (b"t,e,x\n" + b"".join(b"1,1,%d\n" % k for k in range(50)) + b"1,1,unknown\n", "column 'x' must hold"),
     ],
-    ids=["duplicate names", "latin-1", "header alone", "more cells than names", "empty", "one dirty cell"],
+    ids=["duplicate names", "latin-1", "utf-16", "header alone", "more cells than names", "empty", "one dirty cell"],
 )
 def test_both_readers_refuse(tmp_path, content, sentence):
     path = tmp_path / "rows.csv"

@@ -14,6 +14,7 @@ from sksurv.util import Surv
 
 from softsurv import OptimalModelTree, SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError
+from softsurv.estimators import model_tree
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives import corrections
 from softsurv.results import Status
@@ -134,6 +135,29 @@ def test_competing_causes(rows):
     incidence = found.predict_cumulative_incidence(X.head(4), times=[2.0, 8.0])
     assert incidence.shape == (4, 2, 2)
     assert found.status_ == Status.OPTIMAL
+
+
+def test_the_leaves_leave_time_for_describing_them(rows, monkeypatch):
+    """Their fit ends before the time limit does; where it was cut off, the fit as a whole says so."""
+    X, y, _ = rows
+    deadlines, fit_exact, fit_causes = [], model_tree.fit_exact, exact.fit_causes
+
+    def whole(*order):
+        deadlines.append(order[-1].deadline)
+        return fit_exact(*order)
+
+    def leaves(*order, budget):
+        deadlines.append(budget.deadline)
+        budget.end_unless(np.inf)
+        return fit_causes(*order, budget=budget)
+
+    monkeypatch.setattr(model_tree, "fit_exact", whole)
+    monkeypatch.setattr(exact, "fit_causes", leaves)
+    found = OptimalModelTree(max_depth=1, time_limit=1000.0).fit(X, y)
+    limit, *ends = deadlines
+    assert len(ends) == 2
+    assert max(ends) < limit
+    assert found.report_.status == Status.TIME_LIMIT
 
 
 def test_a_search_that_is_cut_off_says_so(rows):

@@ -6,7 +6,7 @@ import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
 from softsurv.data.blocks import NumberBlock
-from softsurv.errors import DataWarning
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
 from softsurv.estimators.training_rows import number_ranges, outside
 
 TREES = [
@@ -57,6 +57,24 @@ def test_outside_counts_rows_and_leaves_missing_values_alone():
     X = pd.DataFrame({"a": [0.0, 5.0, np.nan, 11.0], "b": ["1", "x", "30", None]})
     assert outside(X, {"a": (0.0, 10.0), "b": (0.0, 20.0), "gone": (0.0, 1.0)}) == {"a": 1, "b": 1}
     assert outside(X, {"a": (0.0, 10.0)}, far=1.0) == {}
+
+
+def test_outside_counts_the_same_whatever_holds_the_numbers():
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame(rng.normal(size=(30, 150)).round(1)).add_prefix("g").mask(rng.random((30, 150)) < 0.1)
+    ranges = dict.fromkeys(plain, (-1.0, 1.0))
+    slow = {name: int(((plain[name] < -1) | (plain[name] > 1)).sum()) for name in plain}
+    expected = {name: count for name, count in slow.items() if count}
+    assert expected
+    for same in (plain, plain.astype(object), plain.astype("Float64"), plain.astype("float32")):
+        assert outside(same, ranges) == expected
+
+
+def test_predict_names_a_column_that_is_there_twice(table):
+    tree = TREES[0]().fit(table, time="months", event="died")
+    twice = pd.concat([table, table[["age"]]], axis=1)
+    with pytest.raises(InvalidSurvivalDataError, match="unique column names, got 'age' twice"):
+        tree.predict(twice)
 
 
 def test_ranges_are_of_known_numbers_of_every_type():

@@ -85,7 +85,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
     ) -> OptimalCapacityPolicyTree:
         """Find the tree; arguments and warnings as in `OptimalPolicyTree.fit`."""
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y, treatment=treatment)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
         self.treatments_ = rewards.treatments
         self._solve(training, within_capacity(rewards, self.capacity))

@@ -126,7 +126,7 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
             If the tree is not proven optimal.
         """
         one_of("objective", self.objective, tuple(CLASSIFIERS))
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y)
         classes = Classes.read(y, training)
         self.classes_ = classes.names
         options = ClassOptions(self.class_weight, self.false_positive_rate)

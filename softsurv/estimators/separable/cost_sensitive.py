@@ -108,7 +108,7 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y)
         classes = Classes.read(y, training)
         self.classes_ = classes.names
         if costs is None:

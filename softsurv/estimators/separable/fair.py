@@ -101,7 +101,7 @@ class OptimalFairClassificationTree(TreeClassifier):
         """
         one_of("constraint", self.constraint, KINDS)
         number("tolerance", self.tolerance, 0.0)
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y, group=group)
         classes = Classes.read(y, training)
         if classes.k != 2:
             raise InvalidParameterError(f"y must have two classes for {self.constraint!r}, got {classes.k}")

@@ -69,7 +69,7 @@ def misclassification_front(
     [[0.0, 5.0], [5.0, 0.0]]
     """
     model = OptimalClassificationTree("f1", max_depth, time_limit=time_limit, **options)
-    training = model._training(X, sample_weight)
+    training = model._training(X, sample_weight, y=y)
     classes = Classes.read(y, training)
     if classes.k != 2:
         raise InvalidParameterError(f"y must have two classes for a front of two errors, got {classes.k}")

@@ -104,7 +104,7 @@ class OptimalPolicyTree(PolicyTree):
             If the tree is not proven optimal.
         """
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y, treatment=treatment)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)
         self.treatments_ = rewards.treatments
         self._solve(training, rewards)

@@ -76,7 +76,7 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree, SearchArguments):
         ConvergenceWarning
             If the tree is not proven optimal.
         """
-        training = self._training(X, sample_weight)
+        training = self._training(X, sample_weight, y=y)
         values = checked_target(y, training.n_given)[training.kept]
         self._solve(training, SquaredError(values))
         return self

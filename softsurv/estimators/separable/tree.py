@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +17,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.frames import checked_features
+from softsurv.data.readers import refuse_other_rows
 from softsurv.estimators.checks import rows_for_a_leaf
 from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
 from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
@@ -98,9 +100,20 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         """Set what :meth:`_own_state` gave."""
 
     # -- fitting -------------------------------------------------------------------------------------------------
-    def _training(self, X: Any, sample_weight: Any) -> Training:
-        """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out."""
+    def _training(self, X: Any, sample_weight: Any, **columns: Any) -> Training:
+        """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out.
+
+        ``columns`` are what else has one value for each row; they must name the rows of ``X`` where both name rows.
+        """
         limits = self._limits(self.max_depth, self.max_leaves)
+        if isinstance(X, pd.DataFrame):
+            for argument, value in ({"sample_weight": sample_weight} | columns).items():
+                refuse_other_rows(X, value, argument)
+        with limits.stop.reading():
+            return self._read(X, sample_weight, limits)
+
+    def _read(self, X: Any, sample_weight: Any, limits: SearchLimits) -> Training:
+        """The table as the search takes it."""
         frame = checked_frame(self, X, reset=True)
         weight = checked_weight(sample_weight, len(frame))
         kept, n_given = np.flatnonzero(weight > 0), len(frame)

@@ -176,8 +176,9 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         """
         self._check()
         timer = StopSignal(self.time_limit)
-        data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
-        rows, codes, names = self._rows(data)
+        with timer.reading():
+            data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
+            rows, codes, names = self._rows(data)
         self.groups_ = names
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
@@ -288,8 +289,9 @@ def survival_fairness_front(
     model = OptimalFairSurvivalTree(horizon, 1.0, max_depth, max_leaves, time_limit=time_limit, **options)
     model._check()
     stop = StopSignal(time_limit)
-    data = model._read(X, y, group=group)
-    rows, codes, _ = model._rows(data)
+    with stop.reading():
+        data = model._read(X, y, group=group)
+        rows, codes, _ = model._rows(data)
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0, Room(model.memory_limit).beside(data.X, rows))
     depth = max_depth if model.binarizer_.columns_ else 0

@@ -105,7 +105,8 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         number("overlap", self.overlap, 0.0)
         whole("n_folds", self.n_folds, 2)
         one_of("method", self.method, METHODS)
-        training = self._training(X, sample_weight)
+        outcome = dict(zip(("event", "time"), y, strict=True)) if isinstance(y, tuple) and len(y) == 2 else {}
+        training = self._training(X, sample_weight, treatment=treatment, **outcome)
         scoring = RestrictedMeanScoring(
             self.method, float(self.horizon), self.survival_model, self.overlap, self.n_folds, self.random_state
         )
