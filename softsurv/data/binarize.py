@@ -231,18 +231,16 @@ class Binarizer(BaseEstimator):
 
     def _filled(self, frame: pd.DataFrame, block: NumberBlock) -> dict[str, NDArray[Any]]:
         """Raw columns (N,) by name, of a frame with the training columns."""
-        gaps: NDArray[np.bool_] = np.asarray(np.isnan(block.values).any(axis=1))
-        table: dict[str, NDArray[Any]] = {}
-        in_block = [source.levels is None and source.name in block.place for source in self.filler_.sources_]
-        others = [source for source, known in zip(self.filler_.sources_, in_block, strict=True) if not known]
-        one_by_one = read_in_time(others, "columns of text or categories")
-        for source, known in zip(self.filler_.sources_, in_block, strict=True):
-            if known:
+        gaps, table = np.isnan(block.values).any(axis=1), dict[str, NDArray[Any]]()
+        in_block = {one.name for one in self.filler_.sources_ if one.levels is None and one.name in block.place}
+        others = read_in_time([one for one in self.filler_.sources_ if one.name not in in_block], "columns of text")
+        for source in self.filler_.sources_:
+            if source.name in in_block:
                 values = block.column(source.name)
                 if source.fill is not None and gaps[block.place[source.name]]:
                     values = np.where(np.isnan(values), float(source.fill), values)
             else:
-                values = fill(frame[next(one_by_one).name], source)
+                values = fill(frame[next(others).name], source)
                 self.filler_.warn_of_unseen(values, source)
             table[source.name] = values
         return table
@@ -260,10 +258,9 @@ class Binarizer(BaseEstimator):
         if cut:
             answers = stacked([table[column.name] for column in cut]) > np.array([column.cuts for column in cut])
             codes[slice(None) if all(by_one_cut) else by_one_cut] = answers
-        others = np.flatnonzero(np.logical_not(by_one_cut)).tolist()
-        of_levels = [k for k in others if self.columns_[k].levels]
-        one_by_one = read_in_time(of_levels, "categories to be coded")
-        for k in [*(k for k in others if not self.columns_[k].levels), *one_by_one]:
+        of_levels = [k for k, column in enumerate(self.columns_) if column.levels]
+        others = set(np.flatnonzero(np.logical_not(by_one_cut)).tolist()).difference(of_levels)
+        for k in [*others, *read_in_time(of_levels, "categories to be coded")]:
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
         return np.ascontiguousarray(codes.T)
 
