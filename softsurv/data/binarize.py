@@ -231,7 +231,7 @@ class Binarizer(BaseEstimator):
 
     def _filled(self, frame: pd.DataFrame, block: NumberBlock) -> dict[str, NDArray[Any]]:
         """Raw columns (N,) by name, of a frame with the training columns."""
-        gaps, table = np.isnan(block.values).any(axis=1), dict[str, NDArray[Any]]()
+        gaps, table = np.asarray(np.isnan(block.values).any(axis=1)), dict[str, NDArray[Any]]()
         in_block = {one.name for one in self.filler_.sources_ if one.levels is None and one.name in block.place}
         others = read_in_time([one for one in self.filler_.sources_ if one.name not in in_block], "columns of text")
         for source in self.filler_.sources_:
