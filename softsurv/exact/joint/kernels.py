@@ -36,6 +36,16 @@ def _add_two(place, stats, code, more, one, other):
 
 
 @shared_kernel
+def _add_three(place, stats, code, table):
+    """Add rows of three statistics to the sums over one third feature, without a loop over the statistics."""
+    for i in range(code.shape[0]):
+        at = place[i] + np.uint64(np.uint8(code[i])) * np.uint64(3)
+        a, b = table[at] + stats[i, 0], table[at + np.uint64(1)] + stats[i, 1]
+        c = table[at + np.uint64(2)] + stats[i, 2]
+        table[at], table[at + np.uint64(1)], table[at + np.uint64(2)] = a, b, c
+
+
+@shared_kernel
 def _add_one(place, stats, code, table):
     """Add rows to the sums over one third feature."""
     width = np.uint64(stats.shape[1])
@@ -73,6 +83,9 @@ def _add_rows(rows, scratch, f, g, begin):
                 code, more = rows.code[third, start:end], rows.code[third + 1, start:end]
                 _add_two(place, stats, code, more, scratch.table[third], scratch.table[third + 1])
                 third += 2
+        while width == 3 and third < p:
+            _add_three(place, stats, rows.code[third, start:end], scratch.table[third])
+            third += 1
         while third < p:
             _add_one(place, stats, rows.code[third, start:end], scratch.table[third])
             third += 1
