@@ -4,6 +4,9 @@
     python scripts/bench_gpu.py --quick               # a few cells, under a minute
     python scripts/bench_gpu.py --markdown table.md
 
+Three tables: fits of joint training, what a study is made of (`_gpu_parts.py`), and the share of what the device allows
+(operators over its launch rate, bytes moved over its bandwidth) that a round of L-BFGS by operators reaches.
+
 A fit is a joint training of 60 quasi-Newton steps at most from a random start, float64, 20 features. On the CPU a stack
 is cut into parts that fill the caches, one thread a part, and is timed on at most --cpu-trees of its trees, as the
 parts do not know of each other; on the GPU it is cut into parts that fill the memory. Without a device its columns say
@@ -21,6 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from _gpu_parts import PARTS, rate, share_of_the_limit
 from _machine import machine_line
 
 from softsurv.data.survival_data import SurvivalData
@@ -40,6 +44,10 @@ from softsurv.soft.starts import initial_leaves, random_routing
 FEATURES = 20
 TRAINING = Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-7))
 NONE = "not measured"
+EXPLAINED = """Made by [bench_gpu.py](../bench_gpu.py), which says what is measured. First fits a second of joint training,
+60 quasi-Newton steps at most, float64, 20 features, two threads on the CPU; then units a second of what a study is made
+of; last the share of what the device allows (launches a second, bytes a second) that a round of L-BFGS by torch's
+operators reaches. A CPU trains by compiled loops instead."""
 PAPER_FITS = 15_000
 """15 data sets x 5 folds x 20 starts x 5 families x 2 depths."""
 
@@ -60,6 +68,7 @@ GRID = [
     *(Cell(500, 700, depth, "loglogistic") for depth in (1, 3)),
     *(Cell(500, 700, 2, family) for family in ("weibull", "lognormal", "spline_po")),
 ]
+LIMITS = [Cell(trees, 700, 2, family) for trees in (20, 500) for family in ("loglogistic", "lognormal")]
 QUICK = [Cell(trees, 300, depth, "loglogistic") for trees, depth in product((1, 20), (1, 2))]
 
 
@@ -131,6 +140,30 @@ def measure(cell: Cell, repeats: int, cpu_trees: int) -> dict[str, str]:
     }
 
 
+def measure_part(name: str, repeats: int) -> dict[str, str]:
+    """One row of what a study is made of: units a second."""
+    data, cpu = simulate(700), torch.device("cpu")
+    row = {"part, units": name, "CPU a second": f"{(slow := rate(PARTS[name](data, cpu), cpu, repeats)):.3g}"}
+    if not torch.cuda.is_available():
+        return row | {"GPU a second": NONE, "GPU / CPU": NONE}
+    gpu = torch.device("cuda")
+    fast = rate(PARTS[name](data, gpu), gpu, repeats)
+    return row | {"GPU a second": f"{fast:.3g}", "GPU / CPU": f"{fast / slow:.1f}"}
+
+
+def measure_limit(cell: Cell, device: torch.device) -> dict[str, str]:
+    """One row of the share of the physical limit."""
+    bench = Bench(cell, cell.trees, device)
+    found = share_of_the_limit(bench.objective, (bench.routing, bench.leaves), bench.metric)
+    return {name: str(value) for name, value in vars(cell).items()} | {
+        "device": device.type,
+        "operators a round": f"{found['operators']:.0f}",
+        "MB moved": f"{found['bytes'] / 1e6:.1f}",
+        "ms": f"{1e3 * found['seconds']:.2f}",
+        "share of the limit": f"{100 * found['share']:.0f} %",
+    }
+
+
 def as_markdown(rows: list[dict[str, str]]) -> list[str]:
     """Lines of a table."""
     names = list(rows[0])
@@ -168,14 +201,22 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "none"
     print(f"{machine_line()}\nCUDA device: {device}; CPU threads: {torch.get_num_threads()}")
-    rows = []
+    rows, parts, limits = [], [], []
     for cell in QUICK if options.quick else GRID:
         rows.append(measure(cell, options.repeats, options.cpu_trees))
         print("  ".join(rows[-1].values()), flush=True)
-    table = as_markdown(rows)
-    print("\n".join(["", *table, "", verdict(rows)]))
+    for name in PARTS:
+        parts.append(measure_part(name, options.repeats))
+        print("  ".join(parts[-1].values()), flush=True)
+    for cell in QUICK[-1:] if options.quick else LIMITS:
+        for name in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
+            limits.append(measure_limit(cell, torch.device(name)))
+            print("  ".join(limits[-1].values()), flush=True)
+    tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits)]
+    print("\n\n".join(["", *tables, verdict(rows)]))
     if options.markdown is not None:
-        options.markdown.write_text("\n".join([*table, ""]))
+        head = ["# On the CPU and on a GPU", f"{machine_line()}. CUDA device: {device}.", EXPLAINED]
+        options.markdown.write_text("\n\n".join([*head, *tables]) + "\n")
 
 
 if __name__ == "__main__":

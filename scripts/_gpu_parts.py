@@ -1,0 +1,210 @@
+"""What a study is made of, timed on a device: NODEC, folds as one stack, starts, measures, streaming, the whole.
+
+And what the device allows: operators over its launch rate, bytes moved over its bandwidth, of a round of L-BFGS.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the counter of operators
+from oracles.operators import Operators
+
+from softsurv import SoftSurvivalTree, SurvivalData
+from softsurv.hazards import get_family
+from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold
+from softsurv.soft.one_pass import operators_alone
+from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
+from softsurv.soft.parallel import Machine, one_core_each
+from softsurv.soft.penalties import no_penalties
+from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.starts import start_routing
+from softsurv.soft.streaming.axis import make_axis
+from softsurv.soft.streaming.distributed import Ranks
+from softsurv.soft.streaming.objective import StreamedObjective
+from softsurv.soft.streaming.placed import PlacedChunks
+from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
+from softsurv.tune import Range, study
+
+FAMILY = get_family("loglogistic")
+CANDIDATE = Candidate("loglogistic", 2, 1.0, 3.0, 1.0)
+TRIALS, N_FOLDS = 8, 5
+ROUNDS = (4, 24)
+"""Two runs, so that what is done once does not count."""
+
+Part = Callable[[], int]
+"""Does the work and returns how many units of it."""
+
+
+def nodec(data: SurvivalData, device: torch.device) -> Part:
+    """20 starts of NODEC-DR."""
+    settings = {"depth": 2, "max_terms": None, "l2": 1.0, "shrinkage": 3.0, "routing_l2": 1.0, "leaf": "loglogistic"}
+    model = SoftSurvivalTree(solver="nodec", n_restarts=20, init="random", device=str(device), **settings)
+
+    def run() -> int:
+        model.fit(data)
+        return 20
+
+    return run
+
+
+def folds(data: SurvivalData, device: torch.device) -> Part:
+    """Folds and starts of one setting as one stack."""
+    made, recipe = make_folds(data, N_FOLDS), Recipe(FAMILY, CANDIDATE, ("random",) * 5)
+
+    def run() -> int:
+        with one_core_each() as workers:
+            return 5 * len(fit_folds(made, recipe, Machine(device, workers=workers if device.type == "cpu" else 1)))
+
+    return run
+
+
+def starts(data: SurvivalData, device: torch.device) -> Part:
+    """A log-rank and a k-means start, on the host wherever trees train."""
+    kinds = ("logrank", "kmeans")
+
+    def run() -> int:
+        return len(start_routing(kinds, data, 2, range(len(kinds))))
+
+    return run
+
+
+def measures(data: SurvivalData, device: torch.device) -> Part:
+    """Concordance, AUC and Brier score of the held-out rows of each fold."""
+    made = make_folds(data, N_FOLDS)
+    trees = fit_folds(made, Recipe(FAMILY, CANDIDATE, ("random",)), Machine(device))
+
+    def run() -> int:
+        return len([measure_fold(fold, tree) for fold, tree in zip(made, trees, strict=True)])
+
+    return run
+
+
+def streaming(data: SurvivalData, device: torch.device) -> Part:
+    """Rows in a pass over the chunks of a table, of which a tenth lies in a file."""
+    n, chunk = 400_000, 50_000
+    rng = np.random.default_rng(0)
+    x: NDArray[np.float64] = rng.random((n, data.x.shape[1]))
+    spent, event = rng.exponential(np.exp(-x[:, 0])) + 1e-3, rng.random(n) < 0.7
+    store = ChunkStore(int(0.9 * x.nbytes))
+    for first in range(0, n, chunk):
+        rows = slice(first, first + chunk)
+        store.append(x[rows], spent[rows], event[rows], None)
+    axis = make_axis(FAMILY, *gather_outcomes(store, Ranks()))
+    like = torch.zeros(1, 4, x.shape[1] + 1 + FAMILY.n_shape, dtype=torch.float64, device=device)
+    with one_core_each() as workers:
+        chunks = PlacedChunks(store, axis, like)
+        free = no_penalties(1, like.shape[-1], like)
+        objective = StreamedObjective(chunks, 2, free, Ranks(), workers if device.type == "cpu" else 1)
+    routing = like.new_zeros(1, 3, x.shape[1] + 1)
+
+    def run() -> int:
+        objective.value_and_gradient(routing, like)
+        return n
+
+    return run
+
+
+def whole_study(data: SurvivalData, device: torch.device) -> Part:
+    """Trials of a study in one batch: search, folds, starts, fits and measures."""
+    space = {
+        "max_terms": None,
+        "depth": 2,
+        "leaf": "loglogistic",
+        "l2": Range(0.1, 10.0),
+        "shrinkage": Range(0.1, 30.0),
+    }
+
+    def run() -> int:
+        study(
+            data, n_trials=TRIALS, n_folds=N_FOLDS, batch=TRIALS, space=space, device=str(device), sampler="random",
+            refit=False, compare_default=False, progress=False,
+        )  # fmt: skip
+        return TRIALS
+
+    return run
+
+
+PARTS: dict[str, Callable[[SurvivalData, torch.device], Part]] = {
+    "NODEC, fits": nodec,
+    "folds x starts as one stack, fits": folds,
+    "starts": starts,
+    "measures, folds": measures,
+    "streaming, rows of a pass": streaming,
+    "study in one batch, trials": whole_study,
+}
+
+
+def rate(part: Part, device: torch.device, repeats: int) -> float:
+    """Units a second, the best of some runs after one to warm up."""
+    part()
+    best = 0.0
+    for _ in range(repeats):
+        began = time.perf_counter()
+        units = part()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        best = max(best, units / (time.perf_counter() - began))
+    return best
+
+
+def wait(device: torch.device) -> None:
+    """Until the device has done what it was asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def launches_a_second(device: torch.device) -> float:
+    """How many small operators a device takes in a second."""
+    one, count = torch.ones(8, device=device), 5000
+    for _ in range(100):
+        one.add_(1.0)
+    wait(device)
+    began = time.perf_counter()
+    for _ in range(count):
+        one.add_(1.0)
+    wait(device)
+    return count / (time.perf_counter() - began)
+
+
+def bytes_a_second(device: torch.device) -> float:
+    """How fast a device reads and writes its memory."""
+    table = torch.ones(30_000_000, dtype=torch.float64, device=device)
+    best = 0.0
+    for _ in range(5):
+        wait(device)
+        began = time.perf_counter()
+        table.add_(1.0)
+        wait(device)
+        best = max(best, 2 * table.nbytes / (time.perf_counter() - began))
+    return best
+
+
+def share_of_the_limit(objective: object, start: tuple[torch.Tensor, torch.Tensor], metric: object) -> dict[str, float]:
+    """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible."""
+    device, found = start[0].device, []
+    for steps in ROUNDS:
+        settings = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0)
+
+        def run(settings: LbfgsSettings = settings) -> None:
+            with operators_alone(), never_waiting():
+                minimise(objective, start, settings, metric)
+            wait(device)
+
+        run()
+        with Operators(large=1) as counted:
+            run()
+        began = time.perf_counter()
+        run()
+        found.append((time.perf_counter() - began, counted.total, 8 * counted.moved))
+    rounds = ROUNDS[1] - ROUNDS[0]
+    seconds, operators, moved = ((long - short) / rounds for short, long in zip(*found, strict=True))
+    least = max(operators / launches_a_second(device), moved / bytes_a_second(device))
+    return {"operators": operators, "bytes": moved, "seconds": seconds, "share": least / seconds}
