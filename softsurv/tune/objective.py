@@ -283,11 +283,16 @@ class Objective:
     def _check_space(self) -> None:
         """Refuse names that are no argument of the estimator before the first trial, not in it."""
         known = self.model({}).get_params()
-        for name in self.space:
+        for name, spec in self.space.items():
             if name not in known:
                 raise InvalidParameterError(
                     f"space must name arguments of the {self.estimator} estimator, got {name!r}; "
                     f"it has {', '.join(sorted(known))}"
+                )
+            if isinstance(spec, tuple) and len(spec) == 2 and all(isinstance(end, int | float) for end in spec):
+                raise InvalidParameterError(
+                    f"{name} in space must be one value, a list of values or a Range, got {spec!r}; "
+                    f"write Range({spec[0]}, {spec[1]}) for all between, [{spec[0]}, {spec[1]}] for these two"
                 )
 
 

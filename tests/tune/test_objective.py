@@ -120,3 +120,8 @@ def test_a_pruned_trial_trains_no_further_folds(data, quick_space):
 def test_bad_arguments_are_refused_before_the_first_trial(data, arguments, message):
     with pytest.raises(InvalidParameterError, match=message):
         Objective(data, **arguments)
+
+
+def test_a_pair_of_numbers_is_no_range(data):
+    with pytest.raises(InvalidParameterError, match=r"l2 in space must be .* write Range\(0\.1, 10\.0\)"):
+        Objective(data, space={"l2": (0.1, 10.0)})
