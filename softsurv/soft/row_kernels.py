@@ -88,7 +88,8 @@ def route_block(split, mass, first, last, reach, cost, go_left, product, slopes)
     """
     n, tops = last - first, mass.shape[0]
     for k in range(tops):
-        reach[k, :n] = mass[k, first:last]
+        for i in range(n):  # an assignment of slices would bring in numba's sentence on shapes, 3 s to compile
+            reach[k, i] = mass[k, first + i]
     for k in range(split.shape[0]):
         low = tops + 2 * k
         part_row(split[k, first:last], reach[k], reach[low], reach[low + 1], go_left[k], product[k])

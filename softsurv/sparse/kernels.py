@@ -108,7 +108,9 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     cut : (P, C, 2, 2) int
         Its feature and code.
     """
-    p, c, n_sums = len(n_codes), int(n_codes.max()), N_SUMS * len(causes)
+    p, c, n_sums = len(n_codes), 0, N_SUMS * len(causes)
+    for f in range(p):  # its method would take a second to compile
+        c = max(c, n_codes[f])
     gain = np.full((p, c, 2), -np.inf)
     inner = np.full((p, c, 2), -np.inf)
     cut = np.full((p, c, 2, 2), -1, np.int64)
