@@ -29,6 +29,9 @@ correlation takes some of it away). With two causes the chi-squared values have 
 CLOSE = 1e-9
 """Neighbouring scores closer than this share of their size are one."""
 
+MOST_PLACES = 6
+"""Decimals of sums that a threshold is kept clear of."""
+
 
 @dataclass(frozen=True)
 class SplitData:
@@ -225,13 +228,34 @@ def _offer(rows: NodeRows, best: Choice, weights: dict[int, float], turn: float)
     gain, low, high = rows.cut(score, turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
     if gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
-        return Choice(LinearRule(columns, coefficients, short_between(low, high, closed=False)), gain, turn < 0)
+        return Choice(LinearRule(columns, coefficients, between_sums(low, high, score)), gain, turn < 0)
     return best
 
 
 def short_number(value: float, digits: int = 2) -> float:
     """The value with so many significant digits."""
     return float(f"{value:.{digits - 1}e}")
+
+
+def between_sums(low: float, high: float, sums: FloatArray) -> float:
+    """A number of few digits in (low, high) that no sum of rounded data equals.
+
+    A sum of products of decimals is a decimal itself: for a row whose sum is the threshold, rounding in the machine
+    would decide. Where all sums (n,) have at most `MOST_PLACES` decimals, the number lies half a place beside theirs.
+    """
+    found = short_between(low, high, closed=False)
+    for places in range(MOST_PLACES + 1):
+        if _are_whole(10.0**places * sums):
+            if not _are_whole(np.array([10.0**places * found])):
+                return found
+            half = 0.5 * 10.0**-places
+            beside = (float(f"{found + step:.{places + 1}f}") for step in (half, -half))
+            return next((number for number in beside if low < number < high), found)
+    return found
+
+
+def _are_whole(values: FloatArray) -> bool:
+    return bool((np.abs(values - np.round(values)) < CLOSE * (1 + np.abs(values))).all())
 
 
 def short_between(low: float, high: float, closed: bool = True) -> float:
