@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from softsurv.estimators.baselines import CauseSpecificCox as CauseSpecificCox
     from softsurv.estimators.many import fit_many as fit_many
     from softsurv.estimators.model_tree import OptimalModelTree as OptimalModelTree
-    from softsurv.estimators.optimal import OptimalSurvivalTree as OptimalSurvivalTree
+    from softsurv.estimators.optimal.tree import OptimalSurvivalTree as OptimalSurvivalTree
     from softsurv.estimators.saved import load_model as load_model
     from softsurv.estimators.separable.capacity_policy import OptimalCapacityPolicyTree as OptimalCapacityPolicyTree
     from softsurv.estimators.separable.classification import OptimalClassificationTree as OptimalClassificationTree
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from softsurv.estimators.separable.fair import OptimalFairClassificationTree as OptimalFairClassificationTree
     from softsurv.estimators.separable.policy import OptimalPolicyTree as OptimalPolicyTree
     from softsurv.estimators.separable.regression import OptimalRegressionTree as OptimalRegressionTree
-    from softsurv.estimators.soft import SoftSurvivalTree as SoftSurvivalTree
+    from softsurv.estimators.soft.tree import SoftSurvivalTree as SoftSurvivalTree
     from softsurv.estimators.survival.fair import OptimalFairSurvivalTree as OptimalFairSurvivalTree
     from softsurv.estimators.survival.policy import OptimalSurvivalPolicyTree as OptimalSurvivalPolicyTree
     from softsurv.explore.comparison import compare as compare

@@ -614,7 +614,7 @@ def test_an_unforeseen_error_asks_for_a_report(trial, model, monkeypatch, capsys
     def fail(*_):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("softsurv.estimators.soft.SoftSurvivalTree.apply", fail)
+    monkeypatch.setattr("softsurv.estimators.soft.tree.SoftSurvivalTree.apply", fail)
     assert main(["predict", model, "trial.csv"]) == 1
     assert "unexpected ZeroDivisionError: division by zero; run again with --debug" in capsys.readouterr().err
 

@@ -31,7 +31,7 @@ NEIGHBOURS = {
     ("commands", "cli"),
 }
 
-UPWARD = {("estimators/pictures.py", "explore")}
+UPWARD = {("estimators/shared/pictures.py", "explore")}
 """Single modules that may import a part above them, when called: see their docstrings."""
 
 BY_NAME = {
@@ -204,7 +204,7 @@ def test_every_part_has_a_layer():
         ("exact", "softsurv.soft.problem"),
         ("data", "softsurv.trees.routing"),
         ("hazards", "softsurv.trees"),
-        ("metrics", "softsurv.estimators.base"),
+        ("metrics", "softsurv.estimators.shared.base"),
         ("soft", "optuna"),
         ("estimators", "matplotlib.pyplot"),
         ("tune", "plotly.graph_objects"),

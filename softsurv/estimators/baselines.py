@@ -22,7 +22,7 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.evaluation import evaluate_fitted
+from softsurv.estimators.shared.evaluation import evaluate_fitted
 from softsurv.metrics.evaluate import outcome, training_censoring
 from softsurv.nonparametric import StepFunction, at_risk_table, ratio
 from softsurv.trees.incidence import accumulated

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_inference import covariance_of_leaves
-from softsurv.estimators.soft_making import Made, warn_of_what_did_not_converge
-from softsurv.estimators.soft_parameters import SoftParameters, choose_device, torch_dtype
+from softsurv.estimators.soft.inference import covariance_of_leaves
+from softsurv.estimators.soft.parameters import SoftParameters, choose_device, torch_dtype
+from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
+from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.soft.cross_validation import folds_of_content
 from softsurv.soft.many import OfMany, can_stack
 from softsurv.soft.many import fit_many as fit_stacks

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.arguments import understands
-from softsurv.estimators.checks import jobs, n_threads, number, one_of, whole
-from softsurv.estimators.exact_tree import warn_unless_proven
-from softsurv.estimators.one_fit import one_fit_at_a_time
-from softsurv.estimators.soft import encoded_rows
-from softsurv.estimators.soft_features import encoded_names
-from softsurv.estimators.soft_fitted import FittedSoftEstimator
-from softsurv.estimators.soft_making import Made, fitted_tree
+from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, whole
+from softsurv.estimators.shared.exact_tree import warn_unless_proven
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
+from softsurv.estimators.soft.features import encoded_names
+from softsurv.estimators.soft.fitted import FittedSoftEstimator
+from softsurv.estimators.soft.training import Made, fitted_tree
+from softsurv.estimators.soft.tree import encoded_rows
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily

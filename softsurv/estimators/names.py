@@ -1,8 +1,8 @@
 """The public estimators, and the module of each: the one table of their names."""
 
 HOME = {
-    "SoftSurvivalTree": "softsurv.estimators.soft",
-    "OptimalSurvivalTree": "softsurv.estimators.optimal",
+    "SoftSurvivalTree": "softsurv.estimators.soft.tree",
+    "OptimalSurvivalTree": "softsurv.estimators.optimal.tree",
     "OptimalModelTree": "softsurv.estimators.model_tree",
     "OptimalClassificationTree": "softsurv.estimators.separable.classification",
     "OptimalCostSensitiveTree": "softsurv.estimators.separable.cost_sensitive",

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError, warn
-from softsurv.estimators.checks import number, whole
+from softsurv.estimators.shared.checks import number, whole
 from softsurv.exact.rashomon.near_optimal import NearOptimal
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.tree import CodeTree

@@ -21,8 +21,8 @@ from softsurv.data.chunks import Chunk, Table
 from softsurv.data.in_time import look_at_clock
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
-from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_parameters import PENALTIES, SoftParameters, choose_device
+from softsurv.estimators.soft.parameters import PENALTIES, SoftParameters, choose_device
+from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction, censoring_survival
 from softsurv.soft.fit import build_tree

@@ -8,7 +8,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.competing import path_rows, stretches
+from softsurv.estimators.shared.competing import path_rows, stretches
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.incidence_plot import cause_color
 from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, shorten, time_label

@@ -16,8 +16,8 @@ from softsurv.arrays import FloatArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.base import SurvivalTreeBase
 from softsurv.estimators.baselines import AalenJohansenBaseline, Baseline, CauseSpecificCox
+from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, times_known, training_censoring
 from softsurv.metrics.predicted import log_hazard_of
 from softsurv.nonparametric import kaplan_meier
@@ -46,13 +46,13 @@ class KaplanMeier(BaseEstimator):
 
 
 def _soft() -> Any:
-    from softsurv.estimators.soft import SoftSurvivalTree
+    from softsurv.estimators.soft.tree import SoftSurvivalTree
 
     return SoftSurvivalTree()
 
 
 def _optimal() -> Any:
-    from softsurv.estimators.optimal import OptimalSurvivalTree
+    from softsurv.estimators.optimal.tree import OptimalSurvivalTree
 
     return OptimalSurvivalTree()
 

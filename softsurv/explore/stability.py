@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.cause_weights import cause_weights
+from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.explore.style import (
     INK,
     MUTED,

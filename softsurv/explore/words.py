@@ -15,7 +15,7 @@ from softsurv.data.kinds import level_text
 from softsurv.data.rules import level_words, number_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, unsaid
-from softsurv.estimators.training_rows import FAR_VALUES, Ranges, outside
+from softsurv.estimators.shared.training_rows import FAR_VALUES, Ranges, outside
 from softsurv.explore.curves import distinguishing
 from softsurv.explore.splits import LinearSplit, QuestionSplit, pushes_of
 from softsurv.explore.style import unit_of, with_unit

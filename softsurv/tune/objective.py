@@ -14,8 +14,8 @@ from optuna.pruners import NopPruner
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
-from softsurv.estimators.soft import SoftSurvivalTree
-from softsurv.estimators.soft_parameters import choose_device, torch_dtype
+from softsurv.estimators.soft.parameters import choose_device, torch_dtype
+from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
@@ -173,7 +173,7 @@ class Objective:
         if self.estimator == "soft":
             given: dict[str, Any] = {"random_state": self.seed, "device": self.device} | parameters
             return SoftSurvivalTree(**given)
-        from softsurv.estimators.optimal import OptimalSurvivalTree
+        from softsurv.estimators.optimal.tree import OptimalSurvivalTree
 
         return OptimalSurvivalTree(**({"random_state": self.seed} | parameters))
 

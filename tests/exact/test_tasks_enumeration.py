@@ -1,7 +1,8 @@
 """Classification and policy trees of the estimators against all trees; the other tasks have their own beside them.
 
-Costs per row, paid tests and squared error: `test_tasks`. Capacity and survival policies: `test_survival_policy`. F1,
-Matthews correlation, AUC, fairness and fair survival: `test_vector_search`, `whole_trees` and `tasks`.
+Costs per row, paid tests and squared error: `test_tasks`. Capacity and survival policies:
+`tests/estimators/survival/test_policy.py`. F1, Matthews correlation, AUC, fairness and fair survival:
+`test_vector_search`, `whole_trees` and `objectives`.
 """
 
 import fuzz_pareto

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.estimators.base import SurvivalTreeBase
+from softsurv.estimators.shared.base import SurvivalTreeBase
 
 
 class KnownHazards(SurvivalTreeBase):

@@ -11,7 +11,7 @@ from oracles.simulated import simulate, with_everything
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, EvaluationWarning
-from softsurv.estimators.soft import SoftSurvivalTree
+from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimisers
 from softsurv.soft.capacity import CENSORED_TABLES, FAIR_TABLES, LIVE_TABLES, MEMORY_SHARE, stack_size

@@ -10,7 +10,7 @@ import torch
 from softsurv import OptimalModelTree, SoftSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.soft import encoded_rows
+from softsurv.estimators.soft.tree import encoded_rows
 from softsurv.hazards import get_family
 from softsurv.soft.starts import SHARPNESS, logrank_routing
 from softsurv.sparse.exact import exact_start

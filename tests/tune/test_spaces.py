@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.soft_parameters import SoftParameters
+from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.tune import Choice, Range, default_space, parse_space
 from softsurv.tune.spaces import suggest
 

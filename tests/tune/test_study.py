@@ -160,7 +160,7 @@ def test_a_progress_line(data, quick_space, capsys):
 
 
 def test_an_optimal_tree_is_searched_too(data):
-    pytest.importorskip("softsurv.estimators.optimal")
+    pytest.importorskip("softsurv.estimators.optimal.tree")
     space = {"objective": "relative_risk", "max_depth": [1, 2], "thresholds": 5, "max_leaves": None}
     result = quick(data, {**space, "min_samples_leaf": 5, "complexity": 0.0}, estimator="optimal", n_trials=2)
     assert 0.4 < result.best.values[0] <= 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import number
-from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.class_objectives import ClassOptions, register
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import error_search
 from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.shared.checks import number
+from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.exact.whole_trees.auc import AucSearch
 from softsurv.results import FitReport
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.inputs import BinnedRows
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.policy import read_rewards
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.shared.checks import number, one_of
+from softsurv.estimators.shared.inputs import BinnedRows
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.linear import LINEAR
 from softsurv.exact.objectives.policy import METHODS, lost_rewards
 from softsurv.exact.vector_search import VectorSearch

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import Solved, problem_of, solve_task
+from softsurv.estimators.shared.checks import number, one_of
+from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.rashomon.problem import SearchProblem
 

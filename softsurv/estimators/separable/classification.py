@@ -7,8 +7,6 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from softsurv.estimators.checks import one_of
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.rashomon import HasRashomonSet, NearSource, refuse_objective, rows_are_gone
 from softsurv.estimators.separable import auc, measures  # noqa: F401  register F1, Matthews correlation and AUC
 from softsurv.estimators.separable.class_objectives import (
@@ -21,6 +19,8 @@ from softsurv.estimators.separable.class_objectives import (
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments
 from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.shared.checks import one_of
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport

@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.inputs import names_from_state
 from softsurv.estimators.separable.tree import SeparableTree, Training
+from softsurv.estimators.shared.inputs import names_from_state
 
 PLAIN = "biuU"
 """Kinds of arrays whose values are classes as they are: booleans, whole numbers, text; none can be missing."""

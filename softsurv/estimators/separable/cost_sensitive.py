@@ -12,12 +12,12 @@ from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.inputs import BinnedRows
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.shared.inputs import BinnedRows
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.split_costs import SplitCosts
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.estimators.checks import number, one_of
-from softsurv.estimators.inputs import BinnedRows, names_from_state
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.shared.checks import number, one_of
+from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport

@@ -7,7 +7,7 @@ from typing import Any
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import flag, jobs, n_threads, number, whole
+from softsurv.estimators.shared.checks import flag, jobs, n_threads, number, whole
 from softsurv.exact.memory import Room
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.stopping import StopSignal

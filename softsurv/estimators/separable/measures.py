@@ -6,11 +6,11 @@ import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.inputs import BinnedRows
 from softsurv.estimators.separable.class_objectives import ClassOptions, register
 from softsurv.estimators.separable.classifier import Classes
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import SizedCodeTree, Solved
+from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.measures import MEASURES, maximise

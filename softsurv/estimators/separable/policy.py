@@ -10,11 +10,11 @@ from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.checks import one_of
-from softsurv.estimators.inputs import checked_target, checked_treatment
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
 from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.shared.checks import one_of
+from softsurv.estimators.shared.inputs import checked_target, checked_treatment
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives.policy import METHODS, treatment_scores
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.estimators.inputs import BinnedRows, names_from_state
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
+from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.objectives.policy import lost_rewards
 

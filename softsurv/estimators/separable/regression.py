@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.inputs import BinnedRows, checked_target
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
 from softsurv.estimators.separable.tree import SeparableTree
+from softsurv.estimators.shared.inputs import BinnedRows, checked_target
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import squared_error
 
 LARGEST = 1e140

@@ -9,9 +9,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
-from softsurv.estimators.inputs import BinnedRows
-from softsurv.estimators.progress import search_bar
 from softsurv.estimators.separable.limits import SearchLimits
+from softsurv.estimators.shared.inputs import BinnedRows
+from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task

@@ -18,11 +18,11 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.frames import checked_features
 from softsurv.data.readers import refuse_other_rows
-from softsurv.estimators.checks import rows_for_a_leaf
-from softsurv.estimators.exact_tree import ExactTree, SizedTree, warn_unless_proven
-from softsurv.estimators.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
 from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
 from softsurv.estimators.separable.solve import Solved
+from softsurv.estimators.shared.checks import rows_for_a_leaf
+from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree, warn_unless_proven
+from softsurv.estimators.shared.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.missing_sides import larger_sides

@@ -13,13 +13,13 @@ from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
-from softsurv.estimators.checks import number, whole
-from softsurv.estimators.one_fit import one_fit_at_a_time
-from softsurv.estimators.optimal import OptimalSurvivalTree
-from softsurv.estimators.optimal_parameters import OptimalParameters, check_least_rows, check_parameters
-from softsurv.estimators.optimal_rows import Rows
-from softsurv.estimators.optimal_search import Found, RelativeRiskSearch
+from softsurv.estimators.optimal.parameters import OptimalParameters, check_least_rows, check_parameters
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import Found, RelativeRiskSearch
+from softsurv.estimators.optimal.tree import OptimalSurvivalTree
 from softsurv.estimators.separable.tree import branches
+from softsurv.estimators.shared.checks import number, whole
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.tree import CodeTree

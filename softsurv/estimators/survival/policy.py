@@ -10,10 +10,10 @@ from typing import Any
 import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.checks import number, one_of, whole
-from softsurv.estimators.one_fit import one_fit_at_a_time
 from softsurv.estimators.separable.capacity_policy import within_capacity
 from softsurv.estimators.separable.policy_tree import PolicyTree
+from softsurv.estimators.shared.checks import number, one_of, whole
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.survival.policy_rewards import RestrictedMeanScoring
 from softsurv.exact.objectives.policy import METHODS
 

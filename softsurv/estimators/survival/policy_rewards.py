@@ -14,9 +14,9 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import row_order
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
-from softsurv.estimators.inputs import checked_treatment
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.shared.inputs import checked_treatment
 from softsurv.estimators.survival.policy_models import Codes, folds_of, propensities, survival_curves
 from softsurv.estimators.survival.policy_scores import restricted_mean_scores
 from softsurv.exact.memory import bytes_of

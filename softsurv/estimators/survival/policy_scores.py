@@ -15,7 +15,7 @@ the censoring-weighted outcome with augmentation, and the score, are
 
 E[score | x] = mu_a(x) if S is right, or if e and G are (Robins, Rotnitzky & Zhao 1994; Zhang & Schaubel 2012 for
 restricted means; used with policy trees by Cui et al. 2023). With m constant the weights sum to one in every row, since
-1/G telescopes; `tests/estimators/test_survival_policy.py` checks that and the double robustness by simulation.
+1/G telescopes; `tests/estimators/survival/test_policy_scores.py` checks that and the double robustness by simulation.
 """
 
 from __future__ import annotations

@@ -1,0 +1,249 @@
+"""What a fitted optimal tree answers: predictions, exports, and its state on disk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.optimal.leaves import CauseCurves, LeafCurves
+from softsurv.estimators.optimal.near_optimum import near_source
+from softsurv.estimators.optimal.on_demand import TreeParts
+from softsurv.estimators.optimal.parameters import HISTORIES
+from softsurv.estimators.rashomon import HasRashomonSet, NearSource
+from softsurv.estimators.shared.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
+from softsurv.trees.leaf_table import LeafTable
+from softsurv.trees.soft_text import leaf_line, leaf_size
+
+WITH_RISK = ("adaptive", "nelson_aalen", "mean_count")
+"""Leaves that are ranked by their relative risk."""
+RELATIVE_TO = "Relative risk: the hazard against that of all training rows."
+
+
+class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
+    """Predictions and exports of `OptimalSurvivalTree`, whose ``fit`` sets what they read."""
+
+    leaf_: str
+    shrinkage_: float
+    complexity_: float
+    selection_: pd.DataFrame
+    _parts: TreeParts
+    _knows = ("causes", "subjects", "recurrent")
+
+    def _near_source(self) -> NearSource:
+        return near_source(self)
+
+    # -- worked out when asked for -------------------------------------------------------------------------------
+    @property
+    def path_(self) -> tuple[SizedTree, ...]:
+        """Best trees with at most 1, 2, ... leaves."""
+        return self._parts.path
+
+    @path_.setter
+    def path_(self, sizes: tuple[SizedTree, ...]) -> None:
+        self._parts.path = sizes
+
+    @property
+    def curves_(self) -> LeafCurves:
+        """Cumulative hazard of each leaf."""
+        return self._parts.curves
+
+    @property
+    def leaf_table_(self) -> LeafTable:
+        """Rows and events of each leaf, with the curve and median that it predicts."""
+        return self._parts.leaf_table
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each raw column in what the splits take off the objective, (n_features_in_,), summing to one."""
+        return self._parts.importances
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+    def _prepare(self, X: Any, **unknown: Any) -> NDArray[np.int64]:
+        if unknown:
+            raise InvalidParameterError(f"predictions of an optimal tree take no {', '.join(unknown)}; leave it out")
+        frame = X.X if isinstance(X, SurvivalData) else X
+        return self.tree_.leaf_of(*self.binarizer_.filled(frame))
+
+    def _leaf(self, prepared: NDArray[np.int64]) -> NDArray[np.int64]:
+        return prepared
+
+    def _log_cumulative_hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        return self.curves_.log_cumulative_hazard(prepared, times)
+
+    def _hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        return self.curves_.hazard(prepared, times)
+
+    def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
+        return self.curves_.quantile(prepared, 1 - level)
+
+    # -- lower bounds: rows of a leaf share one curve, so their times are in the order of its values ----------------
+    def _score(self, X: pd.DataFrame, time: FloatArray) -> FloatArray:
+        return time
+
+    def _time_of_score(self, X: pd.DataFrame, level: float) -> FloatArray:
+        return np.full(len(X), level)
+
+    # -- event histories -----------------------------------------------------------------------------------------
+    def _cause_hazards(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        if isinstance(self.curves_, CauseCurves):
+            return self.curves_.cause_hazard(prepared, times)
+        return super()._cause_hazards(prepared, times)
+
+    def _hazard_grid(self, last: float) -> FloatArray:
+        jumps = self.curves_.jumps()
+        return np.unique(np.append(jumps[jumps <= last], last))
+
+    def _incidences(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.incidence(prepared, times)
+
+    def _incidence_quantile(self, prepared: NDArray[np.int64], probability: float, code: int) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.incidence_quantile(prepared, probability, code - 1)
+
+    def _time_lost(self, prepared: NDArray[np.int64], horizon: float) -> FloatArray:
+        assert isinstance(self.curves_, CauseCurves)
+        return self.curves_.time_lost(prepared, horizon)
+
+    @property
+    def recurrent_(self) -> bool:
+        """Whether the tree was fitted to events that recur."""
+        return self.leaf_ == HISTORIES["recurrent"]
+
+    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
+        """Risk score of each row, (n,); higher means an earlier event.
+
+        Parameters
+        ----------
+        X : table of n rows
+        cause : int or str, optional
+            Of the events of this cause; of all events by default.
+
+        Notes
+        -----
+        The relative risk theta that the tree prints; with Kaplan-Meier, "ipcw" and Aalen-Johansen leaves, whose curves
+        may cross, the expected time lost (to the cause) before the last training time.
+        """
+        leaf = self._checked(X, how)
+        if cause is not None:
+            code = self._cause(cause)
+            return self._time_lost(leaf, self.horizon_)[:, code - 1]
+        if self.leaf_ in WITH_RISK:
+            return self.tree_.value[leaf, 0]
+        return self.horizon_ - self.curves_.restricted_mean(leaf, self.horizon_)
+
+    def predict_hazard_function(self, X: Any, times: Any = None, **how: Any) -> FloatArray:
+        """Hazard of each row at each time > 0, per unit of time, (n, T).
+
+        Notes
+        -----
+        A step estimate has no density. This is the slope of its cumulative hazard drawn as straight lines between
+        the steps: constant between two event times, 0 after the last.
+        """
+        return super().predict_hazard_function(X, times, **how)
+
+    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
+        """Expected time until the event or the horizon, whichever is first, (n,): exact, as the curves are steps.
+
+        Parameters
+        ----------
+        X : table of n rows
+        horizon : float, optional
+            In the unit of the training times; the largest training time by default.
+        """
+        leaf = self._checked(X, how)
+        end = self.horizon_ if horizon is None else float(horizon)
+        if not 0 < end < np.inf:
+            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        return self.curves_.restricted_mean(leaf, end)
+
+    # -- reading the tree ----------------------------------------------------------------------------------------
+    def leaf_lines(self) -> list[str]:
+        """Size, events and prediction of each leaf in words: median and relative risk, incidences, or mean count."""
+        leaves = range(self.tree_.n_leaves)
+        if self.leaf_ in HISTORIES.values():
+            return [self._history_line(leaf) for leaf in leaves]
+        risk, own = self.tree_.leaf_lines(), self.curves_.own
+        return [
+            f"{leaf_line(self.leaf_table_, k)}, {risk[k]}" + (", a curve of its own" if own[k] else "") for k in leaves
+        ]
+
+    def _history_line(self, leaf: int) -> str:
+        """What a leaf of an event history predicts by the middle of the event times."""
+        time = float(f"{np.median(self.unique_times_):.2g}")
+        at, grid = np.array([leaf]), np.array([time])
+        if isinstance(self.curves_, CauseCurves):
+            pairs = zip(self.cause_names_, self.curves_.incidence(at, grid)[0, 0], strict=True)
+            words = ", ".join(f"{name} {value:.2f}" for name, value in pairs)
+            return f"{leaf_line(self.leaf_table_, leaf)}, by {time:g} {words}"
+        count = float(self.curves_.hazards[leaf](time))
+        return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
+
+    def export_text(self) -> str:
+        """The tree as text: rules in the data's own units, and each leaf's numbers."""
+        check_is_fitted(self, "tree_")
+        text = self.tree_.export_text(self.leaf_lines())
+        return text if self.leaf_ in HISTORIES.values() else f"{text}\n{RELATIVE_TO}"
+
+    def export_dot(self) -> str:
+        """The tree in Graphviz's language."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.export_dot(self.leaf_lines())
+
+    def export_python(self, name: str = "leaf_of") -> str:
+        """Source of a plain function that takes one row as a mapping and returns its leaf."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.to_python(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Tree, leaves and report as plain JSON values; a median that is not reached is None."""
+        check_is_fitted(self, "tree_")
+        table, names = self.leaf_table_, [name.replace(" ", "_") for name in self.tree_.value_names]
+        leaves = [
+            {
+                "n": int(table.n[k]),
+                "events": int(table.events[k]),
+                "median": float(table.median[k]) if np.isfinite(table.median[k]) else None,
+                **dict(zip(names, self.tree_.value[k].tolist(), strict=True)),
+                **({"events_by_cause": table.cause_events[k].tolist()} if table.cause_names else {}),
+            }
+            for k in range(self.tree_.n_leaves)
+        ]
+        return {"tree": self.tree_.to_dict(), "leaf": self.leaf_, "leaves": leaves, "report": self.report_.to_dict()}
+
+    # -- saving --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        table_arrays, table_meta = self.leaf_table_.state()
+        arrays: dict[str, NDArray[Any]] = {"importances": self.feature_importances_}
+        arrays |= {f"leaves.{k}": v for k, v in table_arrays.items()}
+        arrays |= {f"curves.{k}": v for k, v in self.curves_.state().items()}
+        meta = {
+            **self._search_state(),
+            "leaf": self.leaf_,
+            "shrinkage": self.shrinkage_,
+            "complexity": self.complexity_,
+            "leaves": table_meta,
+            "selection": self.selection_.to_dict("records"),
+        }
+        return arrays, meta
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        self.leaf_, self.shrinkage_ = meta["leaf"], float(meta.get("shrinkage", 0.0))
+        self.complexity_ = float(meta.get("complexity", 0.0) or self.complexity)
+        table = LeafTable.restore(_below("leaves.", arrays), meta["leaves"])
+        kind = CauseCurves if self.leaf_ == HISTORIES["causes"] else LeafCurves
+        curves = kind.restore(_below("curves.", arrays), len(table.n))
+        self._parts = TreeParts.known(curves, table, arrays["importances"])
+        self._restore_search(meta)
+        self.selection_ = pd.DataFrame(meta["selection"])
+
+
+def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,251 @@
+"""What the leaves of an optimal tree predict: one cumulative hazard per leaf, a step function of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from softsurv.estimators.optimal.rows import FloatArray, Rows, baseline_of
+from softsurv.estimators.optimal.shrinkage import (
+    node_rows,
+    pulled,
+    risk_set,
+    shrunk_hazards,
+    shrunk_score_curves,
+    subjects_of,
+)
+from softsurv.exact.objectives.brier import IbsScore
+from softsurv.metrics.concordance import harrell_c
+from softsurv.nonparametric import StepFunction, quantile, restricted_mean
+from softsurv.trees.hard_tree import HardTree
+
+OWN_CURVE_LEVEL = 0.001
+"""Of the test for a curve of a leaf's own. Over six sets of SurvSet, trees of at most eight leaves: concordance .670
+and Brier score .176 with it as without any such curve; .667 at 0.01; .661 and .177 with an own curve in every leaf."""
+
+PIECES, EVENTS_A_PIECE = 6, 5
+"""Pieces of time in that test, and the events that each needs."""
+
+
+@dataclass(frozen=True)
+class LeafCurves:
+    """Cumulative hazard of each of L leaves, from 0 at time 0; ``inf`` from where nobody survives.
+
+    Only times at which it steps are kept. ``own`` says of each leaf whether its curve is its own where others have a
+    relative risk times the common baseline.
+    """
+
+    hazards: tuple[StepFunction, ...]
+    own: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, hazards: Sequence[StepFunction], own: Sequence[bool] | None = None) -> LeafCurves:
+        """Keep the steps alone."""
+        return cls(tuple(steps(hazard) for hazard in hazards), tuple(own or [False] * len(hazards)))
+
+    @property
+    def survival(self) -> tuple[StepFunction, ...]:
+        """Survival curve of each leaf."""
+        return tuple(StepFunction(h.times, np.exp(-h.values), 1.0) for h in self.hazards)
+
+    def log_cumulative_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """Log H of each row's leaf, (n, T); -inf before the first step."""
+        with np.errstate(divide="ignore"):
+            table = np.log(np.stack([hazard(times) for hazard in self.hazards]))  # (L, T)
+        return np.asarray(table[leaf])
+
+    def hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """Slope of H drawn as straight lines between its steps, (n, T); 0 after the last step."""
+        return np.stack([_slope(hazard, times) for hazard in self.hazards])[leaf]
+
+    def quantile(self, leaf: NDArray[np.int64], probability: float) -> FloatArray:
+        """Time of the first step by which the share ``probability`` has had the event, (n,); inf if none."""
+        return np.array([quantile(curve, probability) for curve in self.survival])[leaf]
+
+    def restricted_mean(self, leaf: NDArray[np.int64], horizon: float) -> FloatArray:
+        """Area under the survival curve up to the horizon, exactly, (n,)."""
+        return np.array([restricted_mean(curve, horizon) for curve in self.survival])[leaf]
+
+    def jumps(self) -> FloatArray:
+        """Times at which the curve of some leaf steps."""
+        return np.unique(np.concatenate([hazard.times for hazard in self.hazards]))
+
+    def state(self) -> dict[str, FloatArray]:
+        """Arrays to save."""
+        return {"own": np.array(self.own, dtype=np.float64)} | {
+            f"{name}.{k}": getattr(hazard, name)
+            for k, hazard in enumerate(self.hazards)
+            for name in ("times", "values")
+        }
+
+    @classmethod
+    def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> LeafCurves:
+        """The curves that :meth:`state` wrote."""
+        hazards = tuple(StepFunction(arrays[f"times.{k}"], arrays[f"values.{k}"], 0.0) for k in range(n_leaves))
+        return cls(hazards, tuple(bool(own) for own in arrays.get("own", np.zeros(n_leaves))))
+
+
+@dataclass(frozen=True)
+class CauseCurves(LeafCurves):
+    """Leaves with K competing causes: the hazard is that of any event, and each cause has a cumulative incidence.
+
+    ``incidences`` holds K step functions for each of the L leaves, by the estimator of Aalen and Johansen (1978).
+    """
+
+    incidences: tuple[tuple[StepFunction, ...], ...] = ()
+
+    @classmethod
+    def of_hazards(cls, times: FloatArray, hazards: FloatArray) -> CauseCurves:
+        """From the hazards (K, L, T) of the causes at times (T,): dF_k = S(t-) h_k, S = product of (1 - sum of h_k)."""
+        survival = np.cumprod(np.maximum(1.0 - hazards.sum(axis=0), 0.0), axis=1)  # (L, T)
+        before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
+        incidence = np.minimum(np.cumsum(before * hazards, axis=2), 1.0)  # (K, L, T); a sum may pass 1 by rounding
+        leaves = range(len(survival))
+        return cls(
+            tuple(steps(cumulative(times, survival[leaf])) for leaf in leaves),
+            (False,) * len(survival),
+            tuple(tuple(steps(StepFunction(times, one[leaf], 0.0)) for one in incidence) for leaf in leaves),
+        )
+
+    def incidence(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """Probability of each cause by each time, (n, T, K)."""
+        table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
+        return np.ascontiguousarray(table.transpose(0, 2, 1)[leaf])
+
+    def time_lost(self, leaf: NDArray[np.int64], horizon: float) -> FloatArray:
+        """Area under the incidence of each cause up to the horizon, exactly, (n, K)."""
+        kept = [[restricted_mean(_without(curve), horizon) for curve in curves] for curves in self.incidences]
+        return np.asarray(horizon - np.array(kept)[leaf])
+
+    def incidence_quantile(self, leaf: NDArray[np.int64], probability: float, cause: int) -> FloatArray:
+        """Time of the step by which the incidence of a cause (from 0) reaches a probability, (n,); inf if none."""
+        return np.array([quantile(_without(curves[cause]), probability) for curves in self.incidences])[leaf]
+
+    def cause_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+        """-log S shared among the causes in proportion to their events at each step, (n, T, K)."""
+        table = []
+        for hazard, curves in zip(self.hazards, self.incidences, strict=True):
+            rise = np.diff(hazard.values, prepend=0.0)  # (J,)
+            events = np.stack([np.diff(curve(hazard.times), prepend=0.0) for curve in curves])  # (K, J)
+            share = events / events.sum(axis=0)
+            own = np.cumsum(np.multiply(rise, share, out=np.zeros_like(share), where=share > 0), axis=1)
+            table.append([StepFunction(hazard.times, values, 0.0)(times) for values in own])
+        return np.ascontiguousarray(np.array(table).transpose(0, 2, 1)[leaf])
+
+    def state(self) -> dict[str, FloatArray]:
+        """Arrays to save, those of the incidences included."""
+        return super().state() | {
+            f"incidence.{name}.{leaf}.{k}": getattr(curve, name)
+            for leaf, curves in enumerate(self.incidences)
+            for k, curve in enumerate(curves)
+            for name in ("times", "values")
+        }
+
+    @classmethod
+    def restore(cls, arrays: dict[str, FloatArray], n_leaves: int) -> CauseCurves:
+        """The curves and incidences that :meth:`state` wrote."""
+        plain = LeafCurves.restore(arrays, n_leaves)
+        n_causes = sum(name.startswith("incidence.times.0.") for name in arrays)
+        incidences = tuple(
+            tuple(
+                StepFunction(arrays[f"incidence.times.{leaf}.{k}"], arrays[f"incidence.values.{leaf}.{k}"], 0.0)
+                for k in range(n_causes)
+            )
+            for leaf in range(n_leaves)
+        )
+        return cls(plain.hazards, plain.own, incidences)
+
+
+def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> LeafCurves:
+    """Curves of a tree's leaves from the training rows, of one of the kinds of `optimal_parameters.OBJECTIVES`.
+
+    ``shrinkage`` is the number of events that a leaf takes from above; the tree's relative risks have theirs already.
+    """
+    if kind in ("adaptive", "nelson_aalen"):
+        baseline = baseline_of(rows)
+        leaf, hazards, own = rows.leaf_of(tree), [], []
+        for k, theta in enumerate(tree.value[:, 0].tolist()):
+            some = np.flatnonzero(leaf == k)
+            own.append(kind == "adaptive" and contradicts(rows, some, baseline))
+            values = _own_hazard(rows, some, baseline, theta, shrinkage) if own[-1] else theta * baseline.values
+            hazards.append(StepFunction(baseline.times, values, 0.0))
+        return LeafCurves.of(hazards, own)
+    members = node_rows(tree, tree.node_of(rows.table, rows.n))
+    times = np.unique(rows.time)
+    if kind == "ipcw":
+        score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
+        survival = shrunk_score_curves(tree, members, score, shrinkage)
+        return LeafCurves.of([cumulative(times, one) for one in survival])
+    jumps = shrunk_hazards(tree, rows, members, shrinkage)  # (K, L, T)
+    if kind == "mean_count":
+        return LeafCurves.of([StepFunction(times, count, 0.0) for count in jumps[0].cumsum(axis=1)])
+    if kind == "aalen_johansen":
+        return CauseCurves.of_hazards(times, jumps)
+    return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - jumps[0], axis=1)])
+
+
+def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score: str) -> float:
+    """Integrated Brier score of other rows by their leaves (N,), or the share of their pairs that are discordant."""
+    if score == "concordance":
+        return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
+    brier = IbsScore.from_columns(test.time, test.event, test.weight)  # weighted by their own censoring curve
+    times = brier.grid().times
+    return sum(brier.loss(np.flatnonzero(leaf == k), curves.survival[k](times)) for k in np.unique(leaf))
+
+
+def contradicts(rows: Rows, some: NDArray[np.int64], baseline: StepFunction) -> bool:
+    """Whether the events of some rows come at other times than the baseline's shape allows: a chi-squared test.
+
+    Time is cut where equal numbers of events are expected, `EVENTS_A_PIECE` or more in each of at most `PIECES`.
+    """
+    times = baseline.times
+    died, at_risk = risk_set(rows, some, times)
+    expected = at_risk * np.diff(baseline.values, prepend=0.0)
+    n_events = int(np.count_nonzero(rows.event[some]))
+    pieces = min(PIECES, n_events // EVENTS_A_PIECE)
+    if pieces < 2 or expected.sum() == 0:
+        return False
+    cumulated = np.cumsum(expected) / expected.sum()
+    piece = np.searchsorted(np.arange(1, pieces) / pieces, cumulated, side="left")
+    seen, due = (np.bincount(piece, values / values.sum() * n_events, pieces) for values in (died, expected))
+    statistic = np.divide((seen - due) ** 2, due, out=np.zeros(pieces), where=due > 0).sum()
+    return bool(chi2.sf(statistic, pieces - 1) < OWN_CURVE_LEVEL)
+
+
+def _own_hazard(
+    rows: Rows, some: NDArray[np.int64], baseline: StepFunction, theta: float, shrinkage: float
+) -> FloatArray:
+    """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline."""
+    died, at_risk = risk_set(rows, some, baseline.times)
+    prior = theta * np.diff(baseline.values, prepend=0.0)
+    return np.cumsum(pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior))
+
+
+def _without(incidence: StepFunction) -> StepFunction:
+    """Probability of not having had the event of the cause."""
+    return StepFunction(incidence.times, 1.0 - incidence.values, 1.0)
+
+
+def cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:
+    """Cumulative hazard of a survival curve (T,); inf from where nobody survives."""
+    with np.errstate(divide="ignore"):
+        return StepFunction(times, -np.log(np.maximum(survival, 0.0)), 0.0)
+
+
+def steps(hazard: StepFunction) -> StepFunction:
+    """The function without the times at which it stays where it is."""
+    keep = hazard.values != np.concatenate([[0.0], hazard.values[:-1]])
+    return StepFunction(hazard.times[keep], hazard.values[keep] + 0.0, 0.0)
+
+
+def _slope(hazard: StepFunction, times: FloatArray) -> FloatArray:
+    """Slope of the straight line that ends in the next step at or after each time, (T,)."""
+    later = hazard.times > 0  # a step at time 0 has no width
+    ends, values = hazard.times[later], hazard.values[later]
+    start = float(hazard(0.0))
+    slopes = np.diff(values, prepend=start) / np.diff(ends, prepend=0.0)
+    return np.append(slopes, 0.0)[np.searchsorted(ends, times, side="left")]

@@ -1,0 +1,350 @@
+"""From coded rows to optimal trees, whatever the objective: the solvers behind one form."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
+from softsurv.estimators.optimal.parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
+from softsurv.estimators.optimal.rows import (
+    FloatArray,
+    Rows,
+    baseline_of,
+    branches_of_plan,
+    exposure,
+    went_through,
+)
+from softsurv.estimators.optimal.shrinkage import node_rows, with_risk
+from softsurv.estimators.separable.tree import branches
+from softsurv.estimators.shared.cause_weights import cause_weights
+from softsurv.estimators.shared.checks import n_threads
+from softsurv.estimators.shared.exact_tree import SizedTree
+from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.solve import IbsSolution, solve_ibs
+from softsurv.exact.brier.warm_up import ready as ready_ibs
+from softsurv.exact.compile import ready
+from softsurv.exact.kernels.cache import ENTRY_BYTES
+from softsurv.exact.memory import Room, bytes_of
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.objectives.brier import IbsScore
+from softsurv.exact.prepare import RELATIVE_TOLERANCE
+from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.tree import CodeTree, Solution
+from softsurv.results import FitReport, Status
+from softsurv.stopping import StopSignal
+from softsurv.trees.hard_tree import Branch, HardTree
+from softsurv.trees.missing_sides import larger_sides
+
+Progress = Callable[[float, float, float], None]
+
+LEAST_BYTES = 1e6
+"""For the subproblems of a Brier search, which ends where they are full; the least `memory_limit` that there is."""
+
+BINARY_COPIES = 3.5
+"""The 0/1 columns of a search for the Brier score: as given, sorted by time, and while they are packed into bits."""
+
+KEPT_BYTES = 1e8
+"""A larger cache is not kept for the path of sizes, which is then found without it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Outcome of a search; ``path`` works out the best trees with fewer leaves, none where they are not proven."""
+
+    tree: HardTree
+    report: FitReport
+    path: Callable[[], tuple[SizedTree, ...]] = tuple
+
+
+class TreeSearch:
+    """Optimal trees over training rows for one objective, within a room of memory."""
+
+    def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
+        self.rows, self.p, self.leaf, self.room = rows, p, leaf, room
+        self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
+        self.complexity = float(p.complexity)
+        self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
+        self.cause_weights = cause_weights(p.cause_weights, rows.cause_names)
+        self.baselines = [baseline_of(one) for one in rows.by_cause]
+        self.hazards = [exposure(baseline, rows) for baseline in self.baselines]
+        pairs = zip(rows.by_cause, self.hazards, strict=True)
+        self.statistics = np.hstack([relative_risk.statistics(one.event, hazard, rows.weight) for one, hazard in pairs])
+
+    @classmethod
+    def warm_up(cls, depth: int | str | None) -> None:
+        """Compile what trees of a depth need, before a clock starts."""
+
+    def ask(self, complexity: float) -> None:
+        """Take another cost per leaf from now on."""
+        self.complexity = complexity
+
+    @abstractmethod
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+        """Best tree within limits."""
+
+    @abstractmethod
+    def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
+        """Best trees with at most 1, 2, ... leaves, up to the limit or to where more do not help; and how it ended."""
+
+    def rest(self, room: float) -> None:
+        """Keep at most so many bytes of what was found for the searches to come."""
+
+    @property
+    @abstractmethod
+    def held(self) -> float:
+        """Bytes that the search has made of the rows."""
+
+    @abstractmethod
+    def limit_to(self, room: Room) -> None:
+        """Change the room; what was found is forgotten."""
+
+    @abstractmethod
+    def loss(self, rows: NDArray[np.int64]) -> float:
+        """Cost of some rows as one leaf, the part that splits can change."""
+
+    def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
+        """Mean loss of other rows in the leaves of a tree, with what the training rows say of them, by shrinkage.
+
+        Minus the log-likelihood of relative risks over the training baseline but for the part that no tree changes,
+        the integrated Brier score, or the share of discordant pairs.
+        """
+        leaf_sums = self.leaf_sums(tree)
+        losses: list[float] = []
+        for strength in strengths:
+            shrunk = with_risk(self.rows, tree, leaf_sums, strength)
+            if score == "likelihood":
+                theta = shrunk.value[test.leaf_of(tree)]  # (N, K)
+                happened = np.stack([one.event for one in test.by_cause], axis=1)
+                loss = (theta * self.met(test) - happened * np.log(theta)) @ self.cause_weights
+                losses.append(float(np.average(loss, weights=test.weight)))
+            else:
+                curves = leaf_curves(self.rows, shrunk, self.leaf, strength)
+                losses.append(held_out_loss(curves, test.leaf_of(tree), test, score))
+        return losses
+
+    def met(self, test: Rows) -> FloatArray:
+        """Cumulative hazard of the training rows that each row of others went through, of each cause, (N, K)."""
+        return np.stack([went_through(baseline, test) for baseline in self.baselines], axis=1)
+
+    def leaf_sums(self, tree: HardTree) -> FloatArray:
+        """Events and expected events of the training rows of each leaf, for each cause, (L, 2 K)."""
+        leaf = self.rows.leaf_of(tree)
+        return np.stack([np.bincount(leaf, column, tree.n_leaves) for column in self.statistics.T], axis=1)
+
+    def grown(self, root: Branch | None, leaf_sums: FloatArray | None = None) -> HardTree:
+        """The tree of nested branches with the relative risk of every leaf."""
+        tree = HardTree.grow(self.rows.sources, root)
+        if self.rows.binarizer.routes:
+            tree = larger_sides(tree, self.rows.table, self.rows.weight)
+        return with_risk(self.rows, tree, self.leaf_sums(tree) if leaf_sums is None else leaf_sums, self.shrinkage)
+
+    def gains(self, tree: HardTree) -> FloatArray:
+        """What each node's split takes off the cost, (V,); 0 at a leaf."""
+        members, gain = node_rows(tree, tree.node_of(self.rows.table, self.rows.n)), np.zeros(tree.n_nodes)
+        for node in np.flatnonzero(tree.feature >= 0):
+            sides = members[tree.left[node]], members[tree.right[node]]
+            gain[node] = self.loss(members[node]) - sum(self.loss(side) for side in sides)
+        return gain
+
+
+class RelativeRiskSearch(TreeSearch):
+    """The deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20)."""
+
+    def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
+        super().__init__(rows, p, leaf, room)
+        constant = np.zeros(rows.n)
+        for one, hazard, count in zip(rows.by_cause, self.hazards, self.cause_weights, strict=True):
+            constant -= count * one.event * np.log(hazard, out=np.zeros(rows.n), where=one.event)
+        self.problem = SearchProblem(
+            relative_risk.TASK,
+            rows.codes,
+            rows.binarizer.n_codes,
+            rows.binarizer.nominal,
+            self._weighed(self.statistics),
+            rows.weight * constant,
+            min_leaf=self.least,
+            complexity=self.complexity,
+        )
+        self.search = self.problem.search(room.left)
+        self.limits: tuple[int, int | None] = (0, 1)
+
+    def ask(self, complexity: float) -> None:
+        if complexity != self.complexity:
+            self.complexity, self.problem = complexity, replace(self.problem, complexity=complexity)
+            self.search = self.problem.search(self.room.left)
+
+    @classmethod
+    def warm_up(cls, depth: int | str | None) -> None:
+        deep, recursive = depth not in (0, 1, 2), depth not in (3, "auto")
+        ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=_import_torch)
+
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+        """Best tree within the limits; smaller sizes are searched when they are asked for."""
+        assert depth is not None
+        timer, self.limits = StopSignal(seconds), (depth, leaves)
+        solution = self._solve(depth, leaves, timer, progress)
+        tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
+        if solution.report.status != Status.OPTIMAL:
+            return Found(tree, solution.report)
+        self.rest(KEPT_BYTES)  # for a path that may never be asked for
+
+        def path() -> tuple[SizedTree, ...]:
+            return tuple(self._path(depth, solution, StopSignal(left))[0])
+
+        return Found(tree, solution.report, path)
+
+    def rest(self, room: float) -> None:
+        if int(self.search.cache.used[0]) * ENTRY_BYTES > room:
+            self.search.empty()
+
+    @property
+    def held(self) -> float:
+        return self.search.held
+
+    def limit_to(self, room: Room) -> None:
+        self.room, self.search.memory_limit = room, room.left
+        self.search.empty()
+
+    def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
+        timer = StopSignal(seconds)
+        solution = self._solve(depth, leaves, timer, None)
+        status = solution.report.status
+        return self._path(depth, solution, timer) if status == Status.OPTIMAL else ([], status)
+
+    def _path(self, depth: int, largest: Solution, timer: StopSignal) -> tuple[list[SizedTree], Status]:
+        """Sizes up to that of the optimum, which more leaves do not improve; the cache keeps what they share."""
+        sizes, status, n_leaves = [], Status.OPTIMAL, largest.tree.n_leaves
+        for most in range(1, n_leaves):
+            status = timer.status or Status.OPTIMAL  # small trees are solved without a look at the clock
+            if status == Status.OPTIMAL:
+                solution = self._solve(depth, most, timer, None)
+                status = solution.report.status
+            if status != Status.OPTIMAL:
+                break
+            sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
+        return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
+
+    def _solve(self, depth: int, leaves: int | None, timer: StopSignal, progress: Progress | None) -> Solution:
+        return self.search.solve(depth, leaves, stop=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
+
+    def loss(self, rows: NDArray[np.int64]) -> float:
+        sums = self.statistics[rows].sum(axis=0, keepdims=True)
+        return float(relative_risk.TASK.costs(self._weighed(sums))[0])
+
+    def tree_of(self, code_tree: CodeTree) -> HardTree:
+        """The tree in the data's own units."""
+        root, order = branches(code_tree, self.rows.binarizer)
+        plain = self.rows.cause is None
+        return self.grown(root, code_tree.sums[code_tree.leaves[order]] if plain else None)
+
+    def _weighed(self, sums: FloatArray) -> FloatArray:
+        """Sums (n, 2 K) with each cause as often as it counts."""
+        return sums if self.rows.cause is None else sums * np.repeat(self.cause_weights, 2)
+
+
+def _import_torch() -> None:
+    """A second that every fit needs."""
+    import torch  # noqa: F401
+
+
+class IbsSearch(TreeSearch):
+    """The integrated Brier score of Kaplan-Meier leaves, or of the leaves that minimise it (paper `osst`, eq. 4)."""
+
+    def __init__(
+        self, rows: Rows, p: OptimalParameters, leaf: str, room: Room, reference: FloatArray | None = None
+    ) -> None:
+        super().__init__(rows, p, leaf, room)
+        if rows.entry is not None:
+            raise InvalidSurvivalDataError(
+                'entry must be left out for objective="ibs", whose censoring weights know no late entry; '
+                'take objective="relative_risk"'
+            )
+        self.score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
+        self.binary = rows.binarizer.binary_of(rows.codes)
+        self.reference = reference
+
+    @classmethod
+    def warm_up(cls, depth: int | str | None) -> None:
+        ready_ibs()
+
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+        solution = self._solve(depth, leaves, seconds, progress)
+        tree = self.tree_of(solution.plan)
+        return Found(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
+
+    def _report(self, report: FitReport, tree: HardTree) -> FitReport:
+        """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
+        objective = self._objective(tree) if self.leaf == "ipcw" else report.objective
+        if objective <= report.objective * (1 + RELATIVE_TOLERANCE):
+            return report
+        return replace(
+            report,
+            status=Status.CONDITIONALLY_OPTIMAL if report.status is Status.OPTIMAL else report.status,
+            objective=objective,
+            trace=tuple(max(value, objective) for value in report.trace),
+            details={**report.details, "assumption": "curves of leaves may rise"},
+        )
+
+    def _objective(self, tree: HardTree) -> float:
+        """Score of a tree with the curves that its leaves predict, cost per leaf included."""
+        leaf = self.rows.leaf_of(tree)
+        return sum(self.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves)) + self.complexity * tree.n_leaves
+
+    @property
+    def held(self) -> float:
+        return BINARY_COPIES * bytes_of(self.binary)
+
+    def limit_to(self, room: Room) -> None:
+        self.room = room
+
+    def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
+        solution = self._solve(depth, leaves, seconds, None)
+        status = solution.report.status
+        proven = status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
+        return (self._sizes(solution), Status.OPTIMAL) if proven else ([], status)
+
+    def _solve(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> IbsSolution:
+        limit = None if np.isinf(seconds) else max(seconds, 0.0)
+        return solve_ibs(
+            self.binary,
+            self.rows.time,
+            self.rows.event,
+            weight=self.rows.weight,
+            complexity=self.complexity,
+            max_depth=depth,
+            max_leaves=leaves,
+            min_samples_leaf=self.least,
+            time_limit=limit,
+            memory_limit=max(self.room.left - self.held, LEAST_BYTES),
+            reference=self.reference,
+            leaf="ipcw" if self.leaf == "ipcw" else "km",
+            n_jobs=n_threads(self.p.n_jobs),
+            progress=progress,
+        )
+
+    def _sizes(self, solution: IbsSolution) -> list[SizedTree]:
+        trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
+        if self.leaf == "ipcw":
+            return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
+        return [SizedTree(k + 1, loss + self.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)]
+
+    def loss(self, rows: NDArray[np.int64]) -> float:
+        return self.score.loss(rows, self.curve(rows))
+
+    def curve(self, rows: NDArray[np.int64]) -> FloatArray:
+        """What a leaf of some rows predicts at the distinct training times, (T,)."""
+        return self.score.curve(rows, "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
+
+    def tree_of(self, plan: Plan | None) -> HardTree:
+        """The tree in the data's own units."""
+        return self.grown(branches_of_plan(plan, self.rows.binarizer))
+
+
+SEARCHES: dict[str, type[TreeSearch]] = {"relative_risk": RelativeRiskSearch, "ibs": IbsSearch}
+"""What finds the trees of each objective."""

@@ -1,0 +1,289 @@
+"""OptimalSurvivalTree: a provably optimal survival tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from softsurv.arrays import IntArray
+from softsurv.data.binarize import Binarizer
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, warn
+from softsurv.estimators.optimal.cross_validation import choose_size
+from softsurv.estimators.optimal.fitted import OptimalSurface
+from softsurv.estimators.optimal.level_order import add_level_orders
+from softsurv.estimators.optimal.on_demand import TreeParts
+from softsurv.estimators.optimal.parameters import (
+    OptimalParameters,
+    check_least_rows,
+    check_parameters,
+    is_tuned,
+    leaf_kind,
+    size_limits,
+)
+from softsurv.estimators.optimal.reference import reference_curves
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
+from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.one_fit import one_fit_at_a_time
+from softsurv.estimators.shared.progress import SearchBar
+from softsurv.exact.memory import Room
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+
+NOTHING_TRIED = pd.DataFrame()
+
+TUNING_SHARE = 0.7
+"""Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
+
+FOLD_SHARE = 0.9
+"""What a fold of cross-validation takes of the memory of all rows: a table, codes and a search of its own."""
+
+
+@understands(depth="max_depth")
+class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
+    """Survival tree with axis-parallel splits that is optimal for its objective, or says how far it may be from it.
+
+    Parameters
+    ----------
+    objective : {"relative_risk", "ibs"}
+        Deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20; summed over
+        rows), or the integrated Brier score (paper `osst`, eq. 4; a mean over rows and time).
+    max_depth : int, optional
+        0 (a single leaf) to 10; 3 by default. None, for "ibs" only: ``complexity`` alone limits
+        the tree.
+    max_leaves : int, optional
+        No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
+    min_samples_leaf : int, optional
+        Least rows per leaf; by default so many that 5 events are expected among them.
+    complexity : float
+        Cost per leaf, in the unit of the objective.
+    thresholds, max_levels, min_share
+        Splits to choose from, as in `Binarizer`: ten quantiles of each number by default, of the rows whatever
+        their weights; "all" loses nothing.
+    missing : {"impute", "route"}
+        "impute": a missing value counts as the training mean or the most frequent level. "route": the search chooses
+        a side for missing values at every split, which the printed rule says (``age <= 63 or missing``), and may
+        split by whether a value is missing. Where a split met no missing value in training, they go to the side of
+        more rows.
+    level_sets : bool
+        Let several levels of a category go left: its levels may also be cut in the order of their risk among all
+        training rows. For a single split the best set is of that form in the order of the node; deeper, sets out of
+        order are not tried.
+    leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
+        Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
+        curve of its own where its events clearly come at other times; "nelson_aalen": no such exception. Kaplan-Meier,
+        the default of "ibs"; or, for "ibs", the non-increasing curve that minimises the leaf's score. "ipcw" trees are
+        proven for curves that may rise; objective and gap are those of the curves that are predicted.
+    shrinkage : float, optional
+        A leaf's relative risk and curve are pulled to those of the nodes above it, as if it had seen so many events
+        more there: theta = (E + k theta_parent) / (H + k), E events where H were expected. Chosen together with the
+        size, or 10 where nothing is chosen. 0 takes each leaf for itself. The search, its objective and its proof are
+        about leaves that stand for themselves.
+    reference : estimator or ndarray (N, T), optional
+        For "ibs": a survival model whose losses act as lower bounds ("guessing", paper `osst`, Theorem 2.7), fitted
+        here unless it is already, or its survival probabilities at the distinct training times. The result is then
+        optimal on the condition that no tree beats the reference on any row; ``report_.details`` says how far it can
+        be from the optimum without it.
+    cause_weights : mapping, int or str, optional
+        With competing causes: how much each counts in the objective, by name or code, those not named not at all; or
+        the one cause of interest. All count alike by default. The leaves show every cause in any case.
+    tune : {"auto", None, "cv"}
+        "cv": choose depth, leaves, cost per leaf (unless ``complexity`` is given) and shrinkage, up to the limits, by
+        event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
+        as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
+        more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
+        ``reference`` is given.
+    tune_score : {"auto", "likelihood", "ibs", "concordance"}
+        What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
+    time_limit : float, optional
+        Seconds after which the best tree so far is returned with its bound, and a `ConvergenceWarning`.
+    memory_limit : float
+        Bytes that a fit may take: table, codes, what the search makes of them, and its cache with the rest. A full
+        cache makes the search slower, not inexact. Where the rows alone take more, a `LimitWarning` says how much.
+    n_jobs : int, optional
+        Threads of the search, -1 for all cores; the tree does not depend on it. With "ibs" the path of sizes
+        (``max_leaves``, ``tune``) takes one.
+    random_state : int, optional
+        Seed of the folds; 0 by default, so that a fit can be repeated.
+    progress : bool
+        Show a progress bar with bound and incumbent.
+
+    Attributes
+    ----------
+    tree_ : HardTree
+        Splits in the data's units, with the relative risk of each leaf.
+    objective_, lower_bound_, gap_ : float
+        Objective of the tree on the training rows, before shrinkage, what no tree can fall below, and the difference.
+    shrinkage_ : float
+        Events that each leaf takes from above.
+    complexity_ : float
+        Cost per leaf of the search, which is part of ``objective_``.
+    status_ : Status
+        OPTIMAL, CONDITIONALLY_OPTIMAL (with a reference), or the limit that ended the search.
+    path_ : tuple of SizedTree
+        Best trees with at most 1, 2, ... leaves, up to where more do not help. Worked out when first asked for, within
+        what the fit left of its time limit; what that cut off is not there. Saving works it out; a pickled copy has it
+        only if it was asked for before.
+    report_ : FitReport
+    selection_ : DataFrame
+        What ``tune`` tried, best first: mean number of leaves and held-out loss, difference to the best limit on the
+        leaves and its standard error; empty without it.
+    leaf_table_ : LeafTable
+        Rows and events of each leaf, and the curve and median that it predicts; the interval of the median is that of
+        the leaf's own rows.
+    feature_importances_ : ndarray (n_features_in_,)
+        Share of each raw column in what the splits take off the objective, summing to one.
+    binarizer_ : Binarizer
+
+    References
+    ----------
+    Huisman et al. (2024), Optimal survival trees: a dynamic programming approach (paper `surtree`). Zhang et al.
+    (2024), Optimal sparse survival trees (paper `osst`).
+
+    Examples
+    --------
+    >>> from softsurv import OptimalSurvivalTree, load_dataset
+    >>> train, test = load_dataset("gbsg2").split(seed=0)
+    >>> tree = OptimalSurvivalTree(max_depth=2).fit(train.X, train.y)
+    >>> tree.status_, tree.gap_, tree.tree_.n_leaves
+    (<Status.OPTIMAL: 'optimal'>, 0.0, 4)
+    """
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    @one_fit_at_a_time
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        entry: Any = None,
+        time: Any = None,
+        event: Any = None,
+        cause: Any = None,
+        cause_names: Sequence[str] = (),
+        start: Any = None,
+        stop: Any = None,
+        id: Any = None,
+        recurrent: bool = False,
+    ) -> OptimalSurvivalTree:
+        """Find the tree.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path or SurvivalData
+            Features (n, p); may hold categories and missing values.
+        y : structured array, or (event, time), optional
+            Or give ``time`` and ``event`` as column names.
+        sample_weight : (n,), optional
+            Rows of weight 0 are left out.
+        entry : (n,), optional
+            Left truncation ("relative_risk" only).
+        cause : column name or array, optional
+            Competing risks, instead of ``event``: 0 for censored rows, else what happened. ``cause_names`` names codes.
+            The objective is the sum of the causes' deviances, and leaves hold cumulative incidences.
+        start, stop, id : column name or array, optional
+            Several rows for each subject, one for each stretch of time; a subject may visit several leaves. Rows that
+            only cut a stretch of equal features are joined.
+        recurrent : bool
+            Whether events of a subject may happen again: leaves hold mean counts (Andersen and Gill 1982).
+
+        Raises
+        ------
+        InvalidSurvivalDataError, InvalidParameterError
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tree is not proven optimal.
+        """
+        check_parameters(self)
+        SEARCHES[self.objective].warm_up(self.max_depth)
+        import torch  # noqa: F401  every fit needs it: late, so that the class can be named without, but before the clock
+
+        timer = StopSignal(self.time_limit, hears_inner=True)
+        columns = {"weight": sample_weight, "entry": entry, "time": time, "event": event, "cause": cause}
+        columns |= {"cause_names": cause_names, "start": start, "stop": stop, "id": id, "recurrent": recurrent}
+        with timer.reading():
+            data, rows, order = self._coded_rows(X, y, columns)
+        search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
+        with timer:  # a Ctrl-C between two searches counts too
+            found = self._find(data, search, timer)
+        self._keep(rows, search, found)
+        self._warn_unless_proven()
+        return self
+
+    def _coded_rows(self, X: Any, y: Any, columns: dict[str, Any]) -> tuple[SurvivalData, Rows, IntArray]:
+        """The training rows of positive weight in their order, the same as codes, and their places."""
+        data = self._read(X, y, **columns)
+        self.leaf_ = leaf_kind(self, data)
+        if data.weight is not None and not bool((data.weight > 0).all()):
+            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
+        check_least_rows(self, data.n)
+        order, names = self._in_order(data)
+        data = data.take(order)
+        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
+        table, _ = self.binarizer_.fit_filled(data.X, order=names, block=data.number_block())
+        if self.level_sets:
+            add_level_orders(self.binarizer_, table, data)
+        if not self.binarizer_.columns_:
+            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
+        return data, Rows.coded(data, self.binarizer_, table), order
+
+    def _search(self, rows: Rows, data: SurvivalData, order: IntArray, room: Room) -> TreeSearch:
+        if self.objective == "relative_risk":
+            return RelativeRiskSearch(rows, self, self.leaf_, room)
+        reference = None if self.reference is None else reference_curves(self.reference, data, order)
+        return IbsSearch(rows, self, self.leaf_, room, reference)
+
+    def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:
+        """The tree within the limits, or within those that cross-validation chooses."""
+        (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
+        more = FOLD_SHARE * (search.room.held + search.held) if is_tuned(self) else 0.0
+        search.room.check(search.held + more)
+        self.selection_ = NOTHING_TRIED.copy()
+        if is_tuned(self):
+            seed = 0 if self.random_state is None else int(self.random_state)
+            share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
+            share.end_unless(timer.seconds)  # a fold is read as long as the table was
+            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, search.room.less(search.held))
+            depth, leaves, tuned = choice.depth, choice.leaves, choice.status
+            search.shrinkage, self.selection_ = choice.shrinkage, choice.table
+            search.ask(choice.complexity)
+        if not self.binarizer_.columns_:
+            depth, leaves = 0, None if leaves is None else 1
+        bar = SearchBar() if self.progress else None
+        # whoever interrupted the cross-validation does not wait for the search
+        interrupted = timer.status is Status.INTERRUPTED
+        found = search.best(depth, leaves, 0.0 if interrupted else timer.left, bar)
+        if bar is not None:
+            bar.close()
+        report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
+        if interrupted and report.status is Status.TIME_LIMIT:
+            report = replace(report, status=Status.INTERRUPTED)
+        return replace(found, report=report)
+
+    def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
+        self.tree_, self.report_ = found.tree, found.report
+        self.shrinkage_, self.complexity_ = search.shrinkage, search.complexity
+        self._parts = TreeParts(rows, search, found, self.leaf_)
+
+    def _warn_unless_proven(self) -> None:
+        if self.status_ not in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
+            warn(
+                f"the search ended at its {str(self.status_).replace('_', ' ')} with objective {self.objective_:.6g} "
+                f"and lower bound {self.lower_bound_:.6g}; raise time_limit, or lower max_depth or thresholds",
+                ConvergenceWarning,
+            )
+        elif self.report_.details["selection"] != Status.OPTIMAL:
+            warn(
+                f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
+                "sizes compared; raise time_limit or lower max_depth",
+                ConvergenceWarning,
+            )

@@ -1,0 +1,346 @@
+"""What soft and optimal survival trees share as estimators: reading data in, predictions out, scores.
+
+A subclass fits itself and answers four questions about prepared features: the leaf of each row
+(`_leaf`), log H at given times (`_log_cumulative_hazard`), the hazard (`_hazard`), and the time at
+which S falls to a level (`_quantile`). Method names follow scikit-survival.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.canonical import column_order, row_order
+from softsurv.data.frames import has_names
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.shared.competing import CompetingRisks
+from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
+from softsurv.estimators.shared.lower_bounds import LowerBounds
+from softsurv.estimators.shared.pictures import Pictures
+from softsurv.estimators.shared.training_rows import (
+    Ranges,
+    held_out_rows,
+    refuse_unknown_histories,
+    remember,
+    warn_of_far_values,
+)
+from softsurv.metrics.evaluate import outcome, times_known, training_censoring
+from softsurv.metrics.ranges import default_grid, survival_from_log_cumulative_hazard
+from softsurv.nonparametric import StepFunction
+from softsurv.trees.incidence import log_time_simpson
+
+
+class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
+    """Shared surface of the survival trees; see the subclasses."""
+
+    censoring_: StepFunction
+    unique_times_: FloatArray
+    horizon_: float
+    n_features_in_: int
+    ranges_: Ranges
+
+    _knows: tuple[str, ...] = ()
+    """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
+
+    # -- hooks ---------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def _prepare(self, X: Any, **how: Any) -> Any:
+        """Features in the form that the hooks below take. ``how`` holds choices of a subclass, such as ``path``."""
+
+    @abstractmethod
+    def _leaf(self, prepared: Any) -> IntArray:
+        """Leaf of each row, (n,)."""
+
+    @abstractmethod
+    def _log_cumulative_hazard(self, prepared: Any, times: FloatArray) -> FloatArray:
+        """Log H at times >= 0, (n, T); -inf where S is 1."""
+
+    @abstractmethod
+    def _hazard(self, prepared: Any, times: FloatArray) -> FloatArray:
+        """Hazard per unit of time, (n, T)."""
+
+    @abstractmethod
+    def _quantile(self, prepared: Any, level: float) -> FloatArray:
+        """Smallest time with S <= level, (n,); inf where S never falls to it."""
+
+    # -- reading -------------------------------------------------------------------------------------------------
+    def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
+        """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
+        data = survival_data(X, y, **columns).joined()._derive({})
+        data.require_events()
+        refuse_unknown_histories(self, data)
+        self.cause_names_ = data.cause_names
+        self.n_features_in_ = data.X.shape[1]
+        for name in ("feature_names_in_", "calibration_"):
+            self.__dict__.pop(name, None)
+        if has_names(X) or isinstance(X, SurvivalData):
+            self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
+        remember(self, data, X, y, columns)
+        self.censoring_ = training_censoring(data)
+        known = times_known(data)
+        self.unique_times_ = default_grid(*known)
+        self.horizon_ = float(known[0].max())
+        return data
+
+    def _in_order(self, data: SurvivalData) -> tuple[IntArray, list[str]]:
+        """The rows and the columns in an order that depends on the content alone: the same seed, the same tree."""
+        columns = column_order(data.X, data)
+        return row_order(data, columns), columns
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+    def apply(self, X: Any) -> IntArray:
+        """Leaf of each row, (n,): leaves are numbered from the left, from 0."""
+        check_is_fitted(self, "censoring_")
+        return self._leaf(self._prepare(X))
+
+    def predict(self, X: Any, cause: int | str | None = None, **how: Any) -> FloatArray:
+        """Risk score of each row, (n,); higher means an earlier event.
+
+        Parameters
+        ----------
+        X : table of n rows
+        cause : int or str, optional
+            Of the events of this cause; of all events by default.
+        **how
+            Choices of the subclass: soft trees take ``path="soft"`` for the mixture of all leaves. The other
+            predictions take them too.
+
+        Notes
+        -----
+        The mean of log H over the deciles of ``unique_times_``, the distinct training event times (one that many
+        rows share counts once), so that curves may cross and survival near 0 or 1 still ranks. For a cause, of
+        log(-log(1 - F)) with its cumulative incidence F.
+        """
+        check_is_fitted(self, "censoring_")
+        deciles = np.quantile(self.unique_times_, np.linspace(0.1, 0.9, 9))
+        if cause is not None:
+            code = self._cause(cause)
+            return self._cause_risk(self._checked(X, how), deciles, code)
+        log_hazard = self._log_cumulative_hazard(self._checked(X, how), deciles)
+        return np.clip(log_hazard, -745.0, 745.0).mean(1)
+
+    def predict_survival_function(
+        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True, **how: Any
+    ) -> Any:
+        """Survival probability of each row at each time.
+
+        Parameters
+        ----------
+        X : table of n rows
+        times : array_like (T,), optional
+            Any times >= 0, in the unit of the training times; ``unique_times_`` by default.
+        return_array : bool
+            False returns scikit-survival's ``StepFunction`` objects over the times instead.
+
+        Returns
+        -------
+        ndarray (n, T), or ndarray (n,) of StepFunction
+
+        Notes
+        -----
+        Nothing was observed after ``horizon_``, the last training time. Later times are extrapolated: by the formula of
+        the leaf in a soft tree, by the last value of the curve in an optimal one.
+        """
+        return self._curves(self._grid(times), self._checked(X, how), return_array, survival_from_log_cumulative_hazard)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, times: ArrayLike | None = None, *, return_array: bool = True, **how: Any
+    ) -> Any:
+        """Cumulative hazard of each row at each time; arguments as in :meth:`predict_survival_function`."""
+        with np.errstate(over="ignore"):
+            return self._curves(self._grid(times), self._checked(X, how), return_array, np.exp)
+
+    def predict_hazard_function(self, X: Any, times: ArrayLike | None = None, **how: Any) -> FloatArray:
+        """Hazard of each row at each time, per unit of time, (n, T).
+
+        Raises
+        ------
+        InvalidTimesError
+            If ``times``, ``unique_times_`` by default, are not finite and > 0.
+        """
+        grid = self._grid(times)
+        if grid.min() <= 0:
+            raise InvalidTimesError(f"times must be > 0 for a hazard, got {grid.min():g}; leave time 0 out")
+        return self._hazard(self._checked(X, how), grid)
+
+    def predict_quantile(
+        self, X: Any, probability: float = 0.5, cause: int | str | None = None, **how: Any
+    ) -> FloatArray:
+        """Time by which the event has happened with the given probability, (n,); ``inf`` if it never does.
+
+        Parameters
+        ----------
+        X : table of n rows
+        probability : float
+            Between 0 and 1.
+        cause : int or str, optional
+            The event of this cause, which the other causes may prevent; any event by default.
+
+        Returns
+        -------
+        ndarray (n,)
+            In the unit of the training times.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the probability is not between 0 and 1.
+        """
+        check_is_fitted(self, "censoring_")
+        if not isinstance(probability, numbers.Real) or not 0 < probability < 1:
+            raise InvalidParameterError(f"probability must be between 0 and 1, got {probability!r}")
+        if cause is not None:
+            return self._incidence_quantile(self._checked(X, how), float(probability), self._cause(cause))
+        return self._quantile(self._checked(X, how), 1 - float(probability))
+
+    def predict_median(self, X: Any, **how: Any) -> FloatArray:
+        """Median survival time, (n,); ``inf`` where S stays above one half."""
+        return self.predict_quantile(X, 0.5, **how)
+
+    def predict_expectation(self, X: Any, horizon: float | None = None, **how: Any) -> FloatArray:
+        """Expected time until the event or the horizon, whichever is first, (n,): the restricted mean.
+
+        Parameters
+        ----------
+        X : table of n rows
+        horizon : float, optional
+            In the unit of the training times; the largest training time by default.
+
+        Raises
+        ------
+        InvalidTimesError
+            If the horizon is not finite and > 0.
+        """
+        check_is_fitted(self, "censoring_")
+        end = self.horizon_ if horizon is None else float(horizon)
+        if not 0 < end < np.inf:
+            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        prepared = self._checked(X, how)
+        grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
+        total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
+        for chunk in np.array_split(np.arange(len(grid)), 20):
+            survival = survival_from_log_cumulative_hazard(self._log_cumulative_hazard(prepared, grid[chunk]))
+            total += survival @ width[chunk]
+        return total
+
+    def predict_conditional_survival(
+        self, X: Any, after: float, times: ArrayLike | None = None, **how: Any
+    ) -> FloatArray:
+        """Probability of surviving to each time given survival up to ``after``, (n, T); 1 for times before it.
+
+        Parameters
+        ----------
+        X : table of n rows
+        after : float
+            In the unit of the training times, >= 0.
+        times : array_like (T,), optional
+            ``unique_times_`` by default. Where no row of a leaf survives ``after``, later times have probability 0.
+
+        Raises
+        ------
+        InvalidTimesError
+            If ``after`` or a time is not finite and >= 0.
+        """
+        if not 0 <= float(after) < np.inf:
+            raise InvalidTimesError(f"after must be a finite time >= 0, got {after!r}")
+        grid = self._grid(times)
+        prepared = self._checked(X, how)
+        both = self._log_cumulative_hazard(prepared, np.append(np.maximum(grid, float(after)), float(after)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            rise = np.exp(both[:, :-1]) - np.exp(both[:, -1:])
+        return np.where(grid <= float(after), 1.0, np.exp(-np.nan_to_num(rise, nan=np.inf, posinf=np.inf)))
+
+    # -- scores --------------------------------------------------------------------------------------------------
+    def evaluate(self, X: Any, y: Any = None, **options: Any) -> dict[str, Any]:
+        """Quality on held-out rows: harrell_c, uno_c, cd_auc, ibs, n, events, and the range they rest on.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+        **options
+            ``time``, ``event``, ``entry``, ``upper``, ``cause``, ``start``, ``stop``, ``id``, ``sample_weight`` as in
+            ``fit``, by default the columns ``fit`` was told; ``times``, ``n_times``, ``scale``, ``tied_event_times`` as
+            in :func:`softsurv.metrics.evaluate.evaluate`. Censoring weights come from the training data.
+
+        Returns
+        -------
+        dict
+            Where events have causes, these measures are of all events, and ``causes`` holds those of each:
+            see :func:`softsurv.metrics.histories.evaluate_causes`. Where subjects have several rows, all but the
+            concordances are None: see :func:`softsurv.metrics.histories.evaluate_histories`.
+
+        Warns
+        -----
+        EvaluationWarning
+            With late entry, intervals or weights: concordance compares only rows under observation together, the
+            rest is not corrected for them.
+        """
+        check_is_fitted(self, "censoring_")
+        data = held_out_rows(self, X, y, options)
+        return evaluate_fitted(self, data, options)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a folder: tensors and JSON, no code and no training rows; see ``load_model``."""
+        from softsurv.estimators.saved import save_model
+
+        save_model(self, path)
+
+    def score(self, X: Any, y: Any = None, *, entry: Any = None) -> float:
+        """Time-dependent Harrell concordance of held-out rows, so that model selection tools work.
+
+        With late entry (``entry``, or in `SurvivalData`) only rows under observation together are compared. Where
+        events have causes, all of them count.
+        """
+        check_is_fitted(self, "censoring_")
+        return score_fitted(self, held_out_rows(self, X, y, {} if entry is None else {"entry": entry}))
+
+    # -- inside --------------------------------------------------------------------------------------------------
+    def _outcome(self, data: SurvivalData) -> dict[str, Any]:
+        """Outcome columns of held-out rows as the measures take them."""
+        return outcome(data)
+
+    def _log_hazard_of(self, prepared: Any) -> Callable[[FloatArray], FloatArray]:
+        return lambda times: self._log_cumulative_hazard(prepared, np.asarray(times, dtype=float))
+
+    def _checked(self, X: Any, how: dict[str, Any]) -> Any:
+        """Prepared features; says which values lie far outside those of training."""
+        check_is_fitted(self, "censoring_")
+        warn_of_far_values(X, self.__dict__.get("ranges_", {}))
+        return self._prepare(X, **how)
+
+    def _curves(
+        self, grid: FloatArray, prepared: Any, return_array: bool, of: Callable[[FloatArray], FloatArray]
+    ) -> Any:
+        values = of(self._log_cumulative_hazard(prepared, grid))
+        if return_array:
+            return values
+        from sksurv.functions import StepFunction as SksurvStepFunction
+
+        if not np.all(np.diff(grid) > 0):
+            raise InvalidTimesError("times must increase for step functions; sort them or take the array")
+        return np.array([SksurvStepFunction(grid, row) for row in values], dtype=object)
+
+    def _grid(self, times: ArrayLike | None) -> FloatArray:
+        check_is_fitted(self, "censoring_")
+        if times is None:
+            return self.unique_times_
+        grid = np.atleast_1d(np.asarray(times, dtype=float))
+        if grid.ndim != 1 or grid.size == 0:
+            raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
+        bad = ~np.isfinite(grid) | (grid < 0)
+        if bad.any():
+            where = int(np.argmax(bad))
+            raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+        return grid

@@ -1,0 +1,125 @@
+"""The predictions of a soft tree whose leaves hold one hazard for each cause."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.shared.competing import REACH, CompetingRisks
+from softsurv.estimators.soft.prepared import PreparedRows
+from softsurv.trees.incidence import incidences
+
+if TYPE_CHECKING:
+    import torch
+
+    from softsurv.results import FitReport
+    from softsurv.trees.soft_tree import SoftTree
+else:
+    from softsurv.estimators.soft import torch_later as torch
+
+BISECTIONS = 60
+"""Halvings of the span of log time in which a quantile lies: to rounding."""
+
+
+class SoftCauses(CompetingRisks):
+    """Mixin of the soft trees: hazards of each cause, and of all causes together."""
+
+    tree_: SoftTree
+    cause_trees_: tuple[SoftTree, ...]
+    report_: FitReport
+
+    def _cause_hazards(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        if not self.cause_trees_:
+            return super()._cause_hazards(prepared, times)
+        leaf = torch.as_tensor(self.tree_.apply_leaf(prepared.x.to(self.tree_.leaves)))
+        return self._hazards_in(leaf, prepared, times)
+
+    def _hazards_in(self, leaf: torch.Tensor, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        """Cumulative hazards (n, T, K) of rows in given leaves (1, n)."""
+        later = torch.as_tensor(np.where(times > 0, times, 1.0)).to(self.tree_.leaves)
+        x, found = prepared.x.to(self.tree_.leaves), []
+        with torch.no_grad():
+            for tree in self.cause_trees_:
+                z, _ = tree.predictor(x, later, leaf)
+                found.append(tree.family.link.cumulative_hazard(z)[0][0].double().cpu().numpy())
+        hazards = np.stack(found, -1)
+        hazards[:, times <= 0] = 0.0
+        return hazards
+
+    def _incidences(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        """With ``path="soft"`` those of all leaves, weighted by the leaf's probability."""
+        if prepared.path == "hbp":
+            return super()._incidences(prepared, times)
+        return self._mixed(prepared, times)[1]
+
+    def _mixed(self, prepared: PreparedRows, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Survival (n, T) and incidences (n, T, K) of the mixture of all leaves."""
+        with torch.no_grad():
+            share = self.tree_.leaf_probability(prepared.x.to(self.tree_.leaves))[0].double().cpu().numpy()
+        grid = self._hazard_grid(float(times.max()))
+        survival = np.zeros((len(prepared), len(times)))
+        found = np.zeros((*survival.shape, len(self.cause_trees_)))
+        for rows in self._chunks(len(prepared), len(grid) + len(times)):
+            part = prepared[rows]
+            for number in range(share.shape[1]):
+                leaf = torch.full((1, len(part)), number, device=self.tree_.leaves.device)
+                free, risen = incidences(partial(self._hazards_in, leaf, part), grid, times)
+                survival[rows] += share[rows, number, None] * free
+                found[rows] += share[rows, number, None, None] * risen
+        return survival, found
+
+    def _log_hazard_of_all(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        """Log of the hazards of all causes added up, (n, T)."""
+        with np.errstate(divide="ignore"):
+            if prepared.path == "hbp":
+                return np.log(self._cause_hazards(prepared, times).sum(-1))
+            return np.log(-np.log(np.maximum(self._mixed(prepared, times)[0], 1e-300)))
+
+    def _hazard_of_all(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        """Hazard of any event per unit of time, (n, T)."""
+        grid = torch.as_tensor(np.ascontiguousarray(times)).to(self.tree_.leaves)
+        with torch.no_grad():
+            x = prepared.x.to(self.tree_.leaves)
+            hazards = [tree.log_hazard(x, grid)[0].double().exp().cpu().numpy() for tree in self.cause_trees_]
+        return np.sum(hazards, 0)
+
+    def _quantile_of_all(self, prepared: PreparedRows, level: float) -> FloatArray:
+        """Smallest time with S <= level, (n,), by bisection in log time; inf beyond :data:`REACH` horizons."""
+        x = prepared.x.to(self.tree_.leaves)
+        share = self.tree_.leaf_probability(x)[0].mT  # (L, n)
+        if prepared.path == "hbp":
+            share = torch.nn.functional.one_hot(self.tree_.apply_leaf(x)[0], len(share)).mT.to(x)
+        with torch.no_grad():
+            parts = [(tree, tree.effects_in_leaves(x)) for tree in self.cause_trees_]
+
+        def stays(log_time: torch.Tensor) -> torch.Tensor:
+            """Whether S is above the level, (n,), at a log time for each row (n,)."""
+            hazard = sum(tree.hazard_in_leaves(effects, log_time[None])[0] for tree, effects in parts)
+            return (share * torch.exp(-torch.as_tensor(hazard))).sum(0) > level
+
+        with torch.no_grad():
+            low, high = (x.new_full((len(x),), np.log(self.horizon_) + s * np.log(REACH)) for s in (-1, 1))
+            never = stays(high)
+            for _ in range(BISECTIONS):
+                middle = 0.5 * (low + high)
+                over = stays(middle)
+                low, high = torch.where(over, middle, low), torch.where(over, high, middle)
+        return np.where(never.cpu().numpy(), np.inf, high.exp().double().cpu().numpy())
+
+    @property
+    def recurrent_(self) -> bool:
+        """Whether the tree was fitted to events that recur."""
+        return bool(self.report_.details.get("recurrent"))
+
+    def _require_the_same_causes(self, data: SurvivalData) -> None:
+        """Refuse data whose causes are not those that the tree was fitted to."""
+        if data.cause_names != self.cause_names_:
+            raise InvalidSurvivalDataError(
+                f"cause must have the names {list(self.cause_names_)} as in training, got {list(data.cause_names)}; "
+                "pass cause= and cause_names= as in fit"
+            )

@@ -1,0 +1,309 @@
+"""The side of a soft tree's estimator that is there once it is fitted: predictions, reading, saving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
+from softsurv.data.kinds import as_the_tree_knows
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.shared.checks import one_of
+from softsurv.estimators.soft.bands import CurveBands
+from softsurv.estimators.soft.causes import SoftCauses
+from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
+from softsurv.estimators.soft.prepared import PreparedRows
+from softsurv.estimators.soft.starts import SoftStarts
+from softsurv.metrics.evaluate import outcome, times_known, training_censoring
+from softsurv.metrics.ranges import default_grid
+from softsurv.nonparametric import StepFunction
+from softsurv.trees.soft_text import encoded_columns, soft_tree_dot, soft_tree_text
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from softsurv.estimators.soft.summary import TreeSummary
+    from softsurv.soft.fitted import FittedSoftTree
+    from softsurv.trees.soft_tree import SoftTree
+else:
+    from softsurv.estimators.soft import torch_later as torch
+
+
+def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
+    """HBP leaf of each row, (n,); leaves that no row can reach have no number."""
+    with torch.no_grad():
+        leaf = tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
+    return np.searchsorted(tree.used_leaves, leaf)
+
+
+class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
+    """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
+
+    device: str
+    _knows = ("causes", "subjects", "recurrent")
+
+    # -- taking over ---------------------------------------------------------------------------------------------
+    def _adopt(self, fitted: FittedSoftTree) -> None:
+        """Take a fitted tree over: from a fit, a streamed fit or a file."""
+        self.tree_, self.candidate_, self.depth_ = fitted.tree, fitted.candidate, fitted.tree.depth
+        self.report_, self.leaf_table_, self.spread_ = fitted.report, fitted.leaf_table, fitted.spread
+        self.time_floor_, self.preprocessor_ = fitted.time_floor, fitted.preprocessor
+        self.centre_, self.split_sizes_, self.covariance_ = fitted.centre, fitted.split_sizes, fitted.covariance
+        self.selection_ = pd.DataFrame(fitted.tried)
+        self.cause_trees_ = tuple(tree for tree, _ in fitted.causes)
+        self.cause_covariances_ = tuple(covariance for _, covariance in fitted.causes)
+
+    def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
+        """Keep what scores and default grids need of the training outcomes."""
+        self.censoring_, self.unique_times_, self.horizon_ = censoring, unique_times, horizon
+
+    def _adopt_streamed(
+        self,
+        fitted: FittedSoftTree,
+        names: list[str],
+        censoring: StepFunction,
+        unique_times: FloatArray,
+        horizon: float,
+    ) -> Self:
+        """Take a streamed fit over."""
+        self._adopt(fitted)
+        self._keep_curves(censoring, unique_times, horizon)
+        self.feature_names_in_, self.n_features_in_ = np.array(names, dtype=object), len(names)
+        return self
+
+    def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
+        """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
+        if raw.weight is None or bool((raw.weight > 0).all()):
+            return raw
+        kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
+        kept.require_events()
+        time, event = times_known(kept)
+        self._keep_curves(training_censoring(kept), default_grid(time, event), float(time.max()))
+        return kept
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+    def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
+        if unknown:
+            raise InvalidParameterError(f"predictions take path=, got {', '.join(unknown)}")
+        if path not in ("hbp", "soft"):
+            raise InvalidParameterError(f'path must be "hbp" or "soft", got {path!r}')
+        if isinstance(X, SurvivalData):
+            X = X.X
+        if self.preprocessor_ is not None:
+            return PreparedRows(torch.tensor(self.preprocessor_.transform(X).to_numpy(np.float64)), path)
+        frame, known = as_frame(X), hasattr(self, "feature_names_in_")
+        frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
+        return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
+
+    def _leaf(self, prepared: PreparedRows) -> NDArray[np.int64]:
+        return leaf_of(self.tree_, prepared.x)
+
+    def _log_cumulative_hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        if self.cause_trees_:
+            return self._log_hazard_of_all(prepared, times)
+        positive = np.where(times > 0, times, 1.0)
+        grid = self._place(torch.as_tensor(positive))
+        with torch.no_grad():
+            x = self._place(prepared.x)
+            if prepared.path == "hbp":
+                values = self.tree_.log_cumulative_hazard(x, grid)[0]
+            else:
+                survival = self.tree_.survival_function(x, grid, "soft")[0]
+                values = torch.log(-torch.log(survival.clamp(min=1e-300)))
+        out = values.double().cpu().numpy()
+        out[:, times <= 0] = -np.inf
+        return out
+
+    def _hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
+        if prepared.path != "hbp":
+            raise InvalidParameterError('a hazard belongs to one leaf; leave path at "hbp"')
+        if self.cause_trees_:
+            return self._hazard_of_all(prepared, times)
+        with torch.no_grad():
+            grid = self._place(torch.as_tensor(np.ascontiguousarray(times)))
+            return self.tree_.log_hazard(self._place(prepared.x), grid)[0].double().exp().cpu().numpy()
+
+    def _quantile(self, prepared: PreparedRows, level: float) -> FloatArray:
+        if self.cause_trees_:
+            return self._quantile_of_all(prepared, level)
+        with torch.no_grad():
+            return self.tree_.survival_time(self._place(prepared.x), level, prepared.path)[0].double().cpu().numpy()
+
+    def _outcome(self, data: SurvivalData) -> dict[str, Any]:
+        return outcome(data, self.time_floor_)
+
+    def _place(self, value: Tensor) -> Tensor:
+        return value.to(self.tree_.leaves)
+
+    def log_likelihood(self, X: Any, y: Any = None, **columns: Any) -> FloatArray:
+        """Log-likelihood of each row in its leaf, per unit of time, times the row's weight, (n,).
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``, also for late entry and intervals.
+        **columns
+            ``time``, ``event``, ``entry``, ``upper``, ``sample_weight``, ``cause``, ``start``, ``stop``, ``id`` as in
+            ``fit``.
+
+        Notes
+        -----
+        With causes the sum over causes, the events of others being censored.
+        log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
+        Events and censorings at time 0 are read at ``time_floor_``.
+        """
+        check_is_fitted(self, "censoring_")
+        with as_the_tree_knows():
+            data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
+        rows = self._prepare(data.X)
+        left = torch.zeros_like(data.event) if data.upper is None else ~data.event & data.upper.isfinite()
+        time = torch.where((data.time > 0) | left, data.time, self.time_floor_)
+        self._require_the_same_causes(data)
+        with torch.no_grad():
+            parts = [
+                tree.log_likelihood(self._place(rows.x), time, part.event, data.entry, data.upper)[0]
+                for tree, part in zip(self._trees, data.by_cause(), strict=True)
+            ]
+        weight = 1.0 if data.weight is None else data.weight.numpy()
+        return np.asarray(weight * torch.stack(parts).sum(0).double().cpu().numpy())
+
+    @property
+    def _trees(self) -> tuple[SoftTree, ...]:
+        """The tree of each cause; the tree itself where there is one kind of event."""
+        return self.cause_trees_ or (self.tree_,)
+
+    # -- reading the tree ----------------------------------------------------------------------------------------
+    def routing_probability(self, X: Any) -> FloatArray:
+        """Probability of going left at each branch node, (n, B), nodes in heap order."""
+        with torch.no_grad():
+            return self.tree_.routing_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
+
+    def leaf_probability(self, X: Any) -> FloatArray:
+        """Probability of each leaf, (n, L), leaves from left to right; rows sum to one."""
+        with torch.no_grad():
+            every = self.tree_.leaf_probability(self._place(self._prepare(X).x))[0].cpu().numpy()
+        return every[:, self.tree_.used_leaves]
+
+    @property
+    def encoded_names_(self) -> list[str]:
+        """Names of the encoded features, as the rules show them."""
+        return encoded_names(self.preprocessor_, self.n_features_in_, getattr(self, "feature_names_in_", None))
+
+    @property
+    def feature_importances_(self) -> FloatArray:
+        """Share of each raw feature in the tree, (n_features_in_,), summing to one; zero for an unused feature.
+
+        Notes
+        -----
+        A split counts by the share of the training rows that it divides, times how far the predictions of its two
+        sides differ (see `softsurv.trees.split_effects`); its features share that by |coefficient| times standard
+        deviation. How sharp the routing is makes no difference. A slope of a leaf counts by |coefficient| times
+        standard deviation, weighted by the leaf's share of the rows. One-hot columns add up for their source, and so
+        do causes.
+        """
+        return importances(self._trees, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
+
+    def summary(self, per: str = "step", measure: str = "own") -> TreeSummary:
+        """Numbers, typical curve and effects of each leaf, with standard errors and 95 % intervals.
+
+        Parameters
+        ----------
+        per : {"step", "unit", "sd"}
+            Difference in a number that an effect is told for: the power of ten next below its standard deviation, one
+            unit of the data, or a standard deviation. The levels of a category are told against its first one.
+        measure : {"own", "time"}
+            "own": hazard ratio, odds ratio of the event, or shift, by the family. "time": time ratio, for families
+            whose log time is linear in the features (exponential, Weibull, log-logistic, log-normal).
+
+        Returns
+        -------
+        TreeSummary
+            ``str()`` of it is text; its ``leaves`` and ``effects`` are frames, whose index starts with the cause where
+            there are causes.
+
+        Notes
+        -----
+        Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
+        of weight w counts as w rows. Where subjects have several rows, or events recur, they are robust ones: the
+        sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
+        more than 1,000 parameters, and in models saved by earlier versions.
+        """
+        from softsurv.estimators.soft.summary import TreeSummary, joined, notes_of, summary_of
+        from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
+
+        check_is_fitted(self, "tree_")
+        one_of("per", per, UNITS)
+        one_of("measure", measure, ("own", "time"))
+        for tree in self._trees:
+            if measure == "time" and tree.family.name not in LOG_LINEAR:
+                raise InvalidParameterError(
+                    f'measure "time" is there for {", ".join(LOG_LINEAR)} leaves, got {tree.family.name}; pass "own"'
+                )
+        columns = encoded_columns(self.preprocessor_, self.encoded_names_)
+        sources = () if self.preprocessor_ is None else tuple(self.preprocessor_.sources_)
+        asked = contrasts(columns, sources, self.spread_, per)
+        typical = typical_row(columns, sources, self.centre_)
+        used, table = self.tree_.used_leaves, self.leaf_table_
+        numbers = pd.DataFrame({"n": table.n, "events": table.events, "observed_median": table.median})
+        known = self.cause_covariances_ or (self.covariance_,)
+        told = [
+            summary_of(tree, used, covariance, typical, asked, measure)
+            for tree, covariance in zip(self._trees, known, strict=True)
+        ]
+        notes = notes_of(
+            [one.measure for one in told],
+            shared=all(shares_slopes(tree.leaves[0, torch.as_tensor(used)], tree.n_features) for tree in self._trees),
+            known=all(covariance is not None for covariance in known),
+            dense=bool(self.depth_ and not self.tree_.rules),
+            causes=self.cause_names_,
+            lost=self.report_.details.get("lost_likelihood", {}).get("share"),
+            by_subject=self.leaf_table_.subjects is not None,
+        )
+        row = typical_words(columns, sources, typical)
+        return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)
+
+    def export_text(self) -> str:
+        """The tree as text: the rules that decide, in the data's own units, and each leaf's numbers.
+
+        Notes
+        -----
+        What is printed is the model: whoever follows the rules by hand comes to the leaf of ``apply``. A dense split
+        is printed by its points, with the whole table of points below the tree.
+        """
+        check_is_fitted(self, "censoring_")
+        notes = reading_notes(self._trees, self.preprocessor_, self.report_, self.encoded_names_, self.cause_names_)
+        return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
+
+    def export_dot(self) -> str:
+        """The tree in Graphviz's language."""
+        check_is_fitted(self, "censoring_")
+        return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
+
+    # -- saving --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        from softsurv.soft.fitted import FittedSoftTree
+
+        tried = self.selection_.to_dict("records")
+        return FittedSoftTree(
+            self.tree_, self.candidate_, self.report_, self.leaf_table_, self.spread_, self.time_floor_,
+            self.preprocessor_, [{str(name): value for name, value in row.items()} for row in tried],
+            self.centre_, self.split_sizes_, self.covariance_,
+            tuple(zip(self.cause_trees_, self.cause_covariances_, strict=True)),
+        ).state()  # fmt: skip
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> None:
+        from softsurv.estimators.soft.parameters import choose_device
+        from softsurv.soft.fitted import FittedSoftTree
+        from softsurv.soft.problem import time_floor
+
+        # a model saved without its floor has the training times in the censoring curve
+        floor = time_floor(torch.as_tensor(self.censoring_.times))
+        self._adopt(FittedSoftTree.restored(arrays, meta, choose_device(self.device), floor))

@@ -1,0 +1,43 @@
+"""What a fit learns of its leaves and splits from the training rows, beside the tree itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from softsurv.arrays import FloatArray
+from softsurv.data.survival_data import SurvivalData
+from softsurv.estimators.soft.fitted import leaf_of
+from softsurv.soft.problem import make_problem
+from softsurv.soft.recipe import Recipe
+from softsurv.sparse.covariance import dense_covariance
+from softsurv.trees.soft_tree import SoftTree
+from softsurv.trees.split_effects import split_effects
+
+QUARTILES = (0.25, 0.5, 0.75)
+"""Of the events' times: there the predictions on two sides of a split are compared."""
+
+
+def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray:
+    """How much each split changes what is predicted for the training rows, (B,): of several causes, all together."""
+    known = data.time.double().cpu().numpy()
+    times = known[data.failed & (known > 0)]
+    times = times if times.size else known[known > 0]
+    weight = None if data.weight is None else data.weight.double().cpu().numpy()
+    grid = np.quantile(times, QUARTILES)
+    return np.sum([split_effects(tree, data.x, grid, weight) for tree in trees], 0)
+
+
+def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> FloatArray | None:
+    """Covariance of the leaves of a dense tree, each row being in its most probable leaf; (L, Q + K, Q + K)."""
+    problem, used = make_problem(data, recipe.family), tree.used_leaves
+    leaves = tree.leaves[0].detach().double().cpu()[torch.as_tensor(used)]
+    shrinkage = recipe.candidate.shrinkage if tree.depth else 0.0
+    strength = torch.full((leaves.shape[1],), recipe.l2_all + shrinkage, dtype=torch.float64)
+    if shrinkage == 0:  # a shrunken tree takes the ridge through what it shrinks to
+        strength[1 : tree.n_features + 1] += recipe.candidate.ridge
+    total = float(data.n if data.weight is None else data.weight.sum())
+    leaf = torch.as_tensor(leaf_of(tree, data.x))
+    return dense_covariance(problem, leaf, leaves, strength / data.n, total, data.subject_codes)

@@ -1,0 +1,211 @@
+"""How a soft tree is made of checked arguments and encoded rows: a tree of rules, or a dense one."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from softsurv.arrays import FloatArray
+from softsurv.data.preprocess import Preprocessor
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import warn
+from softsurv.estimators.shared.cause_weights import cause_weights
+from softsurv.estimators.shared.progress import choice_bar, training_bar
+from softsurv.estimators.soft.features import source_numbers, whole_numbers
+from softsurv.estimators.soft.fitted import leaf_of
+from softsurv.estimators.soft.hard_start import routing_from_tree
+from softsurv.estimators.soft.inference import covariance_of_leaves, sizes_of_splits
+from softsurv.estimators.soft.parameters import SoftParameters
+from softsurv.results import FitReport, Status
+from softsurv.soft.fit import FittedStarts, fit_starts
+from softsurv.soft.fit_stack import SINGLE_LEAF
+from softsurv.soft.fitted import FittedSoftTree
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import time_floor
+from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.selection import select
+from softsurv.sparse.exact import exact_start
+from softsurv.sparse.fit import fit_rules
+from softsurv.sparse.settle import told
+from softsurv.stopping import StopSignal
+from softsurv.trees.hard_tree import HardTree
+from softsurv.trees.leaf_medians import predicted_medians
+from softsurv.trees.leaf_table import leaf_table_of
+from softsurv.trees.soft_text import encoded_columns
+from softsurv.trees.soft_tree import SoftTree
+
+logger = logging.getLogger(__name__)
+
+TRAINING_SHARE = 0.4
+"""What choosing a dense tree leaves of the time limit for training it."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be made of which rows.
+
+    Attributes
+    ----------
+    parameters : SoftParameters
+    data : SurvivalData
+        Encoded rows.
+    encoder : Preprocessor or None
+    names : tuple of str (P,)
+        Of the encoded features.
+    start : HardTree or None
+        A tree whose splits are the only start of a dense tree.
+    machine : Machine
+        Its budget ends the choice and the training.
+    """
+
+    parameters: SoftParameters
+    data: SurvivalData
+    encoder: Preprocessor | None
+    names: tuple[str, ...]
+    start: HardTree | None
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tree for each cause, the setting, how it was fitted, what was tried, the covariances of the leaves, and of a
+    dense tree all its starts."""
+
+    trees: tuple[SoftTree, ...]
+    candidate: Candidate
+    report: FitReport
+    tried: list[dict[str, Any]]
+    covariances: tuple[FloatArray | None, ...]
+    starts: FittedStarts | None = None
+
+
+def fitted_tree(
+    raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made, horizon: float
+) -> FittedSoftTree:
+    """What was made as one value, with what the training rows say of it; ``horizon`` is their largest time."""
+    tree, report = made.trees[0], made.report
+    leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
+    predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, horizon, raw.outcomes()["weight"])
+    imputed = [str(name) for name in raw.X.columns[raw.X.isna().any().to_numpy()]]
+    history = {"recurrent": True} if raw.recurrent else {}
+    return FittedSoftTree(
+        tree,
+        made.candidate,
+        replace(report, details=report.details | {"imputed": imputed, "whole": whole_numbers(raw.X)} | history),
+        replace(leaf_table_of(raw, leaf, n_leaves), predicted=predicted),
+        spread=data.x.numpy().std(0),
+        time_floor=time_floor(raw.time),
+        preprocessor=encoder,
+        tried=made.tried,
+        centre=data.x.numpy().mean(0),
+        split_sizes=sizes_of_splits(made.trees, data),
+        covariance=made.covariances[0],
+        causes=() if raw.cause is None else tuple(zip(made.trees, made.covariances, strict=True)),
+    )
+
+
+def rule_tree(order: Order) -> Made:
+    """A tree of rules of few terms, chosen by inner validation."""
+    parameters, budget = order.parameters, order.machine.budget
+    columns = encoded_columns(order.encoder, list(order.names))
+    with choice_bar(parameters.progress) as bar:
+        fitted = fit_rules(
+            order.data,
+            columns,
+            parameters.families_of(order.data.n_causes),
+            parameters.rule_grid(),
+            prefer=parameters.prefer,
+            machine=order.machine,
+            seed=parameters.seed,
+            say=bar,
+            counts=cause_weights(parameters.cause_weights, order.data.cause_names),
+        )
+    collapsed = [{"rule": gone.rule.text(columns), "difference": gone.difference} for gone in fitted.collapsed]
+    details: dict[str, Any] = {"reason": fitted.reason, "collapsed": collapsed}
+    if fitted.lost is not None:
+        details["lost_likelihood"] = asdict(fitted.lost) | {"share": fitted.lost.share}
+    if order.data.cause is not None:
+        details["causes"] = told(fitted.candidate.family, fitted.settings)
+    assert budget is not None
+    report = FitReport(
+        fitted.stopped or budget.status or Status.CONVERGED,
+        fitted.objective,
+        seconds=budget.seconds,
+        details=details,
+    )
+    if report.status != Status.CONVERGED:
+        warn(
+            f"the choice of a tree ended at its {str(report.status).replace('_', ' ')} with {len(fitted.table())} "
+            "settings compared; raise time_limit, or give depth and leaf",
+            ConvergenceWarning,
+        )
+    return Made(fitted.trees, fitted.candidate, report, fitted.table(), fitted.covariances)
+
+
+def dense_tree(order: Order) -> Made:
+    """A tree whose splits weigh all features (paper `sst`)."""
+    parameters, data = order.parameters, order.data
+    recipe, tried, cut_off = _recipe(order)
+    with training_bar(parameters.progress, recipe.training.rounds(recipe.candidate.depth)) as bar:
+        groups = source_numbers(order.encoder, data.x.shape[1])
+        starts = fit_starts(data, recipe, order.machine.ending_sooner(), groups, bar)
+    trees, report = starts.best_of_causes, starts.report
+    report = report if cut_off is None else replace(report, status=cut_off)
+    warn_of_what_did_not_converge(report, recipe, parameters.preprocess)
+    known = not (recipe.fairness or recipe.l1)
+    covariances = tuple(
+        covariance_of_leaves(tree, part, recipe) if known else None
+        for tree, part in zip(trees, data.by_cause(), strict=True)
+    )
+    return Made(trees, recipe.candidate, report, tried, covariances, starts)
+
+
+def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
+    """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
+    parameters, start, data = order.parameters, order.start, order.data
+    depth, causes = None if start is None else start.depth, data.cause_names
+    counts = parameters.counts(causes)
+    candidate, grid, tried, cut_off = parameters.given(depth), None, [], None
+    if candidate is None:
+        grid = parameters.grid(depth)
+        choosing = order.machine.ending_sooner(TRAINING_SHARE)
+        with choice_bar(parameters.progress) as bar:
+            selection = select(
+                data, (parameters.family,), grid, parameters.seed, choosing, bar, parameters.fairness, counts
+            )
+        candidate, tried = selection.chosen, selection.table()
+        cut_off = None if choosing.budget is None else choosing.budget.status
+        logger.info("chose %s of %d candidates", candidate, len(selection.trials))
+    if parameters.starts_exact and candidate.depth:
+        columns = encoded_columns(order.encoder, list(order.names))
+        stop = StopSignal(order.machine.start_seconds(), outer=order.machine.budget)
+        weights = None if counts is None else np.array(counts)
+        exact = exact_start(data, columns, parameters.family, candidate.depth, stop, weights)
+        return parameters.recipe(candidate, grid, exact, causes), tried, cut_off
+    if start is None:
+        return parameters.recipe(candidate, grid, causes=causes), tried, cut_off
+    routing = routing_from_tree(start, order.encoder, data.x.numpy(), candidate.depth, list(order.names))
+    return parameters.recipe(candidate, grid, routing, causes), tried, cut_off
+
+
+def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
+    """Say that the fit was cut off, where more rounds would make a better tree."""
+    rounds = recipe.training.rounds(recipe.candidate.depth)
+    if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
+        warn(
+            f"the fit took all its {rounds} rounds without converging; raise max_iter, or leave it out for a validated "
+            "number of rounds",
+            ConvergenceWarning,
+        )
+    stopped = report.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    if not report.details["single_leaf_converged"] and not stopped:
+        remedy = "raise l2, or leave columns out" if preprocessed else "rescale the features, or use preprocess=True"
+        warn(
+            f"the single-leaf fit that the tree starts from did not converge in {SINGLE_LEAF.max_iterations} rounds; "
+            f"{remedy}",
+            ConvergenceWarning,
+        )

@@ -1,0 +1,280 @@
+"""SoftSurvivalTree: a soft survival tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from softsurv.data.preprocess import Preprocessor
+from softsurv.data.survival_data import SurvivalData
+from softsurv.errors import DataWarning, warn
+from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.soft.features import encoded_names
+from softsurv.estimators.soft.fitted import FittedSoftEstimator
+from softsurv.stopping import StopSignal
+
+if TYPE_CHECKING:
+    from softsurv.estimators.soft.training import Made
+    from softsurv.hazards.base import LeafFamily
+
+
+@understands(max_depth="depth")
+class SoftSurvivalTree(FittedSoftEstimator):
+    """Survival tree with rules of few features and a smooth survival model in every leaf.
+
+    A branch node asks for a score of at most three features in the data's own units, ``age + 2.5 nodes > 60``. A row
+    goes left with a probability that is a logistic function of that score. A prediction follows the more probable
+    branch to one leaf, whose survival model still varies with x. The printed rules are the model. Leaf family, size,
+    rules and penalties are chosen by inner cross-validation (see ``selection_``). With ``max_terms=None`` the splits
+    weigh all features (paper `sst`).
+
+    Parameters
+    ----------
+    depth : int, optional
+        0 (a single leaf) to 3, or to 10 for dense splits; chosen from 0 to 3 by default.
+    leaf : str or LeafFamily
+        Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
+        Weibull, log-normal and both splines; log-logistic for dense splits. The first of these is kept unless another
+        is clearly better, with competing causes Weibull, for each cause.
+    max_terms : int, None or "auto"
+        Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
+        3, and dense where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
+        ``routing_l2``, ``fairness``, ``l1``, ``max_iter``, ``preset``, a depth above 3).
+    prefer : {"tree", "simplest"}
+        Between a tree and one leaf that predict equally well, within one standard error: the tree, which says more,
+        or the single leaf.
+    n_knots : int
+        Internal knots of the spline leaves.
+    solver : {"lbfgs", "nodec"}
+        All parameters jointly, or the paper's node-based decomposition.
+    n_restarts : int
+        Starts, trained together; the one with the lowest training objective is kept.
+    init : {"auto", "random", "kmeans", "logrank", "exact"} or hard tree
+        "auto": a greedy log-rank tree and random starts. "exact": the tree that `OptimalModelTree` finds at that depth,
+        with nothing asked of a leaf but ten events, and random starts; a depth left open is chosen from other starts.
+        An `OptimalSurvivalTree` or `HardTree`: its splits are the only start, and its depth is the default of
+        ``depth``.
+    l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
+        Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
+        single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the
+        number of rows. None: chosen by inner cross-validation.
+    fairness : float
+        Weight of the mean squared distance between the predicted survival curves of the groups (``group`` in ``fit``);
+        the single leaf that leaves shrink to and the choice of penalties take it into account.
+    l1 : float
+        Group lasso on the features, so that the tree names few of them; divided by the square root of rows.
+    max_iter : int
+        Iterations of L-BFGS, or macro iterations of NODEC-DR.
+    preset : {None, "paper"}
+        "paper": NODEC-DR with the published settings in place of the arguments above; needs ``depth``. Of its 20
+        starts the one with the lowest training objective predicts; the paper reports means over the starts
+        (`evaluate_starts`).
+    time_limit : float, optional
+        Seconds after which the best tree so far is returned.
+    device : str
+        "auto" takes CUDA where there is a device.
+    dtype : {"float64", "float32"}
+    random_state : int, optional
+        Seed of folds and starts; 0 by default, so that a fit can be repeated.
+    preprocess : bool
+        Impute, one-hot encode and scale inside; False takes numeric, complete features as they are.
+    progress : bool
+        Show a progress bar: how many of the candidates are tried, and of a tree of dense splits how many of the rounds
+        it may take.
+    cause_weights : mapping, int or str, optional
+        With competing causes: how much each counts in the splits and in their choice, by name or code, those not named
+        not at all; or the one cause of interest. All count alike by default. The leaves hold every cause in any case.
+        For trees of rules.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted torch module, a stack of one.
+    cause_trees_ : tuple of SoftTree
+        Where events have causes, a module for each: the routing is that of ``tree_``, the leaves hold the hazard of the
+        cause. ``tree_`` is the first of them.
+    cause_names_ : tuple of str
+        Names of the causes; empty where there is one kind of event.
+    report_ : FitReport
+        Status, objective, trace and seconds. ``details`` holds, for a tree of rules, the reason of the choice and the
+        splits that were taken out because they changed no prediction.
+    candidate_ : Candidate
+        Depth, family and penalties used.
+    selection_ : DataFrame
+        What inner cross-validation tried, best first; empty where nothing was left to choose.
+    leaf_table_ : LeafTable
+        Rows, events and Kaplan-Meier curve of each leaf, with weights, late entries and intervals.
+    time_floor_ : float
+        What stands for time 0 in training and in scores: half the smallest positive training time.
+    preprocessor_ : Preprocessor
+
+    References
+    ----------
+    Consolo, Amaldi & Carrizosa (2025), Soft decision trees for survival analysis, eq. 5. Default design: shrinkage
+    towards the single leaf and validated depth, which the paper does not have.
+
+    Examples
+    --------
+    >>> from softsurv import SoftSurvivalTree, load_dataset
+    >>> train, test = load_dataset("gbsg2").split(seed=0)
+    >>> tree = SoftSurvivalTree(depth=1, l2=1.0, shrinkage=3.0, routing_l2=1.0).fit(train.X, train.y)
+    >>> tree.predict_survival_function(test.X, times=[365, 730]).shape
+    (137, 2)
+    """
+
+    def __init__(
+        self,
+        depth: int | None = None,
+        leaf: str | LeafFamily = "auto",
+        *,
+        max_terms: int | str | None = "auto",
+        prefer: str = "tree",
+        n_knots: int = 2,
+        solver: str = "lbfgs",
+        n_restarts: int = 5,
+        init: Any = "auto",
+        l2: float | None = None,
+        shrinkage: float | None = None,
+        slope_shrinkage: float | None = None,
+        routing_l2: float | None = None,
+        fairness: float = 0.0,
+        l1: float = 0.0,
+        max_iter: int | None = None,
+        preset: str | None = None,
+        time_limit: float | None = None,
+        device: str = "auto",
+        dtype: str = "float64",
+        random_state: int | None = None,
+        preprocess: bool = True,
+        progress: bool = False,
+        cause_weights: Any = None,
+    ) -> None:
+        self.depth = depth
+        self.leaf = leaf
+        self.max_terms = max_terms
+        self.prefer = prefer
+        self.n_knots = n_knots
+        self.solver = solver
+        self.n_restarts = n_restarts
+        self.init = init
+        self.l2 = l2
+        self.shrinkage = shrinkage
+        self.slope_shrinkage = slope_shrinkage
+        self.routing_l2 = routing_l2
+        self.fairness = fairness
+        self.l1 = l1
+        self.max_iter = max_iter
+        self.preset = preset
+        self.time_limit = time_limit
+        self.device = device
+        self.dtype = dtype
+        self.random_state = random_state
+        self.preprocess = preprocess
+        self.progress = progress
+        self.cause_weights = cause_weights
+
+    # -- fitting -------------------------------------------------------------------------------------------------
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        group: Any = None,
+        entry: Any = None,
+        upper: Any = None,
+        time: Any = None,
+        event: Any = None,
+        cause: Any = None,
+        cause_names: Sequence[str] = (),
+        start: Any = None,
+        stop: Any = None,
+        id: Any = None,
+        recurrent: bool = False,
+    ) -> SoftSurvivalTree:
+        """Fit the tree.
+
+        Parameters
+        ----------
+        X : DataFrame, array, path or SurvivalData
+            Features (n, p); may hold categories and missing values.
+        y : structured array, or (event, time), optional
+            Or give ``time`` and ``event`` as column names.
+        sample_weight : (n,), optional
+        group : (n,), optional
+            Sensitive group of each row, for ``fairness``; never a feature.
+        entry, upper : (n,), optional
+            Left truncation, and the upper end of an interval that holds the event (see `SurvivalData`).
+        cause : (n,), optional
+            Competing risks, in place of ``event``: 0 for censored rows, else the code or label of what happened. Each
+            leaf then holds one hazard for each cause, under the same rules.
+        cause_names : sequence of str
+            Names of the codes 1..K.
+        start, stop, id : (n,), optional
+            Covariates that change: several rows (start, stop] for each ``id``. Folds keep subjects whole.
+        recurrent : bool
+            Whether events of a subject may happen again: leaves hold the rate of a counting process (Andersen and Gill
+            1982), whose integral is the mean number of events (`predict_mean_count`).
+
+        Raises
+        ------
+        InvalidSurvivalDataError
+        InvalidParameterError
+
+        Notes
+        -----
+        The log-likelihood of a row is the sum over causes of that of the cause, the events of others being censored;
+        of a row (start, stop] given that nothing happened until ``start``. So a row brings the same whether its history
+        is cut or not.
+        """
+        # torch comes with these: late, so that the class can be named without it, and before the clock starts
+        from softsurv.estimators.soft.hard_start import start_tree
+        from softsurv.estimators.soft.parameters import SoftParameters, choose_device
+        from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
+        from softsurv.soft.parallel import Machine, one_core_each
+
+        parameters = SoftParameters(**self.get_params(deep=False))
+        budget = StopSignal(self.time_limit)
+        columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
+        columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
+        columns["recurrent"] = recurrent
+        with budget.reading():
+            raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
+        start = None if isinstance(self.init, str) else start_tree(self.init, raw)
+        with budget, one_core_each() as workers:
+            machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)
+            nothing_open = self.depth == 0 and self.l2 is not None  # one regression, with nothing to choose or split
+            rules = parameters.has_rules and (raw.cause is not None or not nothing_open)
+            encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            make = rule_tree if rules else dense_tree
+            made = make(Order(parameters, data, encoder, tuple(encoded), start, machine))
+        return self._take_over(raw, encoder, data, made)
+
+    def _encoded_rows(self, X: Any, y: Any, **columns: Any) -> tuple[SurvivalData, Preprocessor | None, SurvivalData]:
+        """The training rows in their order, what encodes them, and the encoded rows."""
+        raw = self._weighted_rows(self._read(X, y, **columns))
+        rows, names = self._in_order(raw)
+        raw = raw.take(rows)
+        return raw, *encoded_rows(raw, self.preprocess, names)
+
+    def _take_over(
+        self, raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made
+    ) -> SoftSurvivalTree:
+        """Take over what was made of the rows, with what training rows say of it."""
+        from softsurv.estimators.soft.training import fitted_tree
+
+        self._keep_starts(made.starts)
+        self._adopt(fitted_tree(raw, encoder, data, made, self.horizon_))
+        return self
+
+
+def encoded_rows(raw: SurvivalData, preprocess: bool, names: list[str]) -> tuple[Preprocessor | None, SurvivalData]:
+    """The encoder, None without one, and the encoded rows; encoded columns are in the order of ``names``."""
+    if not preprocess:
+        return None, raw
+    encoder = Preprocessor().fit_checked(raw.X, named=True, order=names)
+    encoded = encoder.transform(raw.X)
+    if encoded.shape[1] == 0:
+        what = "every feature is constant, so all rows get one curve; check the columns of X"
+        warn(what, DataWarning)
+    return encoder, raw.with_features(encoded)

@@ -1,0 +1,54 @@
+"""Checks of arguments: what passes, and the sentence for what does not."""
+
+import numpy as np
+import pytest
+
+from softsurv import OptimalClassificationTree, OptimalSurvivalTree, SoftSurvivalTree
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, rows_for_a_leaf, whole
+
+
+def test_numbers_of_any_library_pass():
+    whole("n", np.int32(3), 1)
+    number("x", np.float32(0.5), 0.0)
+    number("x", 2, 0.0)
+    jobs(None)
+    jobs(-1)
+    rows_for_a_leaf(5, 5)
+    one_of("leaf", None, (None, "km"))
+    assert n_threads(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("check", "sentence"),
+    [
+        (lambda: whole("n", True, 0), "n must be an integer >= 0, got True"),
+        (lambda: whole("n", 2.0, 0), "n must be an integer >= 0, got 2.0"),
+        (lambda: number("x", float("nan"), 0.0), "x must be a finite number >= 0, got nan"),
+        (lambda: number("x", float("inf"), 0.0), "x must be a finite number >= 0, got inf"),
+        (lambda: number("x", False, 0.0), "x must be a finite number >= 0, got False"),
+        (lambda: one_of("leaf", 1, (True, "km"), " here"), "leaf must be one of True, 'km' here, got 1"),
+        (lambda: jobs(0), "n_jobs must be an integer >= 1, or -1 for all cores, got 0"),
+        (lambda: rows_for_a_leaf(6, 5), "min_samples_leaf must be at most the number of rows, 5, got 6"),
+    ],
+)
+def test_what_is_wrong_is_named(check, sentence):
+    with pytest.raises(InvalidParameterError, match=sentence):
+        check()
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda: OptimalSurvivalTree(level_sets="yes"), "level_sets"),
+        (lambda: OptimalSurvivalTree(progress=1), "progress"),
+        (lambda: OptimalClassificationTree(path="no"), "path"),
+        (lambda: SoftSurvivalTree(preprocess=None), "preprocess"),
+    ],
+)
+def test_flags_are_true_or_false(made, name):
+    X, event = np.arange(40.0)[:, None] % 7, np.arange(40) % 2 == 0
+    tree = made()
+    y = event if isinstance(tree, OptimalClassificationTree) else (event, np.arange(1.0, 41))
+    with pytest.raises(InvalidParameterError, match=f"{name} must be True or False"):
+        tree.fit(X, y)

@@ -1,0 +1,99 @@
+"""What a tree remembers of its training table, and what it says of rows unlike it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
+from softsurv.data.blocks import NumberBlock
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+from softsurv.estimators.shared.training_rows import number_ranges, outside
+
+TREES = [
+    lambda: SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1, l2=0.3, shrinkage=10.0),
+    lambda: OptimalSurvivalTree(max_depth=1),
+]
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(20, 80, 120)
+    months = rng.exponential(50 / np.where(age > 50, 4.0, 1.0)) + 0.1
+    return pd.DataFrame(
+        {"age": age, "arm": rng.choice(["a", "b"], 120), "months": months, "died": rng.random(120) < 0.7}
+    )
+
+
+@pytest.mark.parametrize("make", TREES)
+@pytest.mark.parametrize("named", [{"time": "months", "event": "died"}, {"y": ("died", "months")}])
+def test_a_tree_knows_its_outcome_columns_also_from_a_file(make, named, table, tmp_path):
+    tree = make().fit(table, **named)
+    expected = tree.evaluate(table, time="months", event="died")
+    assert tree.evaluate(table) == expected
+    tree.save(tmp_path)
+    assert load_model(tmp_path).evaluate(table) == expected
+
+
+@pytest.mark.parametrize("make", TREES)
+def test_far_values_are_told_once_a_call_at_the_line_of_the_user(make, table, tmp_path):
+    tree = make().fit(table, time="months", event="died")
+    tree.save(tmp_path)
+    odd = table.head(4).assign(age=[400.0, 50.0, 81.0, -300.0])
+    for model in (tree, load_model(tmp_path)):
+        for ask in (model.predict, model.predict_median, model.predict_survival_function):
+            with pytest.warns(DataWarning, match="far outside the training range, of 4 rows: age in 2") as told:
+                ask(odd)
+            assert [one.filename for one in told] == [__file__]
+
+
+def test_a_feature_that_is_the_outcome_is_told(table):
+    X = table.assign(followed=table["months"]).drop(columns=["months", "died"])
+    with pytest.warns(DataWarning, match="'followed' equals the time of the outcome"):
+        TREES[1]().fit(X, (table["died"], table["months"]))
+
+
+def test_outside_counts_rows_and_leaves_missing_values_alone():
+    X = pd.DataFrame({"a": [0.0, 5.0, np.nan, 11.0], "b": ["1", "x", "30", None]})
+    assert outside(X, {"a": (0.0, 10.0), "b": (0.0, 20.0), "gone": (0.0, 1.0)}) == {"a": 1, "b": 1}
+    assert outside(X, {"a": (0.0, 10.0)}, far=1.0) == {}
+
+
+def test_outside_counts_the_same_whatever_holds_the_numbers():
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame(rng.normal(size=(30, 150)).round(1)).add_prefix("g").mask(rng.random((30, 150)) < 0.1)
+    ranges = dict.fromkeys(plain, (-1.0, 1.0))
+    slow = {name: int(((plain[name] < -1) | (plain[name] > 1)).sum()) for name in plain}
+    expected = {name: count for name, count in slow.items() if count}
+    assert expected
+    for same in (plain, plain.astype(object), plain.astype("Float64"), plain.astype("float32")):
+        assert outside(same, ranges) == expected
+
+
+def test_predict_names_a_column_that_is_there_twice(table):
+    tree = TREES[0]().fit(table, time="months", event="died")
+    twice = pd.concat([table, table[["age"]]], axis=1)
+    with pytest.raises(InvalidSurvivalDataError, match="unique column names, got 'age' twice"):
+        tree.predict(twice)
+
+
+def test_ranges_are_of_known_numbers_of_every_type():
+    X = pd.DataFrame(
+        {
+            "whole": [3, 1, 2],
+            "gaps": [np.nan, -1.5, 4.0],
+            "nullable": pd.array([None, 7, 5], dtype="Int64"),
+            "flag": [True, False, True],
+            "text": ["a", "b", "c"],
+            "one": [2.0, 2.0, np.nan],
+            "none": pd.array([None, None, None], dtype="Float64"),
+        }
+    )
+    ranges = number_ranges(X, NumberBlock.of(X))
+    assert ranges == {"whole": (1.0, 3.0), "gaps": (-1.5, 4.0), "nullable": (5.0, 7.0)}
+
+
+def test_a_nullable_feature_that_is_the_outcome_is_told(table):
+    died = table["died"].astype("Int64")
+    with pytest.warns(DataWarning, match="'known' equals the event"):
+        TREES[1]().fit(table.drop(columns=["months", "died"]).assign(known=died), (table["died"], table["months"]))
