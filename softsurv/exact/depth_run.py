@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,18 +103,14 @@ class DepthRun:
     def go(self, problem: Packed, rows: Any, key: Any, cache: Packed, scratch: list[Scratch]) -> None:
         """Run the recursion in as many threads as there is scratch, this one included."""
         upper, shared = float(self.shared.best[0]), Packed(self.shared)
-        recursive = problem.value.calls.solve != 0
-
-        def work(mine: Scratch) -> None:
-            if recursive:
-                solve(problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0, *mine, cache, shared)
-            else:
-                solve_root(problem, rows, len(rows), *key, self.leaves, upper, *mine, cache, shared)
-
-        others = [threading.Thread(target=work, args=(mine,), daemon=True) for mine in scratch[1:]]
+        if problem.value.calls.solve != 0:
+            work = partial(solve, problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0)
+        else:
+            work = partial(solve_root, problem, rows, len(rows), *key, self.leaves, upper)
+        others = [threading.Thread(target=work, args=(*mine, cache, shared), daemon=True) for mine in scratch[1:]]
         for thread in others:
             thread.start()
-        work(scratch[0])
+        work(*scratch[0], cache, shared)
         for thread in others:
             thread.join()
 

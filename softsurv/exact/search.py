@@ -164,7 +164,7 @@ class Search(SearchState):
             run = partial(CutRun, self.make_ready(depth, stop), self.rows, depth, self.similar, self.control)
             work = partial(self._solve_by, run, leaves, stop, upper)
         else:
-            work = partial(self._solve, self.make_ready(depth, stop), depth, leaves, n_jobs, stop, upper)
+            work = partial(self._recurse, self.make_ready(depth, stop), depth, leaves, n_jobs, stop, upper)
         short = self._work(depth) < SHORT_WORK
         solution = stop.run(work, self.control[STOP:], tell, short=short)
         report = solution.report
@@ -172,10 +172,12 @@ class Search(SearchState):
             progress(1.0, report.lower_bound, report.objective)
         return solution
 
-    def _solve(self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float) -> Solution:
-        begin, early = stop.seconds, list[Found]()
-        if self.by_joint and depth > DEEPEST:
-            early = self._by_sums(depth, leaves, n_jobs, stop)
+    def _recurse(
+        self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float
+    ) -> Solution:
+        """Let the recursion find the tree, depth by depth; trees of depth two are left to the base case."""
+        begin = stop.seconds
+        early = self._by_sums(depth, leaves, n_jobs, stop) if self.by_joint and depth > DEEPEST else []
         if depth > 2 and len(self.scratch) < n_jobs:
             self.take_scratch(n_jobs)
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
@@ -183,17 +185,46 @@ class Search(SearchState):
         reader = self._reader(problem, cache)
         stop.stage(GRACE_SECONDS)
         if depth <= 2:
-            found, bound = [Found(depth, leaves)], float(self.problem.floor.sum()) + self.problem.complexity
-        else:
-            best, order = of_depth_two(BASES[self.base], problem, self.rows, self.scratch[0])
-            self.order, found = self.order if len(self.order) else self._in_order(order), [best, *early[:1]]
-            sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
-            first = min([best, *early], key=lambda one: one.value)
-            self.ahead = ahead = Ahead(reader, self._value, depth, leaves, first)
-            bound = self._deepen(
-                problem, cache, found, ahead, sides, depth, leaves, n_jobs, stop, upper - self.constant
-            )
-        stopped, trees = depth > 2 and bool(self.control[STOP]), list[CodeTree]()
+            least = float(self.problem.floor.sum()) + self.problem.complexity
+            return self._solution(reader, [Found(depth, leaves)], False, least, upper, begin, stop)
+        best, order = of_depth_two(BASES[self.base], problem, self.rows, self.scratch[0])
+        self.order, found = self.order if len(self.order) else self._in_order(order), [best, *early[:1]]
+        sides = root_bounds(self.problem, None if self.control[STOP] else self.scratch[0].local.value)
+        first = min([best, *early], key=lambda one: one.value)
+        self.ahead = ahead = Ahead(reader, self._value, depth, leaves, first)
+        for limit in range(found[-1].depth + 1, depth + 1):
+            most = min(leaves, 1 << limit)
+            if self.is_long(limit) and stop.stage():
+                ahead.look(found[-1], limit - 1)
+            if limit == depth and ahead.best.value < found[-1].value:
+                found.append(ahead.best)
+            shared = new_shared(self.control, self.order, most, min(found[-1].value, upper - self.constant), sides)
+            # what is proven for shallower trees says nothing of deeper ones
+            floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
+            self.run = run = DepthRun(shared, limit, most, floor)
+            if stop.stage():
+                run.go(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
+            if shared.choice[0] >= 0:
+                found.append(Found(limit, most, float(shared.choice[0]), run.incumbent))
+            if self.control[STOP]:
+                if ahead.best.value < found[-1].value:
+                    found.append(ahead.best)
+                break
+            self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
+        return self._solution(reader, found, bool(self.control[STOP]), run.proven(), upper, begin, stop)
+
+    def _solution(
+        self,
+        reader: TreeReader,
+        found: list[Found],
+        stopped: bool,
+        bound: float,
+        upper: float,
+        begin: float,
+        stop: StopSignal,
+    ) -> Solution:
+        """The last of the trees found, or where time ran out while it was read the one before; and its report."""
+        trees = list[CodeTree]()
         for best in reversed(found):
             stop.stage(GRACE_SECONDS)
             trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice))
@@ -254,44 +285,6 @@ class Search(SearchState):
         proven = min(bound if stopped else upper, objective)
         details = details_of(self.control, self.cache, len(self.exact_sums))
         return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, details))
-
-    def _deepen(
-        self,
-        problem: Packed,
-        cache: Packed,
-        found: list[Found],
-        ahead: Ahead,
-        sides: FloatArray,
-        depth: int,
-        leaves: int,
-        n_jobs: int,
-        stop: StopSignal,
-        upper: float,
-    ) -> float:
-        """Run the recursion depth by depth, adding to what is ``found``; a lower bound.
-
-        ``sides`` (2, G) are bounds of both sides of the root's splits.
-        """
-        for limit in range(found[-1].depth + 1, depth + 1):
-            most = min(leaves, 1 << limit)
-            if self.is_long(limit) and stop.stage():
-                ahead.look(found[-1], limit - 1)
-            if limit == depth and ahead.best.value < found[-1].value:
-                found.append(ahead.best)
-            shared = new_shared(self.control, self.order, most, min(found[-1].value, upper), sides)
-            # what is proven for shallower trees says nothing of deeper ones
-            floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
-            self.run = run = DepthRun(shared, limit, most, floor)
-            if stop.stage():
-                run.go(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
-            if shared.choice[0] >= 0:
-                found.append(Found(limit, most, float(shared.choice[0]), run.incumbent))
-            if self.control[STOP]:
-                if ahead.best.value < found[-1].value:
-                    found.append(ahead.best)
-                break
-            self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
-        return run.proven()
 
     def path(
         self, depth: int, leaves: int | None = None, *, time_limit: float = math.inf, **how: Any

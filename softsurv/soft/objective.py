@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from softsurv.hazards.likelihood import general_loss, right_censored_loss
 from softsurv.soft.fairness import GroupFairness
 from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, routed_loss
 from softsurv.soft.penalties import Penalties, Well
@@ -84,27 +83,11 @@ class Objective:
         """Loss of every row in every leaf, (M, L, N)."""
         p, shape = self.problem, leaves[..., self.columns :]
         offset, z, log_slope = self.predictors(leaves)
-        event = p.per_tree(p.event)
-        if self.right_censored:
-            return LeafTerms(*right_censored_loss(p.family.link, z, log_slope, event))
 
-        def predictor(features: Tensor | None) -> Tensor | None:
-            return None if features is None else offset + p.family.baseline(shape, p.per_tree(features))[0]
+        def z_at(features: Tensor) -> Tensor:
+            return offset + p.family.baseline(shape, features)[0]
 
-        started = torch.ones_like(p.event, dtype=torch.bool) if p.started is None else p.started
-        return LeafTerms(
-            *general_loss(
-                p.family.link,
-                z,
-                log_slope,
-                event,
-                started=p.per_tree(started),
-                z_entry=predictor(p.entry_features),
-                truncated=None if p.truncated is None else p.per_tree(p.truncated),
-                z_upper=predictor(p.upper_features),
-                interval=None if p.interval is None else p.per_tree(p.interval),
-            )
-        )
+        return LeafTerms(*p.losses(z, log_slope, z_at))
 
     def leaf_gradient(
         self,
@@ -134,11 +117,6 @@ class Objective:
         """The slope (M, 1, N) of the loss over the log slope."""
         return self.problem.per_tree(-self.problem.event)
 
-    @cached_property
-    def right_censored(self) -> bool:
-        """Whether rows have neither entry times nor intervals."""
-        return self.problem.entry_features is None and self.problem.upper_features is None
-
     def value_and_gradient(
         self,
         routing: Tensor,  # (M, B, Q)
@@ -150,10 +128,18 @@ class Objective:
         With hard levels this is the restricted objective of all working sets of one level at once: their rows
         and their parameters are disjoint.
         """
-        top, split = level_slice(hard_levels).start, self.splits(routing)
-        mass = hard_reach(split, hard_levels, self.problem.weight)
-        value, slopes, d_leaves = self._of_rows(leaves, split[:, top:], mass)
-        slopes = linear_pullback(slopes, self.problem.design)
+        p, top, split = self.problem, level_slice(hard_levels).start, self.splits(routing)
+        mass, split = hard_reach(split, hard_levels, p.weight), split[:, top:]
+        code = self._compiled(leaves, split, mass)
+        if code is None:
+            terms = self.leaf_terms(leaves)
+            found = route(split, terms.loss, mass)
+            value, slopes, d_leaves = found.value, found.slopes, self.leaf_gradient(leaves, terms.slopes, found.reach)
+        else:
+            _, z, log_slope = self.predictors(leaves)
+            rows = expected_loss(code, z, log_slope, p.event, split, mass)
+            value, slopes, d_leaves = rows.value, rows.slopes, self._leaf_pullback(leaves, rows.by_time, rows.reach)
+        slopes = linear_pullback(slopes, p.design)
         d_routing = slopes if top == 0 else pad(slopes, (0, 0, top, 0))
         value, d_routing, d_leaves = self._with_penalty(value, routing, leaves, d_routing, d_leaves)
         if self.fairness is not None:
@@ -161,20 +147,9 @@ class Objective:
             value, d_routing, d_leaves = value + extra[0], d_routing + extra[1], d_leaves + extra[2]
         return value, d_routing, d_leaves
 
-    def _of_rows(self, leaves: Tensor, split: Tensor, mass: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Expected loss (M,), its slopes over the splits (M, B, N) and its gradient over the leaves."""
-        p, code = self.problem, self._compiled(leaves, split, mass)
-        if code is None:
-            terms = self.leaf_terms(leaves)
-            found = route(split, terms.loss, mass)
-            return found.value, found.slopes, self.leaf_gradient(leaves, terms.slopes, found.reach)
-        _, z, log_slope = self.predictors(leaves)
-        rows = expected_loss(code, z, log_slope, p.event, split, mass)
-        return rows.value, rows.slopes, self._leaf_pullback(leaves, rows.by_time, rows.reach)
-
     def _compiled(self, *tables: Tensor) -> int | None:
         """The number of the link in compiled loops over the rows; None where operators of torch are to be taken."""
-        return code_of(self.problem.family.link) if self.right_censored and is_compiled(*tables) else None
+        return code_of(self.problem.family.link) if self.problem.right_censored and is_compiled(*tables) else None
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Objective of each tree, (M,)."""

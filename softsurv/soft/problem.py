@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
+from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.trees.soft_tree import with_intercept
 
 
@@ -94,6 +96,35 @@ class Problem:
     def tree_features(self) -> Tensor:
         """:meth:`per_tree` of the time features, (M, F, N)."""
         return self.per_tree(self.features)
+
+    @property
+    def right_censored(self) -> bool:
+        """Whether rows have neither entry times nor intervals."""
+        return self.entry_features is None and self.upper_features is None
+
+    def losses(
+        self,
+        z: Tensor,  # (M, L, N) predictors at the observed times
+        log_slope: Tensor,  # (M, L, N)
+        z_at: Callable[[Tensor], Tensor],  # predictors (M, L, N) from time features (M, F, N)
+    ) -> tuple[Tensor, Slopes]:
+        """Loss of every row, (M, L, N), and its slopes over the predictors."""
+        link, event = self.family.link, self.per_tree(self.event)
+        if self.right_censored:
+            return right_censored_loss(link, z, log_slope, event)
+        entry, upper = self.entry_features, self.upper_features
+        started = torch.ones_like(self.event, dtype=torch.bool) if self.started is None else self.started
+        return general_loss(
+            link,
+            z,
+            log_slope,
+            event,
+            started=self.per_tree(started),
+            z_entry=None if entry is None else z_at(self.per_tree(entry)),
+            truncated=None if self.truncated is None else self.per_tree(self.truncated),
+            z_upper=None if upper is None else z_at(self.per_tree(upper)),
+            interval=None if self.interval is None else self.per_tree(self.interval),
+        )
 
     def take(self, trees: Tensor) -> Problem:
         """The problem of some trees: any of them in one group; equally many of each group that stays, otherwise."""

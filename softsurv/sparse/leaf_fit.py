@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
+from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
 from softsurv.soft.precondition import inverse_gram
 from softsurv.soft.problem import Problem, groups_of, taken
@@ -107,17 +107,6 @@ class LeafObjective:
         deviation: Tensor,  # (M, L, Q + K)
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Objective (M,) and its gradients."""
-        q = self.columns
-        value, d_common, d_leaf = self._of_rows(common, deviation)
-        ridge = self.penalties.ridge[:, None, None]
-        away = torch.where(self.free[:, None], deviation, 0.0)
-        value = value + 0.5 * (self.strength[:, None] * away.square()).sum((1, 2))
-        value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
-        d_common[..., 1:q] += ridge * common[..., 1:q]
-        return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
-
-    def _of_rows(self, common: Tensor, deviation: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mean loss (M,) and its slopes over the common model and the leaves, without penalties."""
         p, q = self.problem, self.columns
         leaves = common + deviation
         own = deviation[..., 0] if self.shared else torch.zeros_like(deviation[..., 0])
@@ -131,9 +120,21 @@ class LeafObjective:
             d_leaf = torch.zeros_like(leaves)
             d_leaf[..., 0] = d_level
             d_leaf[..., q:] = d_shape
-            return value, d_common, d_leaf
-        d_leaf = torch.cat([linear_pullback(total, p.design), d_shape], -1)
-        return value, d_leaf.sum(1, keepdim=True), d_leaf
+        else:
+            d_leaf = torch.cat([linear_pullback(total, p.design), d_shape], -1)
+            d_common = d_leaf.sum(1, keepdim=True)
+        return self._with_penalties(value, common, deviation, d_common, d_leaf)
+
+    def _with_penalties(
+        self, value: Tensor, common: Tensor, deviation: Tensor, d_common: Tensor, d_leaf: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Value (M,) and gradients with all penalties added."""
+        q, ridge = self.columns, self.penalties.ridge[:, None, None]
+        away = torch.where(self.free[:, None], deviation, 0.0)
+        value = value + 0.5 * (self.strength[:, None] * away.square()).sum((1, 2))
+        value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
+        d_common[..., 1:q] += ridge * common[..., 1:q]
+        return value, d_common, torch.where(self.free[:, None], d_leaf + self.strength[:, None] * away, 0.0)
 
     def _by_operators(
         self,
@@ -238,25 +239,11 @@ def row_terms(
     def at_leaf(values: Tensor) -> Tensor:
         return values if values.shape[1] == 1 else values.expand(len(leaf), -1, -1).gather(1, leaf[:, None])
 
-    def predictor(features: Tensor | None) -> Tensor | None:
-        return None if features is None else offset + at_leaf(p.family.baseline(shape, p.per_tree(features))[0])
+    def z_at(features: Tensor) -> Tensor:
+        return offset + at_leaf(p.family.baseline(shape, features)[0])
 
     value, log_slope = (at_leaf(part) for part in p.family.baseline(shape, p.per_tree(p.features)))
-    z, event = offset + value, p.per_tree(p.event)
-    if p.entry_features is None and p.upper_features is None:
-        return right_censored_loss(p.family.link, z, log_slope, event)
-    started = torch.ones_like(p.event, dtype=torch.bool) if p.started is None else p.started
-    return general_loss(
-        p.family.link,
-        z,
-        log_slope,
-        event,
-        started=p.per_tree(started),
-        z_entry=predictor(p.entry_features),
-        truncated=None if p.truncated is None else p.per_tree(p.truncated),
-        z_upper=predictor(p.upper_features),
-        interval=None if p.interval is None else p.per_tree(p.interval),
-    )
+    return p.losses(offset + value, log_slope, z_at)
 
 
 def losses_in_leaves(problem: Problem, leaves: Tensor) -> Tensor:

@@ -67,6 +67,7 @@ class TreeSearch:
 
     def __init__(self, rows: Rows, p: OptimalParameters, leaf: str, room: Room) -> None:
         self.rows, self.p, self.leaf, self.room = rows, p, leaf, room
+        self.n_jobs = n_threads(p.n_jobs)
         self.shrinkage = AUTO_SHRINKAGE if p.shrinkage == "auto" else float(p.shrinkage)
         self.complexity = float(p.complexity)
         self.least = least_rows(p, rows.n, int(np.count_nonzero(rows.event)))
@@ -188,7 +189,7 @@ class RelativeRiskSearch(TreeSearch):
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
         assert depth is not None
         timer, self.limits = StopSignal(seconds), (depth, leaves)
-        solution = self._solve(depth, leaves, timer, progress)
+        solution = self.search.solve(depth, leaves, stop=timer, n_jobs=self.n_jobs, progress=progress)
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
         if solution.report.status != Status.OPTIMAL:
             return Found(tree, solution.report)
@@ -213,7 +214,7 @@ class RelativeRiskSearch(TreeSearch):
 
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         timer = StopSignal(seconds)
-        solution = self._solve(depth, leaves, timer, None)
+        solution = self.search.solve(depth, leaves, stop=timer, n_jobs=self.n_jobs)
         status = solution.report.status
         return self._path(depth, solution, timer) if status == Status.OPTIMAL else ([], status)
 
@@ -223,15 +224,12 @@ class RelativeRiskSearch(TreeSearch):
         for most in range(1, n_leaves):
             status = timer.status or Status.OPTIMAL  # small trees are solved without a look at the clock
             if status == Status.OPTIMAL:
-                solution = self._solve(depth, most, timer, None)
+                solution = self.search.solve(depth, most, stop=timer, n_jobs=self.n_jobs)
                 status = solution.report.status
             if status != Status.OPTIMAL:
                 break
             sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
         return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
-
-    def _solve(self, depth: int, leaves: int | None, timer: StopSignal, progress: Progress | None) -> Solution:
-        return self.search.solve(depth, leaves, stop=timer, n_jobs=n_threads(self.p.n_jobs), progress=progress)
 
     def loss(self, rows: NDArray[np.int64]) -> float:
         sums = self.statistics[rows].sum(axis=0, keepdims=True)
@@ -324,7 +322,7 @@ class IbsSearch(TreeSearch):
             memory_limit=max(self.room.left - self.held, LEAST_BYTES),
             reference=self.reference,
             leaf="ipcw" if self.leaf == "ipcw" else "km",
-            n_jobs=n_threads(self.p.n_jobs),
+            n_jobs=self.n_jobs,
             progress=progress,
         )
 

@@ -31,7 +31,7 @@ from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
-from softsurv.estimators.shared.progress import SearchBar
+from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -214,8 +214,12 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             data, rows, order = self._coded_rows(X, y, columns)
         search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
         with timer:  # a Ctrl-C between two searches counts too
-            found = self._find(data, search, timer)
-        self._keep(rows, search, found)
+            depth, leaves, tuned = self._size(data, search, timer)
+            # whoever interrupted the cross-validation does not wait for the search
+            seconds = 0.0 if timer.interrupted else timer.left
+            with search_bar(self.progress) as bar:
+                found = search.best(depth, leaves, seconds, bar)
+        self._keep(rows, search, found, tuned, timer)
         self._warn_unless_proven()
         return self
 
@@ -242,8 +246,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         reference = None if self.reference is None else reference_curves(self.reference, data, order)
         return IbsSearch(rows, self, self.leaf_, room, reference)
 
-    def _find(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> Found:
-        """The tree within the limits, or within those that cross-validation chooses."""
+    def _size(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> tuple[int | None, int | None, Status]:
+        """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         more = FOLD_SHARE * (search.room.held + search.held) if is_tuned(self) else 0.0
         search.room.check(search.held + more)
@@ -258,18 +262,14 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             search.ask(choice.complexity)
         if not self.binarizer_.columns_:
             depth, leaves = 0, None if leaves is None else 1
-        bar = SearchBar() if self.progress else None
-        # whoever interrupted the cross-validation does not wait for the search
-        interrupted = timer.status is Status.INTERRUPTED
-        found = search.best(depth, leaves, 0.0 if interrupted else timer.left, bar)
-        if bar is not None:
-            bar.close()
-        report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
-        if interrupted and report.status is Status.TIME_LIMIT:
-            report = replace(report, status=Status.INTERRUPTED)
-        return replace(found, report=report)
+        return depth, leaves, tuned
 
-    def _keep(self, rows: Rows, search: TreeSearch, found: Found) -> None:
+    def _keep(self, rows: Rows, search: TreeSearch, found: Found, tuned: Status, timer: StopSignal) -> None:
+        """Take over what was found; ``tuned`` says how the choice of the size ended."""
+        report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
+        if timer.interrupted and report.status is Status.TIME_LIMIT:
+            report = replace(report, status=Status.INTERRUPTED)
+        found = replace(found, report=report)
         self.tree_, self.report_ = found.tree, found.report
         self.shrinkage_, self.complexity_ = search.shrinkage, search.complexity
         self._parts = TreeParts(rows, search, found, self.leaf_)

@@ -20,6 +20,7 @@ from softsurv.estimators.optimal.tree import OptimalSurvivalTree
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.checks import number, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
+from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
 from softsurv.exact.tree import CodeTree
@@ -184,7 +185,10 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         room = Room(self.memory_limit).beside(data.X, rows)
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance), room)
-        self._keep(rows, search, self._find(data, search, timer))
+        depth, leaves, tuned = self._size(data, search, timer)
+        with search_bar(self.progress) as bar:
+            found = search.best(depth, leaves, timer.left, bar)
+        self._keep(rows, search, found, tuned, timer)
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
         self._warn_unless_proven()

@@ -131,18 +131,12 @@ def _share(problem, local, s, begin, stride):
         store(shared, t, value)
 
 
-@shared_kernel
-def sum_sides(problem, local):
-    """Leaf costs of both sides of every split of the bits subset."""
-    price_sides(problem, local)
-
-
 @entry(Problem, ADDRESS, LONG, LONG, Local)
 def solve_two(problem, at, n, depth, local):
     """Trees of depth two, by bits. As `sums.solve_two`."""
     rows = ints_at(at, (n,))
     pack(problem, rows, n, local)
-    sum_sides(problem, local)
+    price_sides(problem, local)
     active = local.size[2] if depth > 1 else np.int64(0)
     stride = (active + LANES - 1) // LANES * LANES
     for s in range(active, stride):

@@ -7,30 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.base_cases.leaf_prices import price, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.kernels.subsets import Local, add_singles, cumulate_singles, localise
+from softsurv.exact.kernels.subsets import Local, localise, sum_sides
 from softsurv.exact.kernels.views import ints_at
 from softsurv.exact.kernels.words import lower
 from softsurv.exact.problem import Problem
-
-
-@shared_kernel
-def sum_sides(problem, local):
-    """As `sums.sum_sides`."""
-    n, side, batch = local.size[2], local.side, local.batch
-    local.single[: local.size[1] * local.total.shape[0]] = 0.0
-    add_singles(local)
-    cumulate_singles(local)
-    for k in range(side.shape[0]):
-        for s in range(n):
-            batch[k, s] = side[k, s]
-            batch[k, n + s] = local.total[k] - side[k, s]
-    price(problem, batch, 2 * n, local.cost)
-    for s in range(n):
-        local.leaf[0, s] = local.stump[0, s] = local.cost[s]
-        local.leaf[1, s] = local.stump[1, s] = local.cost[n + s]
 
 
 @shared_kernel
@@ -47,7 +30,8 @@ def test_cost(problem, local, split, first):
 def best_stump(problem, rows, n, local, first):
     """(cost as a leaf, cost with at most one split, that split or -1) of a subset, which is left localised."""
     localise(problem, rows, n, local)
-    sum_sides(problem, local)
+    sum_sides(local)
+    price_sides(problem, local)
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
     price(problem, local.batch, np.int64(1), local.cost)
@@ -102,7 +86,8 @@ def solve_two(problem, at, n, depth, local):
         if four < value[4]:
             value[4], root[4] = four, s
     localise(problem, rows, n, local)
-    sum_sides(problem, local)
+    sum_sides(local)
+    price_sides(problem, local)
     for s in range(n_splits):
         first_side = np.int64(local.flipped[s])  # where the left side stands, as in `sums.py`
         local.stump[first_side, s], local.stump[1 - first_side, s] = scores[0, s], scores[1, s]

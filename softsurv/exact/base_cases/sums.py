@@ -5,7 +5,7 @@ two-dimensional histogram per pair of original features, cumulated (DESIGN 6; pa
 column per split instead). Every cell's cost is computed once and serves both the tree with root s and that with root t.
 Two splits of one ordered feature bound an interval; its sums are a difference of one-dimensional ones.
 
-What `recursion.py` calls: `localise` (from `subsets.py`), `sum_sides` and `solve_two`.
+`recursion.py` calls `solve_two`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from softsurv.exact.base_cases.leaf_prices import best_roots, price, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
-from softsurv.exact.kernels.subsets import STOP, Local, add_singles, cumulate_singles, localise, order_by_bin
+from softsurv.exact.kernels.subsets import STOP, Local, localise, order_by_bin, sum_sides
 from softsurv.exact.kernels.views import ints_at
 from softsurv.exact.kernels.words import higher, lower
 from softsurv.exact.problem import Problem
@@ -152,15 +152,6 @@ def _charge(problem, local, f, begin, end, w):
                 stump[1, u] = lower(stump[1, u], here + neither + (total - weight[u]) * before)
 
 
-@shared_kernel
-def sum_sides(problem, local):
-    """Sums and leaf costs of both sides of every split of the localised subset."""
-    local.single[: local.size[1] * local.total.shape[0]] = 0.0
-    add_singles(local)
-    cumulate_singles(local)
-    price_sides(problem, local)
-
-
 @entry(Problem, ADDRESS, LONG, LONG, Local)
 def solve_two(problem, at, n, depth, local):
     """Trees of depth two. Best trees over n rows: ``local.value[1:5]``, first splits ``local.root[2:5]``.
@@ -171,7 +162,8 @@ def solve_two(problem, at, n, depth, local):
     localise(problem, rows, n, local)
     if depth > 1:
         order_by_bin(problem, rows, local)
-    sum_sides(problem, local)
+    sum_sides(local)
+    price_sides(problem, local)
     for f in range(local.size[0] if depth > 1 else 0):
         _same_feature(problem, local, f)
         if local.split_start[f + 1] < local.size[2]:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.base_cases.lanes import clear_lanes, enter_lane
-from softsurv.exact.base_cases.leaf_prices import price
-from softsurv.exact.base_cases.sums import sum_sides
+from softsurv.exact.base_cases.leaf_prices import price, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.cache import MAX_LEAVES, Cache, fetch_add, insert, tag_of
@@ -52,6 +51,7 @@ from softsurv.exact.kernels.subsets import (
     order_by_bin,
     partition,
     sum_pairs,
+    sum_sides,
 )
 from softsurv.exact.kernels.views import address_of, call, call_float, ints_at
 from softsurv.exact.kernels.words import higher, lower
@@ -113,7 +113,8 @@ def solve_three(problem, at, n, low, high, leaves, upper, level, nodes, local, l
     rows = ints_at(at, (n,))
     localise(problem, rows, n, local)
     order_by_bin(problem, rows, local)
-    sum_sides(problem, local)
+    sum_sides(local)
+    price_sides(problem, local)
     sum_pairs(local)
     scan(problem, rows, n, level, nodes)
     open_three(problem, n, low, high, level, nodes, local, cache)

@@ -189,9 +189,10 @@ def order_by_bin(problem, rows, local):
 
 
 @shared_kernel
-def add_singles(local):
-    """Add the rows of the localised subset to the sums per bin."""
+def _sum_bins(local):
+    """Sums of the localised subset per bin."""
     width = local.stats.shape[1]
+    local.single[: local.size[1] * width] = 0.0
     for i in range(local.size[3]):
         for a in range(local.n_active[i]):
             at = local.active[i, a] * width
@@ -228,8 +229,9 @@ def sum_pairs(local):
 
 
 @shared_kernel
-def cumulate_singles(local):
-    """Sums per bin -> sums of the left side of every local split, into ``side``."""
+def sum_sides(local):
+    """Sums of the left side of every split of the localised subset, into ``side``."""
+    _sum_bins(local)
     width = local.stats.shape[1]
     for f in range(local.size[0]):
         b0, b1 = local.bin_start[f], local.bin_start[f + 1]
