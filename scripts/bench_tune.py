@@ -30,7 +30,7 @@ from _machine import machine_line
 
 from softsurv import load_dataset
 from softsurv.tune import Objective, study
-from softsurv.tune.worker import Plan, work
+from softsurv.tune.worker import StudyPlan, work
 
 SWEEP_TRIALS, WORKER_TRIALS, STORAGE_TRIALS = 40, 320, 1000
 WORKER_SPACE = ["leaf=weibull,loglogistic", "depth=1,2", "solver=lbfgs", "init=random", "n_restarts=3..5"]
@@ -97,7 +97,7 @@ def storage() -> None:
         with tempfile.TemporaryDirectory() as folder:
             for place in (None, Path(folder) / "study.journal"):
                 goal = Nothing(data, n_folds=2)
-                plan = Plan(goal, STORAGE_TRIALS, place, None, "bench", 0, sampler, "none", (), None)
+                plan = StudyPlan(goal, STORAGE_TRIALS, place, None, "bench", 0, sampler, "none", (), None)
                 started, used = time.perf_counter(), time.process_time()
                 work(plan)
                 wall.append((time.perf_counter() - started) / STORAGE_TRIALS * 1e3)

@@ -12,13 +12,14 @@ from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from softsurv.arrays import IntArray
 from softsurv.results import Status
 
 POLL_SECONDS = 0.05
 """How often the time limit, Ctrl-C and the progress bar are looked after; a tenth of the promised 0.5 s."""
+
+GRACE_SECONDS = 0.25
+"""What an exact search may take after the end of the clock for a first tree, or to read the best one."""
 
 SHORTEST_WAIT = 0.001
 """What compiled work is given to notice its flag before it is looked after again."""
@@ -61,7 +62,7 @@ class StopSignal:
         self._interrupted = self._ended = False
         self._open = 0
         self._previous: Any = None
-        self._flags: list[NDArray[np.int64]] = []
+        self._flags: list[IntArray] = []
         self._thread: threading.Thread | None = None
         self._sure_until = self.started
         self._abandoned = False
@@ -172,7 +173,7 @@ class StopSignal:
     def run(
         self,
         work: Callable[[], Answer],
-        flag: NDArray[np.int64],
+        flag: IntArray,
         meanwhile: Callable[[], None] | None = None,
         *,
         short: bool = False,

@@ -14,7 +14,6 @@ from softsurv.errors import InvalidParameterError, SoftsurvWarning, warn
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
 
-MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
 CAUSE_MEASURES = ("concordance", "auc", "ibs")
 
 
@@ -67,6 +66,8 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def measure_table(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Lines of a table of the four measures, one row for each model."""
+    from softsurv.metrics.evaluate import MEASURES
+
     rows = [["", *MEASURES]]
     rows += [[name, *(_number(result[key]) for key in MEASURES)] for name, result in results.items()]
     return table(rows)

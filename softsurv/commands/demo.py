@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from softsurv.arrays import FloatArray
 from softsurv.commands._output import data_line, echo, measure_note, measure_table, output_folder
 from softsurv.files import replacing
 

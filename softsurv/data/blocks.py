@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
     import pandas as pd
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class NumberBlock:
         """Values of a column, (N,)."""
         return np.asarray(self.values[self.place[name]])
 
-    def are_yes_no(self) -> NDArray[np.bool_]:
+    def are_yes_no(self) -> BoolArray:
         """Which columns hold zeros and ones alone, (Q,)."""
         return yes_no(self.values)
 
-    def ranges(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
+    def ranges(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """How many values of each column are known, and their mean, least and largest, all (Q,); nan where none is."""
         known = self.values.shape[1] - np.count_nonzero(np.isnan(self.values), axis=1)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -73,7 +73,7 @@ class NumberBlock:
         return known, mean, low, high
 
 
-def yes_no(values: FloatArray) -> NDArray[np.bool_]:
+def yes_no(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) hold zeros and ones alone, (Q,)."""
     return np.asarray(((values == 0.0) | (values == 1.0)).all(axis=1))
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import labels, numbers
 from softsurv.data.kinds import is_text
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from softsurv.data.survival_data import SurvivalData
-
-Index = NDArray[np.int64]
 
 BITS = 52
 """Columns of zeros and ones that make one whole number, exact in float64."""
@@ -42,7 +40,7 @@ FEW_KEYS = 16
 """A small table with so few groups of columns is sorted by all of them at once."""
 
 
-def row_order(data: SurvivalData, columns: Sequence[str]) -> Index:
+def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
     """Rows (N,) by their outcome, those of one outcome by their features; only equal rows keep the order given.
 
     Parameters
@@ -85,7 +83,7 @@ def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
     return groups
 
 
-def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArray[np.float64]:
+def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> FloatArray:
     """Numbers (n,) that order rows as a group of columns does."""
     if len(names) == 1:
         return _comparable(block.column(names[0])) if names[0] in block.place else _sortable(part[names[0]])
@@ -93,7 +91,7 @@ def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> NDArra
     return np.asarray(powers @ block.rows_of(names))
 
 
-def _tied(place: Index) -> Index:
+def _tied(place: IntArray) -> IntArray:
     """Which of some rows (n,) share their place with another one."""
     return np.flatnonzero(np.bincount(place)[place] > 1) if place.size else place
 
@@ -139,13 +137,13 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     return sorted(names, key=digest)
 
 
-def _fields(data: SurvivalData, names: Sequence[str]) -> list[NDArray[np.float64]]:
+def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:
     """What is known of each row beside its features."""
     found = (getattr(data, name) for name in names)
     return [values.cpu().numpy().astype(np.float64) for values in found if values is not None]
 
 
-def _places(keys: Sequence[NDArray[np.float64]], place: Index) -> Index:
+def _places(keys: Sequence[FloatArray], place: IntArray) -> IntArray:
     """Place of each row (n,) where rows of one place are ordered by the keys; rows with equal keys share a place."""
     order = np.lexsort((*reversed(keys), place))
     new = np.zeros(len(order), dtype=bool)
@@ -162,12 +160,12 @@ def _places(keys: Sequence[NDArray[np.float64]], place: Index) -> Index:
     return out
 
 
-def _comparable(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _comparable(values: FloatArray) -> FloatArray:
     """Numbers with the missing ones last and no negative zero."""
     return np.where(np.isnan(values), np.inf, values) + 0.0
 
 
-def _sortable(column: pd.Series) -> NDArray[np.float64]:
+def _sortable(column: pd.Series) -> FloatArray:
     """A column as numbers that sort as its values do, missing ones last."""
     name = str(column.name)
     if not is_text(column) and column.dtype.kind in "biuf":

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.columns import event_column, float_column, require
 from softsurv.data.frames import (
     MISSING,
@@ -42,9 +42,9 @@ class Chunk:
 
     first_row: int
     X: pd.DataFrame
-    time: NDArray[np.float64]
-    event: NDArray[np.bool_]
-    weight: NDArray[np.float64] | None = None
+    time: FloatArray
+    event: BoolArray
+    weight: FloatArray | None = None
 
     def checksum(self) -> int:
         """A number that differs where a value of these rows does."""

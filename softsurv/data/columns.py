@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Floats = NDArray[np.float64]
 
 
 def series(values: Any, argument: str) -> pd.Series:
@@ -73,7 +72,7 @@ def is_polars(values: object) -> bool:
     return type(values).__module__.split(".")[0] == "polars"
 
 
-def float_column(values: Any, argument: str) -> Floats:
+def float_column(values: Any, argument: str) -> FloatArray:
     """A numeric column as float64, missing values as NaN; text, bool and dates are refused."""
     if _is_plain(values, "iuf"):
         return np.array(values, dtype=np.float64)
@@ -124,7 +123,7 @@ def _reads_as_number(value: Any) -> bool:
     return True
 
 
-def event_column(values: Any) -> NDArray[np.bool_]:
+def event_column(values: Any) -> BoolArray:
     """An event indicator (bool or exactly 0/1) as a bool array, True = event observed."""
     if _is_plain(values, "b"):
         return np.array(values)
@@ -160,9 +159,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def group_column(
-    values: Any, names: tuple[str, ...] = (), argument: str = "group"
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def group_column(values: Any, names: tuple[str, ...] = (), argument: str = "group") -> tuple[IntArray, tuple[str, ...]]:
     """Labels of groups or subjects as codes (N,) and their names, in sorted or categorical order; none missing.
 
     With ``names`` given, the values are codes into them already.
@@ -178,11 +175,11 @@ def group_column(
     if not isinstance(column.dtype, pd.CategoricalDtype):
         column = column.map(lambda value: str(_plain(value)))
     coded = column.astype("category").cat.remove_unused_categories()
-    codes: NDArray[np.int64] = coded.cat.codes.to_numpy().astype(np.int64)
+    codes: IntArray = coded.cat.codes.to_numpy().astype(np.int64)
     return codes, tuple(str(name) for name in coded.cat.categories)
 
 
-def require(ok: NDArray[np.bool_], values: ArrayLike, argument: str, rule: str, remedy: str) -> None:
+def require(ok: BoolArray, values: ArrayLike, argument: str, rule: str, remedy: str) -> None:
     """Raise one sentence naming the first row where ``ok`` is False, and how many there are."""
     if ok.all():
         return

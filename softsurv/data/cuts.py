@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.blocks import yes_no
-
-FloatArray = NDArray[np.float64]
 
 DIGITS = range(6, 17)
 """Six digits are printed; more where six do not keep two values apart."""
@@ -61,7 +60,7 @@ def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -
     return [tuple(cut[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]:
+def _quantile_places(rises: BoolArray, wanted: int) -> BoolArray:
     """Of the places (Q, N - 1) those after the quantiles of the rows."""
     n = rises.shape[1] + 1
     rank = np.ceil(np.arange(1, wanted + 1) / (wanted + 1) * n - 1e-9).astype(int) - 1  # (W,) row that ends each share
@@ -73,7 +72,7 @@ def _quantile_places(rises: NDArray[np.bool_], wanted: int) -> NDArray[np.bool_]
     return kept
 
 
-def next_rises(rises: NDArray[np.bool_]) -> NDArray[np.int32]:
+def next_rises(rises: BoolArray) -> NDArray[np.int32]:
     """The next of the places (Q, N - 1) from each one on, itself included; N - 1 where there is none."""
     n_places = rises.shape[1]
     places = np.where(rises, np.arange(n_places, dtype=np.int32), np.int32(n_places))

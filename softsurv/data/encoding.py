@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import float_column, require
 from softsurv.data.kinds import as_float, is_text, level_text
@@ -59,7 +60,7 @@ def raw_values(column: pd.Series, source: Source) -> NDArray[Any]:
     return numbers(column, source.name) if source.levels is None else labels(column, source.name)
 
 
-def numbers(column: pd.Series, name: str) -> NDArray[np.float64]:
+def numbers(column: pd.Series, name: str) -> FloatArray:
     """A number column (N,) as float64, NaN where missing; booleans become 0 and 1, text its number."""
     argument = f"column {name!r}"
     if pd.api.types.is_bool_dtype(column.dtype):
@@ -111,7 +112,7 @@ def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str
     return tuple(sorted(found))
 
 
-def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[str, Any]) -> NDArray[np.float64]:
+def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[str, Any]) -> FloatArray:
     """Encoded numbers (Q, N) of columns that the block holds."""
     values = block.values[[block.place[column.source] for column in columns]]
     gone = np.isnan(values)
@@ -125,7 +126,7 @@ def scaled(columns: Sequence[OutputColumn], block: NumberBlock, fills: Mapping[s
 
 
 def encoded_column(
-    column: OutputColumn, raw: Mapping[str, NDArray[Any]], missing: Mapping[str, NDArray[np.bool_]]
+    column: OutputColumn, raw: Mapping[str, NDArray[Any]], missing: Mapping[str, BoolArray]
 ) -> NDArray[Any]:
     """One encoded column (N,) of the raw ones."""
     values = raw[column.source]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, IntArray
 from softsurv.data.histories import cause_code, stretches
-from softsurv.data.partition import Index, stratified_folds
+from softsurv.data.partition import stratified_folds
 from softsurv.errors import InvalidSurvivalDataError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class EventHistory:
         @property
         def n(self) -> int: ...
         @property
-        def failed(self) -> NDArray[np.bool_]: ...
+        def failed(self) -> BoolArray: ...
         def take(self, rows: Any) -> Any: ...
         def _derive(self, changes: dict[str, Any]) -> Any: ...
 
@@ -56,7 +56,7 @@ class EventHistory:
         """Number of subjects known to have had an event."""
         return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
 
-    def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+    def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[IntArray, IntArray]]:
         """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.
 
         All rows of a subject are in the same part. See :func:`softsurv.data.partition.stratified_folds`.
@@ -123,7 +123,7 @@ class EventHistory:
             raise InvalidSurvivalDataError("cause needs data with causes; pass cause= when the data are read")
         return cause_code(cause, self.cause_names)
 
-    def _by_subject(self) -> tuple[NDArray[np.bool_], Callable[[Index], Index]]:
+    def _by_subject(self) -> tuple[BoolArray, Callable[[IntArray], IntArray]]:
         """Which subjects, by their first rows, had an event, and the rows of a selection of subjects."""
         assert self.subject is not None
         _, first, inverse = np.unique(self.subject.cpu().numpy(), return_index=True, return_inverse=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.columns import is_polars, plain_array
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
@@ -295,7 +295,7 @@ def objects_as_numbers(X: pd.DataFrame) -> pd.DataFrame:
     return numbers if len(objects) == X.shape[1] else pd.concat([X.drop(columns=objects), numbers], axis=1)[X.columns]
 
 
-def numeric_matrix(X: pd.DataFrame) -> NDArray[np.float64]:
+def numeric_matrix(X: pd.DataFrame) -> FloatArray:
     """Features (N, P) as float64 that may be written to, refusing text, categories and missing values."""
     text = X.columns.difference(X.select_dtypes(["number", "bool"]).columns, sort=False)
     if len(text):

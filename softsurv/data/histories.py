@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.columns import require, series
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
@@ -38,7 +39,7 @@ def naming_subjects(subject: Any) -> Iterator[None]:
         raise InvalidSurvivalDataError(named) from None
 
 
-def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[IntArray, tuple[str, ...]]:
     """Causes as codes (N,), 0 for censored rows, and the names of the codes 1..K.
 
     Numbers are codes; they must be whole and start at 1 without holes, unless ``names`` says which there are. Labels
@@ -66,7 +67,7 @@ def cause_column(values: Any, names: tuple[str, ...] = ()) -> tuple[NDArray[np.i
     return codes, order
 
 
-def _codes(values: NDArray[np.float64], names: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _codes(values: FloatArray, names: tuple[str, ...]) -> tuple[IntArray, tuple[str, ...]]:
     whole = np.isfinite(values) & (values >= 0) & (values == np.floor(values))
     require(whole, values, "cause", "a whole number, 0 for censored", "number the causes 1, 2, ... or pass their names")
     codes = values.astype(np.int64)
@@ -128,7 +129,7 @@ def check_histories(columns: dict[str, Any], recurrent: bool) -> None:
     follows = subject[row] == subject[later]
     names = columns["subject_names"]
 
-    def first(bad: NDArray[np.bool_]) -> tuple[str, int, int] | None:
+    def first(bad: BoolArray) -> tuple[str, int, int] | None:
         at = np.flatnonzero(follows & bad)
         return (names[subject[row[at[0]]]], int(row[at[0]]), int(later[at[0]])) if at.size else None
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import BoolArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
-Index = NDArray[np.int64]
 
-
-def stratified_folds(event: ArrayLike, n_splits: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+def stratified_folds(event: ArrayLike, n_splits: int = 5, seed: int = 0) -> list[tuple[IntArray, IntArray]]:
     """Cross-validation folds with events and censored rows spread evenly.
 
     Events, censored rows and fold sizes each differ by at most one between test folds: rows are
@@ -51,7 +50,7 @@ def stratified_folds(event: ArrayLike, n_splits: int = 5, seed: int = 0) -> list
     return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_splits)]
 
 
-def stratified_split(event: ArrayLike, test_size: float = 0.2, seed: int = 0) -> tuple[Index, Index]:
+def stratified_split(event: ArrayLike, test_size: float = 0.2, seed: int = 0) -> tuple[IntArray, IntArray]:
     """One split into train and test rows with the share of events equal in both.
 
     The test part has ``round(test_size * N)`` rows and ``round(test_size * events)`` events, but at
@@ -85,7 +84,7 @@ def stratified_split(event: ArrayLike, test_size: float = 0.2, seed: int = 0) ->
     return np.setdiff1d(order, test), np.sort(test)
 
 
-def mini_batches(n: int, size: int, seed: int = 0) -> list[Index]:
+def mini_batches(n: int, size: int, seed: int = 0) -> list[IntArray]:
     """A shuffled pass over ``n`` rows in batches of at most ``size``, their sizes equal within one.
 
     Parameters
@@ -101,7 +100,7 @@ def mini_batches(n: int, size: int, seed: int = 0) -> list[Index]:
     return np.array_split(np.random.default_rng(seed).permutation(n), math.ceil(n / size))
 
 
-def _as_events(event: ArrayLike) -> NDArray[np.bool_]:
+def _as_events(event: ArrayLike) -> BoolArray:
     """The indicator as a bool array; tensors on a device are brought over."""
     if hasattr(event, "detach"):
         event = event.detach().cpu().numpy()
@@ -114,7 +113,7 @@ def _as_events(event: ArrayLike) -> NDArray[np.bool_]:
     return array
 
 
-def _shuffled_strata(event: NDArray[np.bool_], seed: int) -> Index:
+def _shuffled_strata(event: BoolArray, seed: int) -> IntArray:
     """Row numbers (N,): all events in random order, then all censored rows in random order."""
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.permutation(np.flatnonzero(event)), rng.permutation(np.flatnonzero(~event))])

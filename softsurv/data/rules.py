@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray
 from softsurv.data.encoding import Source, raw_values
 
 PLAIN_LEVEL = re.compile(r"\w[\w .:/%-]*")
@@ -47,7 +48,7 @@ class Rule:
         """Whether the question is whether the value is missing."""
         return not self.levels and math.isnan(self.threshold)
 
-    def answers(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+    def answers(self, values: NDArray[Any]) -> BoolArray:
         """Which values (n,) answer yes: numbers, or text with None where missing."""
         gone = np.asarray(pd.isna(values)) if self.missing is not None else np.zeros(len(values), np.bool_)
         if self.asks_missing:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
@@ -287,7 +288,7 @@ class SurvivalData(EventHistory):
         }
 
     @property
-    def failed(self) -> NDArray[np.bool_]:
+    def failed(self) -> BoolArray:
         """Rows (N,) known to have had their event, at a known time or within an interval."""
         failed = self.event if self.upper is None else self.event | self.upper.isfinite()
         return failed.cpu().numpy()
@@ -316,7 +317,7 @@ def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
     return X.assign(**found) if found else X
 
 
-def _zero_times(data: SurvivalData) -> NDArray[np.bool_]:
+def _zero_times(data: SurvivalData) -> BoolArray:
     """Mask (N,) of zero times, left-censored rows excepted."""
     zero = np.asarray(data.time.cpu().numpy() == 0)
     return zero if data.upper is None else zero & (data.event | data.upper.isinf()).cpu().numpy()

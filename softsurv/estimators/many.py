@@ -17,14 +17,13 @@ from softsurv.estimators.soft.inference import covariance_of_leaves
 from softsurv.estimators.soft.parameters import SoftParameters, choose_device, torch_dtype
 from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converge
 from softsurv.estimators.soft.tree import SoftSurvivalTree
+from softsurv.metrics.evaluate import MEASURES
 from softsurv.soft.cross_validation import folds_of_content
 from softsurv.soft.many import OfMany, can_stack
 from softsurv.soft.many import fit_many as fit_stacks
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
-
-MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, whole
-from softsurv.estimators.shared.exact_tree import warn_unless_proven
+from softsurv.estimators.shared.exact_tree import Proven, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
@@ -29,7 +29,7 @@ SEARCH = "search"
 
 
 @understands(depth="max_depth")
-class OptimalModelTree(FittedSoftEstimator):
+class OptimalModelTree(Proven, FittedSoftEstimator):
     """Survival tree with one feature a split and a regression in every leaf, by exact search.
 
     One regression is fitted to all rows. A leaf corrects its level and shape. To second order the gain of a correction
@@ -131,27 +131,11 @@ class OptimalModelTree(FittedSoftEstimator):
     @property
     def search_report_(self) -> FitReport:
         """How the search ended, by the quadratic objective."""
+        return self._search_report
+
+    @property
+    def _search_report(self) -> FitReport:
         return FitReport.from_dict(self.report_.details[SEARCH])
-
-    @property
-    def objective_(self) -> float:
-        """Quadratic objective of the tree."""
-        return self.search_report_.objective
-
-    @property
-    def lower_bound_(self) -> float:
-        """No tree within the limits has a smaller quadratic objective."""
-        return self.search_report_.lower_bound
-
-    @property
-    def gap_(self) -> float:
-        """Objective minus lower bound; 0 where the tree is proven optimal for the quadratic objective."""
-        return self.search_report_.gap
-
-    @property
-    def status_(self) -> Status:
-        """Why the search ended."""
-        return self.search_report_.status
 
     # -- fitting -------------------------------------------------------------------------------------------------
     @one_fit_at_a_time

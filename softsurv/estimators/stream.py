@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Chunk, Table
 from softsurv.data.in_time import look_at_clock
@@ -201,7 +202,7 @@ def _streamable(p: SoftParameters) -> Candidate:
 
 def _fill(
     store: ChunkStore, chunks: Iterator[Chunk], encoder: Preprocessor, ranks: Ranks, seed: int, share: float
-) -> tuple[ChunkRows, NDArray[np.float64], str]:
+) -> tuple[ChunkRows, FloatArray, str]:
     """Encode the table into the store; returns the sample, its times not yet logarithms, each column's spread, and a
     fingerprint of all rows."""
     picked: list[ChunkRows] = []
@@ -227,7 +228,7 @@ def _fill(
     return join_rows(parts), np.sqrt(np.maximum(square - mean**2, 0.0)), fingerprint
 
 
-def _digest(x: NDArray[np.float64], chunk: Chunk) -> str:
+def _digest(x: FloatArray, chunk: Chunk) -> str:
     """sha256 of a chunk's encoded features, outcomes and weights."""
     digest = hashlib.sha256(np.ascontiguousarray(x).data)
     for values in (chunk.time, chunk.event, chunk.weight):
@@ -272,7 +273,7 @@ def _changed(what: str) -> InvalidSurvivalDataError:
     return InvalidSurvivalDataError(f"source must stay as it is while it is read twice, got {what}; fit again")
 
 
-def _check_outcomes(time: NDArray[np.float64], event: NDArray[np.bool_]) -> None:
+def _check_outcomes(time: FloatArray, event: BoolArray) -> None:
     """What `SurvivalData` checks of all rows together."""
     if not time.any():
         raise InvalidSurvivalDataError("time must be > 0 in at least one row, got only zeros; check the column")
@@ -292,9 +293,7 @@ def _identity(model: SoftSurvivalTree, axis: Axis, fingerprint: str) -> dict[str
     return {"parameters": parameters, "rows": axis.n, "fingerprint": fingerprint}
 
 
-def _leaf_table(
-    objective: StreamedObjective, routing: torch.Tensor, ranks: Ranks
-) -> tuple[LeafTable, NDArray[np.float64]]:
+def _leaf_table(objective: StreamedObjective, routing: torch.Tensor, ranks: Ranks) -> tuple[LeafTable, FloatArray]:
     """Numbers of all rows in each leaf, and the features of one row of each leaf that has any."""
     leaf_of, witnesses = objective.leaf_of_rows(routing)
     outcomes = objective.store.outcomes

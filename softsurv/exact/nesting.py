@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, IntArray
+
 MOST_WORK = 1e10
 """Pairs of columns times rows up to which columns are compared: a part of a second."""
 
@@ -32,9 +34,9 @@ class Splits:
         Rows that go left in the search go right in the given feature.
     """
 
-    feature: NDArray[np.int64]
-    code: NDArray[np.int64]
-    swapped: NDArray[np.bool_]
+    feature: IntArray
+    code: IntArray
+    swapped: BoolArray
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,12 @@ class Grouped:
     """Features of the search, (U, P') codes, with the number of codes and kind of each, and their splits."""
 
     codes: Codes
-    n_codes: NDArray[np.int64]
-    nominal: NDArray[np.bool_]
+    n_codes: IntArray
+    nominal: BoolArray
     splits: Splits
 
 
-def as_given(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> Grouped:
+def as_given(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray) -> Grouped:
     """Every feature by itself."""
     feature = np.repeat(np.arange(len(n_codes)), n_codes)
     start = np.cumsum(n_codes) - n_codes
@@ -56,7 +58,7 @@ def as_given(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[np.boo
     return Grouped(codes.astype(np.int32), np.asarray(n_codes, np.int64), nominal, splits)
 
 
-def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[np.bool_]) -> Grouped:
+def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray) -> Grouped:
     """Put nested and exclusive columns of two codes together.
 
     Parameters
@@ -100,7 +102,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: NDArray[n
     )
 
 
-def _levels(size: NDArray[np.int64], apart: NDArray[np.bool_], n: int) -> list[list[int]]:
+def _levels(size: IntArray, apart: BoolArray, n: int) -> list[list[int]]:
     """Groups of three or more columns of which every row answers 1 to exactly one.
 
     ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
@@ -121,7 +123,7 @@ def _levels(size: NDArray[np.int64], apart: NDArray[np.bool_], n: int) -> list[l
     return groups
 
 
-def _chain_codes(left: NDArray[np.bool_], chains: list[list[int]]) -> NDArray[np.int32]:
+def _chain_codes(left: BoolArray, chains: list[list[int]]) -> NDArray[np.int32]:
     """Codes (U, C) of chains: how many of its columns a row answers with 1; ``left`` (B, U) says who answers with 0."""
     if not chains:
         return np.empty((left.shape[1], 0), np.int32)
@@ -132,7 +134,7 @@ def _chain_codes(left: NDArray[np.bool_], chains: list[list[int]]) -> NDArray[np
     return np.asarray(codes.T.astype(np.int32))
 
 
-def _chains(inside: NDArray[np.bool_], free: NDArray[np.bool_]) -> list[list[int]]:
+def _chains(inside: BoolArray, free: BoolArray) -> list[list[int]]:
     """The free columns in as few chains as there can be, each from the smallest column to the largest (Dilworth).
 
     ``inside`` (B, B) says which column lies inside which; it is transitive. A matching of columns with the next in

@@ -35,18 +35,12 @@ from softsurv.exact.reconstruct import TreeReader
 from softsurv.exact.search_state import SearchState
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
-from softsurv.exact.tree import CodeTree, Solution
+from softsurv.exact.tree import CodeTree, SearchProgress, Solution
 from softsurv.results import FitReport, Status
-from softsurv.stopping import StopSignal
-
-GRACE_SECONDS = 0.25
-"""What the best tree of depth two, and reading a tree out of the cache, may take after the end of the clock."""
+from softsurv.stopping import GRACE_SECONDS, StopSignal
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
-
-Progress = Callable[[float, float, float], None]
-"""Called with (share of the root's splits done, lower bound, incumbent)."""
 
 
 class Search(SearchState):
@@ -123,7 +117,7 @@ class Search(SearchState):
         *,
         time_limit: float = math.inf,
         n_jobs: int = 1,
-        progress: Progress | None = None,
+        progress: SearchProgress | None = None,
         stop: StopSignal | None = None,
         upper: float = math.inf,
     ) -> Solution:

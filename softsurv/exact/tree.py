@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,10 @@ from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.results import FitReport
 
 LEAF = -1
+"""In the place of a split."""
+
+SearchProgress = Callable[[float, float, float], None]
+"""Called with (share of the root's splits done, lower bound, incumbent)."""
 
 
 @dataclass(frozen=True)

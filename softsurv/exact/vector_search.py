@@ -61,7 +61,7 @@ GIVEN = Task("given", None, _nothing, superadditive=False)
 
 
 @dataclass(frozen=True)
-class Best:
+class WeightedOptimum:
     """The best tree for some weights with its objectives (D,) and its cost; what no tree costs less than.
 
     Where no tree is below the upper bound asked for, ``value`` is at or above it.
@@ -216,17 +216,17 @@ class VectorSearch:
 
     def best(
         self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None, depth: int = MAX_DEPTH
-    ) -> Best:
+    ) -> WeightedOptimum:
         """The tree with the least w . objectives, if that is below ``upper``; of fewer ``leaves`` or less ``depth``."""
 
-        def work() -> Best:
+        def work() -> WeightedOptimum:
             """Search, and value the tree that was found."""
             solution = self.search.solve(min(depth, self.depth), leaves, n_jobs=self.n_jobs, stop=stop, upper=upper)
             tree, report = solution.tree, solution.report
             points = self.objectives.points(tree.sums[tree.leaves])
             label = (points @ self.w).argmin(axis=1)
             v = points[np.arange(len(label)), label].sum(axis=0)
-            return Best(LabelledTree(tree, label), v, report.objective, report.lower_bound, report.status)
+            return WeightedOptimum(LabelledTree(tree, label), v, report.objective, report.lower_bound, report.status)
 
         return self.run(work, stop)
 

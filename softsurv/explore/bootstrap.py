@@ -22,12 +22,11 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
 from softsurv.explore.curves import log_hazard_of
 from softsurv.explore.quality import require_times
-from softsurv.metrics.evaluate import evaluate_with_censoring
+from softsurv.metrics.evaluate import MEASURES, evaluate_with_censoring
 from softsurv.metrics.histories import ends_at_risk
 from softsurv.metrics.ranges import evaluation_range, survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction, ipcw_weights
 
-MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
 CHUNK_ELEMENTS = 2**21
 """Pairs of rows and events compared at once."""
 

@@ -117,10 +117,7 @@ def integrated_brier_score(
     """
     axis = axis_of(checked_times(times), scale)
     scores = brier_score(time, event, survival, times, censoring, weight, entry)
-    known = np.isfinite(scores)
-    if known.sum() < 2:
-        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
-    return mean_over(axis[known], scores[known])
+    return mean_of_known(axis, scores)
 
 
 def relative_integrated_brier_score(
@@ -175,6 +172,10 @@ def axis_of(grid: FloatArray, scale: Scale) -> FloatArray:
     return np.asarray(np.log(grid))
 
 
-def mean_over(axis: FloatArray, values: FloatArray) -> float:
-    """Trapezoidal mean of values (T,) over axis (T,)."""
-    return float(np.trapezoid(values, axis) / (axis[-1] - axis[0]))
+def mean_of_known(axis: FloatArray, scores: FloatArray) -> float:
+    """Trapezoidal mean over the axis (T,) of those scores (T,) that are known; an error where fewer than two are."""
+    known = np.isfinite(scores)
+    if known.sum() < 2:
+        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
+    axis, scores = axis[known], scores[known]
+    return float(np.trapezoid(scores, axis) / (axis[-1] - axis[0]))

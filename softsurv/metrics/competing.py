@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from softsurv.aalen_johansen import aalen_johansen
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparablePairsError
-from softsurv.metrics.brier import Scale, axis_of, mean_over
+from softsurv.metrics.brier import Scale, axis_of, mean_of_known
 from softsurv.metrics.calibration import CalibrationCurve, curve_of_groups
 from softsurv.metrics.concordance import Risk, TiedTimes, count_pairs
 from softsurv.metrics.entering import entry_distribution, some_late
@@ -166,10 +166,7 @@ def integrated_brier_score_incidence(
     """
     axis = axis_of(checked_times(times), scale)
     scores = brier_score_incidence(time, cause, incidence, times, censoring, code, weight, entry)
-    known = np.isfinite(scores)
-    if known.sum() < 2:
-        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
-    return mean_over(axis[known], scores[known])
+    return mean_of_known(axis, scores)
 
 
 def auc_incidence(

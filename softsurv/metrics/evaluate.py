@@ -22,6 +22,9 @@ from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, c
 if TYPE_CHECKING:
     from softsurv.data.survival_data import SurvivalData
 
+MEASURES = ("harrell_c", "uno_c", "cd_auc", "ibs")
+"""Names of the four measures, by which models are compared."""
+
 
 def evaluate(
     train_time: ArrayLike,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import Index
 from softsurv.data.preprocess import Preprocessor
@@ -29,8 +29,6 @@ from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
 from softsurv.trees.soft_tree import SoftTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray
 from softsurv.data.preprocess import Preprocessor
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
@@ -58,14 +58,14 @@ class FittedSoftTree:
     candidate: Candidate
     report: FitReport
     leaf_table: LeafTable
-    spread: NDArray[np.float64]
+    spread: FloatArray
     time_floor: float
     preprocessor: Preprocessor | None = None
     tried: list[dict[str, Any]] = field(default_factory=list)
-    centre: NDArray[np.float64] | None = None
-    split_sizes: NDArray[np.float64] | None = None
-    covariance: NDArray[np.float64] | None = None
-    causes: tuple[tuple[SoftTree, NDArray[np.float64] | None], ...] = ()
+    centre: FloatArray | None = None
+    split_sizes: FloatArray | None = None
+    covariance: FloatArray | None = None
+    causes: tuple[tuple[SoftTree, FloatArray | None], ...] = ()
 
     def state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Arrays, and plain values for JSON."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.cox import fit_cox
 from softsurv.data.survival_data import SurvivalData
 from softsurv.soft.problem import Problem
@@ -53,7 +53,7 @@ def spline_leaves(
     return torch.as_tensor(np.array(tables)).to(problem.design)
 
 
-def event_hazards(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def event_hazards(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Cumulative hazards by a Cox regression at the events (E,), and which rows those are (N,)."""
     x, (time, event) = data.x.numpy(), presumed_outcomes(data)
     cox = fit_cox(x, time, event, COX_RIDGE)
@@ -61,10 +61,10 @@ def event_hazards(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.b
 
 
 def least_squares(
-    x: NDArray[np.float64],  # (n, Q) with a leading column of ones
-    rise: NDArray[np.float64],  # (n, K) increasing functions of log time
-    target: NDArray[np.float64],  # (n,)
-) -> NDArray[np.float64]:  # (Q + K,)
+    x: FloatArray,  # (n, Q) with a leading column of ones
+    rise: FloatArray,  # (n, K) increasing functions of log time
+    target: FloatArray,  # (n,)
+) -> FloatArray:  # (Q + K,)
     """Coefficients of the features, then logarithms of the positive ones of the functions."""
     from scipy.optimize import lsq_linear
 

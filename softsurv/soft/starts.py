@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.nonparametric import as_exact
@@ -35,7 +36,7 @@ SHARPNESS = 8.0
 """Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
 
 
-def presumed_outcomes(data: SurvivalData) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def presumed_outcomes(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Time and event of each row (N,) for starts that know exact times only: intervals as events at their middle."""
     return as_exact(data.time, data.event, data.upper, 0.5)
 
@@ -49,7 +50,7 @@ def counted_events(data: SurvivalData, counts: Sequence[float] | None) -> Surviv
 
 
 def start_routing(
-    starts: Sequence[str | NDArray[np.float64]],  # kind of each start, or its weights (B, P + 1)
+    starts: Sequence[str | FloatArray],  # kind of each start, or its weights (B, P + 1)
     data: SurvivalData,
     depth: int,
     seeds: Sequence[int],
@@ -70,7 +71,7 @@ def start_routing(
 
 
 def _one_start(
-    start: str | NDArray[np.float64], data: SurvivalData, depth: int, seed: int, seconds: float | None
+    start: str | FloatArray, data: SurvivalData, depth: int, seed: int, seconds: float | None
 ) -> Tensor:  # (1, B, P + 1)
     """Routing weights of one start."""
     if not isinstance(start, str):
@@ -119,7 +120,7 @@ class TrainingRows:
         return torch.cat(tables)
 
 
-def rows_in_time(n: int, columns: int, seconds: float | None) -> NDArray[np.float64] | None:
+def rows_in_time(n: int, columns: int, seconds: float | None) -> FloatArray | None:
     """1 for as many random rows (N,) as a log-rank tree takes in that time, else 0; None where it takes all."""
     most = n if seconds is None else int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
     if most >= n:
@@ -129,7 +130,7 @@ def rows_in_time(n: int, columns: int, seconds: float | None) -> NDArray[np.floa
 
 
 def random_routing(
-    x: NDArray[np.float64],  # (N, P)
+    x: FloatArray,  # (N, P)
     depth: int,
     seeds: Sequence[int],
     spread: float = 1.0,
@@ -149,7 +150,7 @@ def random_routing(
 
 
 def kmeans_routing(
-    x: NDArray[np.float64],  # (N, P)
+    x: FloatArray,  # (N, P)
     depth: int,
     seeds: Sequence[int],
     repeats: int = KMEANS_REPEATS,
@@ -173,10 +174,10 @@ def kmeans_routing(
 
 
 def routing_from_labels(
-    x: NDArray[np.float64],  # (N, P)
+    x: FloatArray,  # (N, P)
     labels: NDArray[np.intp],  # (N,) leaf of each row
     depth: int,
-) -> NDArray[np.float64]:  # (B, P + 1)
+) -> FloatArray:  # (B, P + 1)
     """Logistic regressions that route each row towards its leaf; a node without two classes stays level."""
     from sklearn.linear_model import LogisticRegression
 
@@ -193,12 +194,12 @@ def routing_from_labels(
 
 
 def logrank_routing(
-    x: NDArray[np.float64],  # (N, P)
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
+    x: FloatArray,  # (N, P)
+    time: FloatArray,
+    event: BoolArray,
     depth: int,
-    weight: NDArray[np.float64] | None = None,  # (N,) rows of weight zero are left out
-) -> NDArray[np.float64]:  # (B, P + 1)
+    weight: FloatArray | None = None,  # (N,) rows of weight zero are left out
+) -> FloatArray:  # (B, P + 1)
     """Splits of scikit-survival's log-rank tree, made soft; nodes that it does not split stay level."""
     from sksurv.tree import SurvivalTree
     from sksurv.util import Surv
@@ -224,11 +225,11 @@ def logrank_routing(
 
 
 def soft_splits(
-    x: NDArray[np.float64],  # (N, P)
+    x: FloatArray,  # (N, P)
     feature: NDArray[np.intp],  # (B,) -1 where the node does not split
-    threshold: NDArray[np.float64],  # (B,) x <= threshold goes left
+    threshold: FloatArray,  # (B,) x <= threshold goes left
     sharpness: float = SHARPNESS,
-) -> NDArray[np.float64]:  # (B, P + 1)
+) -> FloatArray:  # (B, P + 1)
     """Routing weights that reproduce hard splits, midway between the two neighbouring values."""
     table = np.zeros((len(feature), x.shape[1] + 1))
     for node, (column, cut) in enumerate(zip(feature, threshold, strict=True)):
@@ -270,7 +271,7 @@ def initial_leaves(
     return leaves + spread * torch.as_tensor(noise).flatten(2).to(leaves)
 
 
-def _cluster(x: NDArray[np.float64], depth: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _cluster(x: FloatArray, depth: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Leaf labels by recursive two-means clustering."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -28,8 +28,7 @@ from softsurv.sparse.fit import leaf_covariance, split_data
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, shrunk
 from softsurv.sparse.prefer import USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.start import Bins, bins_of
-from softsurv.sparse.start import Problem as StartProblem
+from softsurv.sparse.start import Bins, StartProblem, bins_of
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import Rules

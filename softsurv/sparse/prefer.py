@@ -9,15 +9,12 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.soft.recipe import Candidate
+from softsurv.soft.selection import USUAL_RIDGE as USUAL_RIDGE
 from softsurv.sparse.causes import Models
 from softsurv.trees.linear_rule import Rules
 
 CONSTANT = 1e4
 """A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
-
-
-USUAL_RIDGE = 0.3
-"""Kept where the folds do not tell, on features scaled to [0, 1]."""
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class NodeRows:
 
 
 @dataclass(frozen=True)
-class Choice:
+class BestRule:
     """A rule, what it gains, and whether the sides below it are to change places."""
 
     rule: LinearRule
@@ -118,9 +118,9 @@ class Choice:
     swap: bool = False
 
 
-def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> Choice:
+def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     """The best rule of at most ``max_terms`` features, the old one unless another gains more."""
-    best = Choice(old, rows.gain(old) + 1e-6)
+    best = BestRule(old, rows.gain(old) + 1e-6)
     alone = {}
     for column in rows.data.single:
         score = rows.data.values[column]
@@ -128,7 +128,7 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> Choice:
         gain, low, high, turn = max(found)
         alone[column] = gain
         if gain > best.gain:
-            best = Choice(LinearRule((column,), (1.0,), short_between(low, high)), gain, turn < 0)
+            best = BestRule(LinearRule((column,), (1.0,), short_between(low, high)), gain, turn < 0)
     for columns in rows.data.categories:
         alone |= dict.fromkeys(columns, -np.inf)
         best = _better_levels(rows, best, columns)
@@ -140,7 +140,7 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> Choice:
     return best
 
 
-def _better_levels(rows: NodeRows, best: Choice, columns: tuple[int, ...]) -> Choice:
+def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...]) -> BestRule:
     """The best set of a category's levels to go left, where it gains more: an end of their order."""
     for order in orders_of_levels(rows.data.values[list(columns)], rows.table, rows.penalty):
         if len(order) < 2:
@@ -151,7 +151,7 @@ def _better_levels(rows: NodeRows, best: Choice, columns: tuple[int, ...]) -> Ch
         gain, low, _ = rows.cut(code)
         if gain > best.gain:
             chosen = tuple(sorted(columns[level] for level in order[int(low) + 1 :]))
-            best = Choice(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
+            best = BestRule(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
     return best
 
 
@@ -170,7 +170,7 @@ def orders_of_levels(indicators: FloatArray, table: FloatArray, penalty: float) 
     return orders
 
 
-def _better_direction(rows: NodeRows, best: Choice, alone: dict[int, float], max_terms: int) -> Choice:
+def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], max_terms: int) -> BestRule:
     """The best direction over two or three features, where it gains enough for its terms."""
     values = rows.data.values
     usable = [k for k in sorted(alone, key=lambda k: -alone[k]) if values[k].std() > 0][:PAIR_COLUMNS]
@@ -215,7 +215,7 @@ def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, i
     return finer, at, float(ratios[which])
 
 
-def _offer(rows: NodeRows, best: Choice, weights: dict[int, float], turn: float) -> Choice:
+def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: float) -> BestRule:
     """Round a direction to two digits in the data's units, cut it anew, and take it where it gains enough."""
     values = rows.data.values
     columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * values[k].std()))
@@ -228,7 +228,7 @@ def _offer(rows: NodeRows, best: Choice, weights: dict[int, float], turn: float)
     gain, low, high = rows.cut(score, turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
     if gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
-        return Choice(LinearRule(columns, coefficients, between_sums(low, high, score)), gain, turn < 0)
+        return BestRule(LinearRule(columns, coefficients, between_sums(low, high, score)), gain, turn < 0)
     return best
 
 

@@ -72,7 +72,7 @@ class Bins:
 
 
 @dataclass(frozen=True)
-class Problem:
+class StartProblem:
     """What the trees of one set of rows are compared on.
 
     Attributes
@@ -101,7 +101,7 @@ def never() -> bool:
 
 
 def bins_of(
-    problem: Problem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never
+    problem: StartProblem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never
 ) -> Bins:
     """Numbers in quantile bins of the training rows, levels of a category by their corrections.
 
@@ -148,7 +148,7 @@ def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfN
     return [RulesOfNumber(column, low[a:b], high[a:b]) for column, a, b in parts if a < b]
 
 
-def _strongest(problem: Problem, bins: Bins, most: int, stop: Callable[[], bool]) -> Bins:
+def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], bool]) -> Bins:
     """The features that gain most alone, where there are many."""
     if len(bins.rules) <= most:
         return bins
@@ -162,7 +162,7 @@ def _strongest(problem: Problem, bins: Bins, most: int, stop: Callable[[], bool]
     return Bins(bins.codes[kept], bins.n_codes[kept], tuple(bins.rules[f] for f in kept))
 
 
-def trees_of_corrections(problem: Problem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
+def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
     """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to a depth of at most 3.
 
     Once ``stop`` says so, no further roots are tried.
@@ -188,7 +188,7 @@ def trees_of_corrections(problem: Problem, depth: int, stop: Callable[[], bool] 
 
 
 def _two_levels(
-    problem: Problem, bins: Bins, rows: IntArray
+    problem: StartProblem, bins: Bins, rows: IntArray
 ) -> tuple[dict[int, tuple[float, Rules]], list[tuple[int, int]]]:
     """Best trees of depth two over some rows by number of leaves, with their gains; and the most promising roots."""
     causes = causes_of(problem.sums)

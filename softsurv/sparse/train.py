@@ -15,8 +15,7 @@ from softsurv.soft.parallel import map_parts
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
-from softsurv.sparse.start import Problem as StartProblem
-from softsurv.sparse.start import never, trees_of_corrections
+from softsurv.sparse.start import StartProblem, never, trees_of_corrections
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
 

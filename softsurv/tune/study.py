@@ -28,7 +28,7 @@ from softsurv.tune.objective import Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import Space, is_open
 from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
-from softsurv.tune.worker import Plan, count_done, work
+from softsurv.tune.worker import StudyPlan, count_done, work
 
 logger = logging.getLogger(__name__)
 
@@ -202,7 +202,7 @@ def study(
     folder = None if output is None else Path(output)
     make_pruner(pruner, n_folds, len(goal.measures))
     make_sampler(sampler, seed)
-    plan = Plan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit, batch)
+    plan = StudyPlan(goal, n_trials, storage, folder, name, seed, sampler, pruner, tuple(callbacks), time_limit, batch)
     study_ = _open(plan)
     _run(plan, study_, n_jobs, sys.stderr.isatty() if progress is None else progress)
     return _finish(plan, study_, refit, compare_default, record or {})
@@ -250,7 +250,7 @@ def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
     return table.loc[order].reset_index(drop=True)
 
 
-def _open(plan: Plan) -> optuna.Study:
+def _open(plan: StudyPlan) -> optuna.Study:
     """The study of this plan, made if need be, refused if it is another one of the same name."""
     study_ = plan.open(open_storage(plan.storage, plan.output))
     wanted = plan.identity()
@@ -267,7 +267,7 @@ def _open(plan: Plan) -> optuna.Study:
     return study_
 
 
-def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -> None:
+def _run(plan: StudyPlan, study_: optuna.Study, n_jobs: int | None, progress: bool) -> None:
     """The plan's trials, in this process or in several."""
     jobs = joblib.effective_n_jobs(n_jobs)
     remaining = plan.n_trials - count_done(study_)
@@ -293,7 +293,7 @@ def _run(plan: Plan, study_: optuna.Study, n_jobs: int | None, progress: bool) -
 
 
 def _finish(
-    plan: Plan, study_: optuna.Study, refit: bool, compare_default: bool, record: Mapping[str, Any]
+    plan: StudyPlan, study_: optuna.Study, refit: bool, compare_default: bool, record: Mapping[str, Any]
 ) -> StudyResult:
     """Choose, refit, compare with the default and write."""
     goal = plan.objective
@@ -323,7 +323,7 @@ def _of_default(goal: Objective, study_: optuna.Study) -> dict[str, list[float |
     return known
 
 
-def _write(plan: Plan, result: StudyResult, record: Mapping[str, Any]) -> None:
+def _write(plan: StudyPlan, result: StudyResult, record: Mapping[str, Any]) -> None:
     """The table of trials, the best model and the record of the run, beside the journal."""
     assert plan.output is not None
     goal = plan.objective

@@ -35,7 +35,7 @@ RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """Everything that a worker needs; it travels to worker processes."""
 
     objective: Objective
@@ -63,7 +63,7 @@ class Plan:
                 load_if_exists=True,
             )
 
-    def of_worker(self, number: int) -> Plan:
+    def of_worker(self, number: int) -> StudyPlan:
         """The plan of one of several workers, with a device of its own where there are several."""
         goal = copy(self.objective)
         goal.device = device_of_worker(goal.device, number)
@@ -101,7 +101,7 @@ class Plan:
         }
 
 
-def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) -> None:
+def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = False) -> None:
     """Run trials until the study has ``plan.n_trials``, the time is up, or a callback stops it."""
     if study is None:
         study = plan.open(open_storage(plan.storage, plan.output))
@@ -131,7 +131,7 @@ def work(plan: Plan, study: optuna.Study | None = None, progress: bool = False) 
                 bar.close()
 
 
-def _outlast(study: optuna.Study, plan: Plan, mark: dict[str, Any], callbacks: list[Any]) -> None:
+def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbacks: list[Any]) -> None:
     """Run trials; where the database goes away meanwhile, wait for it and go on.
 
     Raises
@@ -193,7 +193,7 @@ def _is_done(trial: FrozenTrial) -> bool:
     return trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
 
 
-def _bar(plan: Plan, study: optuna.Study) -> Any:
+def _bar(plan: StudyPlan, study: optuna.Study) -> Any:
     from tqdm.auto import tqdm
 
     return tqdm(total=plan.n_trials, initial=count_done(study), desc=plan.name, unit=" trials")

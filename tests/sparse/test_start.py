@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softsurv.sparse.splits import SplitData, short_between
-from softsurv.sparse.start import Problem, bins_of
+from softsurv.sparse.start import StartProblem, bins_of
 from softsurv.trees.linear_rule import LinearRule
 
 
@@ -32,7 +32,7 @@ def test_columns_are_binned_together_as_they_are_one_by_one(seed):
     n, n_bins = int(rng.integers(1, 60)), int(rng.choice([2, 3, 12, 31, 100]))
     values = np.stack([rng.integers(0, most, n) * 0.37 for most in (1, 2, 5, 13, 40, 1000)])
     rows = np.sort(rng.choice(n, int(rng.integers(1, n + 1)), replace=False))
-    problem = Problem(SplitData(values, tuple(range(6)), ()), rows, np.zeros((n, 5)), np.ones(n), 1.0, 1.0)
+    problem = StartProblem(SplitData(values, tuple(range(6)), ()), rows, np.zeros((n, 5)), np.ones(n), 1.0, 1.0)
     bins, (codes, rules) = bins_of(problem, n_bins, most=None), one_by_one(values, rows, n_bins)
     assert np.array_equal(bins.codes, codes)
     assert [list(own) for own in bins.rules] == rules
@@ -42,7 +42,7 @@ def test_columns_are_binned_together_as_they_are_one_by_one(seed):
 def test_of_many_features_those_looked_at_in_time_are_kept():
     rng = np.random.default_rng(0)
     values, looked = rng.random((40, 30)), iter([False] * 6 + [True])
-    problem = Problem(
+    problem = StartProblem(
         SplitData(values, tuple(range(40)), ()), np.arange(30), rng.random((30, 5)), np.ones(30), 1.0, 1.0
     )
     kept = bins_of(problem, most=5, stop=lambda: next(looked))

@@ -25,7 +25,7 @@ from softsurv.errors import SoftsurvError
 from softsurv.tune import Objective, worker
 from softsurv.tune.liveness import Beats, is_dead, process_mark
 from softsurv.tune.storage import JournalLock, drop_half_record, fail_dead_trials, open_storage
-from softsurv.tune.worker import Plan
+from softsurv.tune.worker import StudyPlan
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 WORKER = Path(__file__).with_name("_worker.py")
@@ -206,7 +206,7 @@ def plan_of(data, failures, tmp_path):
     goal = Flaky(data, "soft", measures=("ibs",), space=space, n_folds=2, seed=0, device="cpu")
     object.__setattr__(goal, "failures", failures)
     storage = f"sqlite:///{tmp_path}/study.db"
-    return Plan(goal, 3, storage, None, "s", 0, "random", "none", (), None)
+    return StudyPlan(goal, 3, storage, None, "s", 0, "random", "none", (), None)
 
 
 def test_a_trial_that_lost_its_database_is_run_again(data, tmp_path, monkeypatch, caplog):

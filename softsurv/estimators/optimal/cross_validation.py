@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
@@ -50,7 +49,7 @@ FOLDS_SHARE = 0.7
 
 
 @dataclass(frozen=True)
-class Choice:
+class SizeChoice:
     """What cross-validation chose.
 
     Attributes
@@ -77,7 +76,7 @@ class Choice:
 
 def choose_size(
     data: SurvivalData, binarizer: Binarizer, p: OptimalParameters, leaf: str, seed: int, timer: StopSignal, room: Room
-) -> Choice:
+) -> SizeChoice:
     """Try depths, numbers of leaves, costs per leaf and shrinkage within the limits on event-stratified folds.
 
     The rows are in their own order (`softsurv.data.canonical`), so that the folds depend on the content alone. Cuts,
@@ -109,7 +108,7 @@ def choose_size(
     return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
 
 
-def _in_time(choice: Choice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> Choice:
+def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
     """The choice, or where time cut the comparison short what is taken on no more than that."""
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
@@ -134,7 +133,7 @@ class _Folds:
         binarizer: Binarizer,
         p: OptimalParameters,
         leaf: str,
-        folds: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        folds: list[tuple[IntArray, IntArray]],
         room: Room,
     ) -> None:
         self.data, self.binarizer, self.p, self.leaf, self.folds, self.room = data, binarizer, p, leaf, folds, room
@@ -182,7 +181,7 @@ class _Folds:
         return made
 
 
-def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> Choice:
+def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> SizeChoice:
     """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
 
     A cost per leaf beside those of the limits is taken only where it is clearly better than every limit: sizes that
@@ -217,8 +216,8 @@ def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], st
         }
         for size in ranked
     ]
-    return Choice(*chosen, pd.DataFrame(table), status)
+    return SizeChoice(*chosen, pd.DataFrame(table), status)
 
 
-def _standard_error(values: NDArray[np.float64]) -> float:
+def _standard_error(values: FloatArray) -> float:
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0

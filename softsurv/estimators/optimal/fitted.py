@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.optimal.leaves import CauseCurves, LeafCurves
@@ -16,7 +17,7 @@ from softsurv.estimators.optimal.near_optimum import near_source
 from softsurv.estimators.optimal.on_demand import TreeParts
 from softsurv.estimators.optimal.parameters import HISTORIES
 from softsurv.estimators.rashomon import HasRashomonSet, NearSource
-from softsurv.estimators.shared.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
@@ -65,22 +66,22 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         return self._parts.importances
 
     # -- predictions ---------------------------------------------------------------------------------------------
-    def _prepare(self, X: Any, **unknown: Any) -> NDArray[np.int64]:
+    def _prepare(self, X: Any, **unknown: Any) -> IntArray:
         if unknown:
             raise InvalidParameterError(f"predictions of an optimal tree take no {', '.join(unknown)}; leave it out")
         frame = X.X if isinstance(X, SurvivalData) else X
         return self.tree_.leaf_of(*self.binarizer_.filled(frame))
 
-    def _leaf(self, prepared: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _leaf(self, prepared: IntArray) -> IntArray:
         return prepared
 
-    def _log_cumulative_hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def _log_cumulative_hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.log_cumulative_hazard(prepared, times)
 
-    def _hazard(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def _hazard(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         return self.curves_.hazard(prepared, times)
 
-    def _quantile(self, prepared: NDArray[np.int64], level: float) -> FloatArray:
+    def _quantile(self, prepared: IntArray, level: float) -> FloatArray:
         return self.curves_.quantile(prepared, 1 - level)
 
     # -- lower bounds: rows of a leaf share one curve, so their times are in the order of its values ----------------
@@ -91,7 +92,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         return np.full(len(X), level)
 
     # -- event histories -----------------------------------------------------------------------------------------
-    def _cause_hazards(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def _cause_hazards(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         if isinstance(self.curves_, CauseCurves):
             return self.curves_.cause_hazard(prepared, times)
         return super()._cause_hazards(prepared, times)
@@ -100,15 +101,15 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         jumps = self.curves_.jumps()
         return np.unique(np.append(jumps[jumps <= last], last))
 
-    def _incidences(self, prepared: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def _incidences(self, prepared: IntArray, times: FloatArray) -> FloatArray:
         assert isinstance(self.curves_, CauseCurves)
         return self.curves_.incidence(prepared, times)
 
-    def _incidence_quantile(self, prepared: NDArray[np.int64], probability: float, code: int) -> FloatArray:
+    def _incidence_quantile(self, prepared: IntArray, probability: float, code: int) -> FloatArray:
         assert isinstance(self.curves_, CauseCurves)
         return self.curves_.incidence_quantile(prepared, probability, code - 1)
 
-    def _time_lost(self, prepared: NDArray[np.int64], horizon: float) -> FloatArray:
+    def _time_lost(self, prepared: IntArray, horizon: float) -> FloatArray:
         assert isinstance(self.curves_, CauseCurves)
         return self.curves_.time_lost(prepared, horizon)
 
@@ -191,16 +192,6 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         check_is_fitted(self, "tree_")
         text = self.tree_.export_text(self.leaf_lines())
         return text if self.leaf_ in HISTORIES.values() else f"{text}\n{RELATIVE_TO}"
-
-    def export_dot(self) -> str:
-        """The tree in Graphviz's language."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.export_dot(self.leaf_lines())
-
-    def export_python(self, name: str = "leaf_of") -> str:
-        """Source of a plain function that takes one row as a mapping and returns its leaf."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.to_python(name)
 
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""

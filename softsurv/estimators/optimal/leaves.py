@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from softsurv.estimators.optimal.rows import FloatArray, Rows, baseline_of
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.estimators.optimal.rows import Rows, baseline_of
 from softsurv.estimators.optimal.shrinkage import (
     node_rows,
     pulled,
@@ -52,21 +52,21 @@ class LeafCurves:
         """Survival curve of each leaf."""
         return tuple(StepFunction(h.times, np.exp(-h.values), 1.0) for h in self.hazards)
 
-    def log_cumulative_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def log_cumulative_hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Log H of each row's leaf, (n, T); -inf before the first step."""
         with np.errstate(divide="ignore"):
             table = np.log(np.stack([hazard(times) for hazard in self.hazards]))  # (L, T)
         return np.asarray(table[leaf])
 
-    def hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Slope of H drawn as straight lines between its steps, (n, T); 0 after the last step."""
         return np.stack([_slope(hazard, times) for hazard in self.hazards])[leaf]
 
-    def quantile(self, leaf: NDArray[np.int64], probability: float) -> FloatArray:
+    def quantile(self, leaf: IntArray, probability: float) -> FloatArray:
         """Time of the first step by which the share ``probability`` has had the event, (n,); inf if none."""
         return np.array([quantile(curve, probability) for curve in self.survival])[leaf]
 
-    def restricted_mean(self, leaf: NDArray[np.int64], horizon: float) -> FloatArray:
+    def restricted_mean(self, leaf: IntArray, horizon: float) -> FloatArray:
         """Area under the survival curve up to the horizon, exactly, (n,)."""
         return np.array([restricted_mean(curve, horizon) for curve in self.survival])[leaf]
 
@@ -111,21 +111,21 @@ class CauseCurves(LeafCurves):
             tuple(tuple(steps(StepFunction(times, one[leaf], 0.0)) for one in incidence) for leaf in leaves),
         )
 
-    def incidence(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def incidence(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """Probability of each cause by each time, (n, T, K)."""
         table = np.array([[curve(times) for curve in curves] for curves in self.incidences])  # (L, K, T)
         return np.ascontiguousarray(table.transpose(0, 2, 1)[leaf])
 
-    def time_lost(self, leaf: NDArray[np.int64], horizon: float) -> FloatArray:
+    def time_lost(self, leaf: IntArray, horizon: float) -> FloatArray:
         """Area under the incidence of each cause up to the horizon, exactly, (n, K)."""
         kept = [[restricted_mean(_without(curve), horizon) for curve in curves] for curves in self.incidences]
         return np.asarray(horizon - np.array(kept)[leaf])
 
-    def incidence_quantile(self, leaf: NDArray[np.int64], probability: float, cause: int) -> FloatArray:
+    def incidence_quantile(self, leaf: IntArray, probability: float, cause: int) -> FloatArray:
         """Time of the step by which the incidence of a cause (from 0) reaches a probability, (n,); inf if none."""
         return np.array([quantile(_without(curves[cause]), probability) for curves in self.incidences])[leaf]
 
-    def cause_hazard(self, leaf: NDArray[np.int64], times: FloatArray) -> FloatArray:
+    def cause_hazard(self, leaf: IntArray, times: FloatArray) -> FloatArray:
         """-log S shared among the causes in proportion to their events at each step, (n, T, K)."""
         table = []
         for hazard, curves in zip(self.hazards, self.incidences, strict=True):
@@ -188,7 +188,7 @@ def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> Leaf
     return LeafCurves.of([cumulative(times, one) for one in np.cumprod(1.0 - jumps[0], axis=1)])
 
 
-def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score: str) -> float:
+def held_out_loss(curves: LeafCurves, leaf: IntArray, test: Rows, score: str) -> float:
     """Integrated Brier score of other rows by their leaves (N,), or the share of their pairs that are discordant."""
     if score == "concordance":
         return 1.0 - harrell_c(test.time, test.event, lambda t: curves.log_cumulative_hazard(leaf, t), entry=test.entry)
@@ -197,7 +197,7 @@ def held_out_loss(curves: LeafCurves, leaf: NDArray[np.int64], test: Rows, score
     return sum(brier.loss(np.flatnonzero(leaf == k), curves.survival[k](times)) for k in np.unique(leaf))
 
 
-def contradicts(rows: Rows, some: NDArray[np.int64], baseline: StepFunction) -> bool:
+def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:
     """Whether the events of some rows come at other times than the baseline's shape allows: a chi-squared test.
 
     Time is cut where equal numbers of events are expected, `EVENTS_A_PIECE` or more in each of at most `PIECES`.
@@ -216,9 +216,7 @@ def contradicts(rows: Rows, some: NDArray[np.int64], baseline: StepFunction) -> 
     return bool(chi2.sf(statistic, pieces - 1) < OWN_CURVE_LEVEL)
 
 
-def _own_hazard(
-    rows: Rows, some: NDArray[np.int64], baseline: StepFunction, theta: float, shrinkage: float
-) -> FloatArray:
+def _own_hazard(rows: Rows, some: IntArray, baseline: StepFunction, theta: float, shrinkage: float) -> FloatArray:
     """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline."""
     died, at_risk = risk_set(rows, some, baseline.times)
     prior = theta * np.diff(baseline.values, prepend=0.0)

@@ -6,7 +6,7 @@ from copy import copy
 from typing import Any
 
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.optimal.search import Found, RelativeRiskSearch
+from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
 from softsurv.estimators.rashomon import NearSource, refuse_objective, rows_are_gone
 from softsurv.exact.tree import CodeTree
 from softsurv.results import FitReport
@@ -25,7 +25,7 @@ def near_source(tree: Any) -> NearSource:
     def fitted(code_tree: CodeTree, report: FitReport) -> Any:
         """A copy of the estimator with another tree."""
         other = copy(tree)
-        other._keep(rows, search, Found(search.tree_of(code_tree), report))
+        other._keep(rows, search, FoundTree(search.tree_of(code_tree), report))
         other.__dict__.pop("calibration_", None)  # it belongs to the leaves of the first tree
         return other
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from softsurv.arrays import FloatArray
 from softsurv.estimators.optimal.leaves import LeafCurves, leaf_curves
-from softsurv.estimators.optimal.rows import FloatArray, Rows
-from softsurv.estimators.optimal.search import Found, TreeSearch
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import FoundTree, TreeSearch
 from softsurv.estimators.shared.exact_tree import SizedTree
 from softsurv.nonparametric import median
 from softsurv.trees.leaf_table import LeafTable, leaf_table
@@ -23,7 +24,7 @@ class TreeParts:
     process has the path of sizes only if it was asked for before.
     """
 
-    def __init__(self, rows: Rows, search: TreeSearch, found: Found, leaf: str) -> None:
+    def __init__(self, rows: Rows, search: TreeSearch, found: FoundTree, leaf: str) -> None:
         self._rows, self._search, self._found, self._leaf = rows, search, found, leaf
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.encoding import Source
 from softsurv.data.survival_data import SurvivalData
@@ -16,8 +17,6 @@ from softsurv.exact.brier.nodes import Plan
 from softsurv.exact.objectives import relative_risk
 from softsurv.nonparametric import StepFunction, nelson_aalen
 from softsurv.trees.hard_tree import Branch, HardTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,12 +41,12 @@ class Rows:
     table: dict[str, NDArray[Any]]
     codes: NDArray[np.int32]
     time: FloatArray
-    event: NDArray[np.bool_]
+    event: BoolArray
     weight: FloatArray
     entry: FloatArray | None
-    cause: NDArray[np.int64] | None = None
+    cause: IntArray | None = None
     cause_names: tuple[str, ...] = ()
-    subject: NDArray[np.int64] | None = None
+    subject: IntArray | None = None
 
     @classmethod
     def of(cls, data: SurvivalData, binarizer: Binarizer) -> Rows:
@@ -84,7 +83,7 @@ class Rows:
     def sources(self) -> list[Source]:
         return self.binarizer.sources_
 
-    def leaf_of(self, tree: HardTree) -> NDArray[np.int64]:
+    def leaf_of(self, tree: HardTree) -> IntArray:
         """Leaf of each row, (N,)."""
         return tree.leaf_of(self.table, self.n)
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
 from softsurv.estimators.optimal.parameters import AUTO_SHRINKAGE, OptimalParameters, least_rows
 from softsurv.estimators.optimal.rows import (
-    FloatArray,
     Rows,
     baseline_of,
     branches_of_plan,
@@ -24,7 +23,7 @@ from softsurv.estimators.optimal.shrinkage import node_rows, with_risk
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.estimators.shared.checks import n_threads
-from softsurv.estimators.shared.exact_tree import SizedTree
+from softsurv.estimators.shared.exact_tree import PROVEN, SizedTree
 from softsurv.exact.brier.nodes import Plan
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
 from softsurv.exact.brier.warm_up import ready as ready_ibs
@@ -35,13 +34,11 @@ from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.prepare import RELATIVE_TOLERANCE
 from softsurv.exact.rashomon.problem import SearchProblem
-from softsurv.exact.tree import CodeTree, Solution
+from softsurv.exact.tree import CodeTree, SearchProgress, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.missing_sides import larger_sides
-
-Progress = Callable[[float, float, float], None]
 
 LEAST_BYTES = 1e6
 """For the subproblems of a Brier search, which ends where they are full; the least `memory_limit` that there is."""
@@ -54,7 +51,7 @@ KEPT_BYTES = 1e8
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundTree:
     """Outcome of a search; ``path`` works out the best trees with fewer leaves, none where they are not proven."""
 
     tree: HardTree
@@ -86,7 +83,7 @@ class TreeSearch:
         self.complexity = complexity
 
     @abstractmethod
-    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         """Best tree within limits."""
 
     @abstractmethod
@@ -106,7 +103,7 @@ class TreeSearch:
         """Change the room; what was found is forgotten."""
 
     @abstractmethod
-    def loss(self, rows: NDArray[np.int64]) -> float:
+    def loss(self, rows: IntArray) -> float:
         """Cost of some rows as one leaf, the part that splits can change."""
 
     def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
@@ -185,20 +182,20 @@ class RelativeRiskSearch(TreeSearch):
         deep, recursive = depth not in (0, 1, 2), depth not in (3, "auto")
         ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=_import_torch)
 
-    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         """Best tree within the limits; smaller sizes are searched when they are asked for."""
         assert depth is not None
         timer, self.limits = StopSignal(seconds), (depth, leaves)
         solution = self.search.solve(depth, leaves, stop=timer, n_jobs=self.n_jobs, progress=progress)
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
         if solution.report.status != Status.OPTIMAL:
-            return Found(tree, solution.report)
+            return FoundTree(tree, solution.report)
         self.rest(KEPT_BYTES)  # for a path that may never be asked for
 
         def path() -> tuple[SizedTree, ...]:
             return tuple(self._path(depth, solution, StopSignal(left))[0])
 
-        return Found(tree, solution.report, path)
+        return FoundTree(tree, solution.report, path)
 
     def rest(self, room: float) -> None:
         if int(self.search.cache.used[0]) * ENTRY_BYTES > room:
@@ -231,7 +228,7 @@ class RelativeRiskSearch(TreeSearch):
             sizes.append(SizedTree(most, solution.report.objective, self.tree_of(solution.tree)))
         return [*sizes, SizedTree(n_leaves, largest.report.objective, self.tree_of(largest.tree))], status
 
-    def loss(self, rows: NDArray[np.int64]) -> float:
+    def loss(self, rows: IntArray) -> float:
         sums = self.statistics[rows].sum(axis=0, keepdims=True)
         return float(relative_risk.TASK.costs(self._weighed(sums))[0])
 
@@ -271,10 +268,10 @@ class IbsSearch(TreeSearch):
     def warm_up(cls, depth: int | str | None) -> None:
         ready_ibs()
 
-    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> Found:
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         solution = self._solve(depth, leaves, seconds, progress)
         tree = self.tree_of(solution.plan)
-        return Found(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
+        return FoundTree(tree, self._report(solution.report, tree), lambda: tuple(self._sizes(solution)))
 
     def _report(self, report: FitReport, tree: HardTree) -> FitReport:
         """The report of the tree as it is returned: the curves of "ipcw" leaves may rise in the search alone."""
@@ -304,10 +301,11 @@ class IbsSearch(TreeSearch):
     def path(self, depth: int, leaves: int, seconds: float) -> tuple[list[SizedTree], Status]:
         solution = self._solve(depth, leaves, seconds, None)
         status = solution.report.status
-        proven = status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
-        return (self._sizes(solution), Status.OPTIMAL) if proven else ([], status)
+        return (self._sizes(solution), Status.OPTIMAL) if status in PROVEN else ([], status)
 
-    def _solve(self, depth: int | None, leaves: int | None, seconds: float, progress: Progress | None) -> IbsSolution:
+    def _solve(
+        self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None
+    ) -> IbsSolution:
         limit = None if np.isinf(seconds) else max(seconds, 0.0)
         return solve_ibs(
             self.binary,
@@ -332,10 +330,10 @@ class IbsSearch(TreeSearch):
             return [SizedTree(k + 1, self._objective(tree), tree) for k, (_, tree) in enumerate(trees)]
         return [SizedTree(k + 1, loss + self.complexity * tree.n_leaves, tree) for k, (loss, tree) in enumerate(trees)]
 
-    def loss(self, rows: NDArray[np.int64]) -> float:
+    def loss(self, rows: IntArray) -> float:
         return self.score.loss(rows, self.curve(rows))
 
-    def curve(self, rows: NDArray[np.int64]) -> FloatArray:
+    def curve(self, rows: IntArray) -> FloatArray:
         """What a leaf of some rows predicts at the distinct training times, (T,)."""
         return self.score.curve(rows, "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
 

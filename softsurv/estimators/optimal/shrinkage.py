@@ -8,18 +8,16 @@ all rows. With k = 0 every leaf stands for itself.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.brier import NEGLIGIBLE, IbsScore
 from softsurv.trees.hard_tree import HardTree
 
-FloatArray = NDArray[np.float64]
 
-
-def parents(tree: HardTree) -> NDArray[np.int64]:
+def parents(tree: HardTree) -> IntArray:
     """Parent of each node, (V,); -1 at the root."""
     parent = np.full(tree.n_nodes, -1)
     for node in np.flatnonzero(tree.feature >= 0):
@@ -36,7 +34,7 @@ def node_sums(tree: HardTree, leaf_sums: FloatArray) -> FloatArray:
     return sums
 
 
-def node_rows(tree: HardTree, at: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def node_rows(tree: HardTree, at: IntArray) -> list[IntArray]:
     """Rows that pass each node, in order, from the node at which each row ends (N,)."""
     members = [np.flatnonzero(at == node) for node in range(tree.n_nodes)]
     for node in range(tree.n_nodes - 1, -1, -1):
@@ -76,7 +74,7 @@ def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) 
     return tree.with_values(np.stack(theta, axis=1), names)
 
 
-def shrunk_hazards(tree: HardTree, rows: Rows, members: list[NDArray[np.int64]], events: float) -> FloatArray:
+def shrunk_hazards(tree: HardTree, rows: Rows, members: list[IntArray], events: float) -> FloatArray:
     """Hazard of each cause in each leaf at the distinct times (K, L, T), pulled to its parent's.
 
     h = (d + c h_parent) / (Y + c). ``members`` are the rows of each node; c are the subjects of a node among whom
@@ -101,14 +99,14 @@ def pulled(died: FloatArray, at_risk: FloatArray, pull: float, prior: FloatArray
     return np.divide(died + pull * prior, total, out=np.zeros_like(total), where=total > 0)
 
 
-def subjects_of(rows: Rows, some: NDArray[np.int64], events: float) -> float:
+def subjects_of(rows: Rows, some: IntArray, events: float) -> float:
     """Weight of the subjects among whom so many events happened, at the rate of some rows."""
     one = relative_risk.one_subject(rows.weight)
     weight = rows.weight[some]
     return events * one * float(weight.sum()) / max(float(weight[rows.event[some]].sum()), one)
 
 
-def risk_set(rows: Rows, some: NDArray[np.int64], times: FloatArray) -> tuple[FloatArray, FloatArray]:
+def risk_set(rows: Rows, some: IntArray, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weight of events and at risk among some rows at each time, both (T,)."""
     time, weight = rows.time[some], rows.weight[some]
     died = np.bincount(np.searchsorted(times, time), weight * rows.event[some], times.size).astype(np.float64)
@@ -126,9 +124,7 @@ def _weight_before(times: FloatArray, moment: FloatArray, weight: FloatArray) ->
     return np.asarray(total[np.searchsorted(moment[order], times, side="left")])
 
 
-def shrunk_score_curves(
-    tree: HardTree, members: list[NDArray[np.int64]], score: IbsScore, events: float
-) -> list[FloatArray]:
+def shrunk_score_curves(tree: HardTree, members: list[IntArray], score: IbsScore, events: float) -> list[FloatArray]:
     """Curve of each leaf (T,) that minimises its Brier score, had it the parent's curve in ``events`` more subjects."""
     parent = parents(tree)
     curves: list[FloatArray] = []
@@ -142,9 +138,7 @@ def shrunk_score_curves(
     return [curves[node] for node in np.flatnonzero(tree.leaf >= 0)]
 
 
-def _pulled_curve(
-    score: IbsScore, some: NDArray[np.int64], above: NDArray[np.int64], share: float, prior: FloatArray
-) -> FloatArray:
+def _pulled_curve(score: IbsScore, some: IntArray, above: IntArray, share: float, prior: FloatArray) -> FloatArray:
     """Best non-increasing curve of some rows and a share of the rows above, which keep the prior curve, (T,)."""
     alive, died = score.curve_weights(some)
     pull = share * np.add(*score.curve_weights(above))

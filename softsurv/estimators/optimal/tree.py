@@ -28,8 +28,9 @@ from softsurv.estimators.optimal.parameters import (
 )
 from softsurv.estimators.optimal.reference import reference_curves
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import SEARCHES, Found, IbsSearch, RelativeRiskSearch, TreeSearch
+from softsurv.estimators.optimal.search import SEARCHES, FoundTree, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.shared.arguments import understands
+from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room
@@ -219,7 +220,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             seconds = 0.0 if timer.interrupted else timer.left
             with search_bar(self.progress) as bar:
                 found = search.best(depth, leaves, seconds, bar)
-        self._keep(rows, search, found, tuned, timer)
+        self._keep(rows, search, with_report(found, tuned, timer))
         self._warn_unless_proven()
         return self
 
@@ -264,26 +265,24 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             depth, leaves = 0, None if leaves is None else 1
         return depth, leaves, tuned
 
-    def _keep(self, rows: Rows, search: TreeSearch, found: Found, tuned: Status, timer: StopSignal) -> None:
-        """Take over what was found; ``tuned`` says how the choice of the size ended."""
-        report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
-        if timer.interrupted and report.status is Status.TIME_LIMIT:
-            report = replace(report, status=Status.INTERRUPTED)
-        found = replace(found, report=report)
+    def _keep(self, rows: Rows, search: TreeSearch, found: FoundTree) -> None:
         self.tree_, self.report_ = found.tree, found.report
         self.shrinkage_, self.complexity_ = search.shrinkage, search.complexity
         self._parts = TreeParts(rows, search, found, self.leaf_)
 
     def _warn_unless_proven(self) -> None:
-        if self.status_ not in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
-            warn(
-                f"the search ended at its {str(self.status_).replace('_', ' ')} with objective {self.objective_:.6g} "
-                f"and lower bound {self.lower_bound_:.6g}; raise time_limit, or lower max_depth or thresholds",
-                ConvergenceWarning,
-            )
-        elif self.report_.details["selection"] != Status.OPTIMAL:
+        warn_unless_proven(self.report_)
+        if self.status_ in PROVEN and self.report_.details["selection"] != Status.OPTIMAL:
             warn(
                 f"cross-validation ended early ({self.report_.details['selection']}) with {len(self.selection_)} "
                 "sizes compared; raise time_limit or lower max_depth",
                 ConvergenceWarning,
             )
+
+
+def with_report(found: FoundTree, tuned: Status, timer: StopSignal) -> FoundTree:
+    """What was found, with the report of the whole fit; ``tuned`` says how the choice of the size ended."""
+    report = replace(found.report, seconds=timer.seconds, details={**found.report.details, "selection": str(tuned)})
+    if timer.interrupted and report.status is Status.TIME_LIMIT:
+        report = replace(report, status=Status.INTERRUPTED)
+    return replace(found, report=report)

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.estimators.separable.tree import SeparableTree, Training
+from softsurv.estimators.separable.tree import SeparableTree, TrainingTable
 from softsurv.estimators.shared.inputs import names_from_state
 
 PLAIN = "biuU"
@@ -37,7 +37,7 @@ class Classes:
     label: IntArray
 
     @classmethod
-    def read(cls, y: Any, training: Training) -> Classes:
+    def read(cls, y: Any, training: TrainingTable) -> Classes:
         """The classes of the rows that are kept, checked."""
         names, label = np.unique(_checked(y, training.n_given)[training.kept], return_inverse=True)
         return cls(names, label)

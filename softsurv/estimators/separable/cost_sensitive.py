@@ -15,7 +15,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchArguments, SearchLimits
 from softsurv.estimators.separable.solve import Solved, solve_task
-from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.exact.objectives import label_costs
@@ -162,7 +162,9 @@ def costs_by_class(given: Any, classes: Classes) -> FloatArray:
     return label_costs.from_matrix(classes.label, matrix)
 
 
-def split_costs(feature_costs: Mapping[str, float | Mapping[str, Any]] | None, training: Training) -> SplitCosts | None:
+def split_costs(
+    feature_costs: Mapping[str, float | Mapping[str, Any]] | None, training: TrainingTable
+) -> SplitCosts | None:
     """What the engine takes for the costs of the tests; None where there are none."""
     if not feature_costs:
         return None

@@ -15,7 +15,7 @@ from softsurv.estimators.separable.classifier import Classes, TreeClassifier
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.measures import least_leaf
 from softsurv.estimators.separable.solve import Solved
-from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import number, one_of
 from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
@@ -185,7 +185,7 @@ def common_unit(weight: FloatArray) -> float:
     return unit if unit > SMALLEST_UNIT * float(weight.sum()) else 0.0
 
 
-def checked_group(group: Any, training: Training) -> NDArray[Any]:
+def checked_group(group: Any, training: TrainingTable) -> NDArray[Any]:
     """The group of each training row (N,)."""
     if group is None:
         raise InvalidParameterError("group must say which group each row belongs to, got None")

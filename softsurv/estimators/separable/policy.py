@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.separable.policy_tree import PolicyTree, Rewards
-from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import one_of
 from softsurv.estimators.shared.inputs import checked_target, checked_treatment
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
@@ -112,7 +112,7 @@ class OptimalPolicyTree(PolicyTree):
 
 
 def read_rewards(
-    training: Training, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any
+    training: TrainingTable, method: str, y: Any, treatment: Any, propensity: Any, predicted: Any, scores: Any
 ) -> Rewards:
     """Scores as they are given, or of observed outcomes; the arguments are those of `OptimalPolicyTree.fit`."""
     if scores is not None:
@@ -130,7 +130,7 @@ def read_rewards(
     return Rewards(treatments, found)
 
 
-def _chance(propensity: Any, training: Training) -> FloatArray:
+def _chance(propensity: Any, training: TrainingTable) -> FloatArray:
     """Probability of the treatment that each training row was given, (N,)."""
     chance = checked_target(propensity, training.n_given, "propensity")[training.kept]
     bad = ~((chance > 0) & (chance <= 1))
@@ -143,7 +143,7 @@ def _chance(propensity: Any, training: Training) -> FloatArray:
     return chance
 
 
-def _table(name: str, values: Any, training: Training) -> FloatArray:
+def _table(name: str, values: Any, training: TrainingTable) -> FloatArray:
     """A matrix (N, K) with one row for each row of X, rows of weight 0 left out."""
     table = check_array(values, dtype=np.float64, input_name=name)
     if len(table) != training.n_given:

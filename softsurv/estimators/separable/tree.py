@@ -29,7 +29,7 @@ from softsurv.trees.missing_sides import larger_sides
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingTable:
     """What a fit works on.
 
     Attributes
@@ -100,7 +100,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         """Set what :meth:`_own_state` gave."""
 
     # -- fitting -------------------------------------------------------------------------------------------------
-    def _training(self, X: Any, sample_weight: Any, **columns: Any) -> Training:
+    def _training(self, X: Any, sample_weight: Any, **columns: Any) -> TrainingTable:
         """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out.
 
         ``columns`` are what else has one value for each row; they must name the rows of ``X`` where both name rows.
@@ -112,7 +112,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         with limits.stop.reading():
             return self._read(X, sample_weight, limits)
 
-    def _read(self, X: Any, sample_weight: Any, limits: SearchLimits) -> Training:
+    def _read(self, X: Any, sample_weight: Any, limits: SearchLimits) -> TrainingTable:
         """The table as the search takes it."""
         frame = checked_frame(self, X, reset=True)
         weight = checked_weight(sample_weight, len(frame))
@@ -127,14 +127,14 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
             limits = replace(limits, depth=0)
         rows = binned_rows(binarizer, table, n, weight)
         limits = replace(limits, room=limits.room.beside(checked, table, rows))
-        return Training(table, rows, kept, n_given, binarizer, limits)
+        return TrainingTable(table, rows, kept, n_given, binarizer, limits)
 
-    def _solve(self, training: Training, objective: SeparableObjective) -> None:
+    def _solve(self, training: TrainingTable, objective: SeparableObjective) -> None:
         """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""
         self._take(training, objective, objective.solve(training.rows, training.limits))
         warn_unless_proven(self.report_)
 
-    def _take(self, training: Training, objective: SeparableObjective, solved: Solved) -> None:
+    def _take(self, training: TrainingTable, objective: SeparableObjective, solved: Solved) -> None:
         """Set the fitted attributes."""
         self.binarizer_, self.report_ = training.binarizer, solved.report
         self.tree_, self.label_, leaf = in_data_units(training, objective, solved.tree, solved.label)
@@ -171,15 +171,6 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         """The tree as text: rules in the data's own units, and what each leaf answers."""
         return self.tree_.export_text(self.leaf_lines())
 
-    def export_dot(self) -> str:
-        """The tree in Graphviz's language."""
-        return self.tree_.export_dot(self.leaf_lines())
-
-    def export_python(self, name: str = "leaf_of") -> str:
-        """Source of a plain function that takes one row as a mapping and returns its leaf."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.to_python(name)
-
     def to_dict(self) -> dict[str, Any]:
         """Tree, labels and report as plain JSON values."""
         check_is_fitted(self, "tree_")
@@ -215,7 +206,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
 
 
 def in_data_units(
-    training: Training, objective: SeparableObjective, tree: CodeTree, label: NDArray[Any]
+    training: TrainingTable, objective: SeparableObjective, tree: CodeTree, label: NDArray[Any]
 ) -> tuple[HardTree, NDArray[Any], IntArray]:
     """A tree on bins as one in the data's units, its labels in the order of its leaves, and the leaf of each row."""
     root, order = branches(tree, training.binarizer)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarize import Binarizer
 from softsurv.errors import warn
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
+
+PROVEN = (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
+"""How a search ends that proves its tree optimal."""
 
 
 @dataclass(frozen=True)
@@ -31,33 +36,57 @@ class SizedTree:
     tree: HardTree
 
 
-class ExactTree:
-    """Mixin of the estimators whose tree comes from an exact search."""
+class Proven:
+    """Mixin of the estimators whose splits come from an exact search: what the search has proven."""
 
-    tree_: HardTree
     report_: FitReport
-    binarizer_: Binarizer
-    path_: tuple[SizedTree, ...]
+
+    @property
+    def _search_report(self) -> FitReport:
+        """How the search ended."""
+        return self.report_
 
     @property
     def objective_(self) -> float:
-        """Objective of the tree on the training rows, cost per leaf included."""
-        return self.report_.objective
+        """Objective of the search for the tree on the training rows, cost per leaf included."""
+        return self._search_report.objective
 
     @property
     def lower_bound_(self) -> float:
         """Lower bound: no tree within the limits has a smaller objective."""
-        return self.report_.lower_bound
+        return self._search_report.lower_bound
 
     @property
     def gap_(self) -> float:
         """Objective minus lower bound; 0 where the tree is proven optimal."""
-        return self.report_.gap
+        return self._search_report.gap
 
     @property
     def status_(self) -> Status:
         """Why the search ended."""
-        return self.report_.status
+        return self._search_report.status
+
+
+class ExactTree(Proven):
+    """Mixin of the estimators whose tree is the one that an exact search has found."""
+
+    tree_: HardTree
+    binarizer_: Binarizer
+    path_: tuple[SizedTree, ...]
+
+    @abstractmethod
+    def leaf_lines(self) -> list[str]:
+        """What is printed of each leaf."""
+
+    def export_dot(self) -> str:
+        """The tree in Graphviz's language."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.export_dot(self.leaf_lines())
+
+    def export_python(self, name: str = "leaf_of") -> str:
+        """Source of a plain function that takes one row as a mapping and returns its leaf."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.to_python(name)
 
     def _search_state(self) -> dict[str, Any]:
         """Tree, splits, report and sizes as plain JSON values."""
@@ -83,7 +112,7 @@ class ExactTree:
 
 def warn_unless_proven(report: FitReport) -> None:
     """Warn where a tree is not proven optimal, and say what to do."""
-    if report.status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL):
+    if report.status in PROVEN:
         return
     warn(
         f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "

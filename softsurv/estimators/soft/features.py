@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import is_number, numbers
 from softsurv.data.kinds import text_columns
@@ -61,7 +62,7 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     ]
 
 
-def _are_whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_whole(values: FloatArray) -> BoolArray:
     """Which columns (Q, N) have no number with a fraction, (Q,)."""
     return np.asarray((np.isnan(values) | (values == np.rint(values))).all(axis=1))
 
@@ -79,9 +80,9 @@ def strongest_slopes(trees: Sequence[SoftTree], names: Sequence[str], count: int
     return list(dict.fromkeys(names[k] for k in order))[:count]
 
 
-def _slopes(tree: SoftTree, p: int) -> NDArray[np.float64]:
+def _slopes(tree: SoftTree, p: int) -> FloatArray:
     """Sizes of the slopes in the leaves that rows reach, (L, P)."""
-    leaves: NDArray[np.float64] = tree.leaves[0].detach().double().cpu().numpy()
+    leaves: FloatArray = tree.leaves[0].detach().double().cpu().numpy()
     return np.abs(leaves[tree.used_leaves, 1 : p + 1])
 
 
@@ -127,10 +128,10 @@ def _fill_text(value: float | str | None) -> str:
 def importances(
     trees: Sequence[SoftTree],  # one for each cause
     table: LeafTable,
-    spread: NDArray[np.float64],  # (P,) standard deviation of each encoded feature
-    split_sizes: NDArray[np.float64] | None,  # (B,)
+    spread: FloatArray,  # (P,) standard deviation of each encoded feature
+    split_sizes: FloatArray | None,  # (B,)
     encoder: Preprocessor | None,
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Share of each raw feature in the tree, summing to one; zero for an unused feature."""
     tree, used = trees[0], trees[0].used_leaves
     routing = tree.routing[0].detach().double().cpu().numpy()

@@ -9,12 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.frames import align_columns, as_frame, has_names, numeric_matrix
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
-from softsurv.estimators.shared.base import FloatArray, SurvivalTreeBase
+from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import one_of
 from softsurv.estimators.soft.bands import CurveBands
 from softsurv.estimators.soft.causes import SoftCauses
@@ -37,7 +38,7 @@ else:
     from softsurv.estimators.soft import torch_later as torch
 
 
-def leaf_of(tree: SoftTree, x: Tensor) -> NDArray[np.int64]:
+def leaf_of(tree: SoftTree, x: Tensor) -> IntArray:
     """HBP leaf of each row, (n,); leaves that no row can reach have no number."""
     with torch.no_grad():
         leaf = tree.apply_leaf(x.to(tree.leaves))[0].cpu().numpy()
@@ -103,7 +104,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         frame = align_columns(frame, self.encoded_names_, named=has_names(X), trained_with_names=known)
         return PreparedRows(torch.as_tensor(numeric_matrix(frame)), path)
 
-    def _leaf(self, prepared: PreparedRows) -> NDArray[np.int64]:
+    def _leaf(self, prepared: PreparedRows) -> IntArray:
         return leaf_of(self.tree_, prepared.x)
 
     def _log_cumulative_hazard(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:

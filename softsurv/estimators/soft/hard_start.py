@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule
@@ -20,8 +20,6 @@ from softsurv.trees.topology import n_branches
 
 if TYPE_CHECKING:
     from softsurv.estimators.optimal.tree import OptimalSurvivalTree
-
-FloatArray = NDArray[np.float64]
 
 
 def start_tree(init: HardTree | OptimalSurvivalTree, data: SurvivalData) -> HardTree:
@@ -109,7 +107,7 @@ def _encoding(
     return [OutputColumn(name, name, "number") for name in names or ()], {}
 
 
-def _heap_places(tree: HardTree) -> NDArray[np.int64]:
+def _heap_places(tree: HardTree) -> IntArray:
     """Place of each node in heap order, (V,)."""
     at = np.zeros(tree.n_nodes, dtype=np.int64)
     for node in np.flatnonzero(tree.feature >= 0):  # preorder: parents first

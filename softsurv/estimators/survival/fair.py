@@ -15,8 +15,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
 from softsurv.estimators.optimal.parameters import OptimalParameters, check_least_rows, check_parameters
 from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import Found, RelativeRiskSearch
-from softsurv.estimators.optimal.tree import OptimalSurvivalTree
+from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
+from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
 from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.checks import number, whole
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
@@ -55,7 +55,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             memory_limit=self.room.left - self.search.held, stop=stop,
         )  # fmt: skip
 
-    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> Found:
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> FoundTree:
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         with StopSignal(seconds) as stop:
@@ -67,7 +67,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             state.status, state.value + constant, state.bound + constant, stop.seconds,
             tuple(value + constant for value in state.trace), {"multipliers": state.multipliers.tolist()},
         )  # fmt: skip
-        return Found(self.hard_tree(state.tree.tree), report)
+        return FoundTree(self.hard_tree(state.tree.tree), report)
 
     def hard_tree(self, tree: CodeTree) -> HardTree:
         """The tree in the data's own units; a listed tree brings no sums of its leaves."""
@@ -188,7 +188,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         depth, leaves, tuned = self._size(data, search, timer)
         with search_bar(self.progress) as bar:
             found = search.best(depth, leaves, timer.left, bar)
-        self._keep(rows, search, found, tuned, timer)
+        self._keep(rows, search, with_report(found, tuned, timer))
         survival = np.exp(-np.exp(self.curves_.log_cumulative_hazard(rows.leaf_of(self.tree_), times)))
         self.difference_ = group_difference(survival, codes, rows.weight)
         self._warn_unless_proven()

@@ -15,7 +15,7 @@ from softsurv.data.canonical import row_order
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
 from softsurv.estimators.separable.policy_tree import Rewards
-from softsurv.estimators.separable.tree import Training
+from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.inputs import checked_treatment
 from softsurv.estimators.survival.policy_models import Codes, folds_of, propensities, survival_curves
 from softsurv.estimators.survival.policy_scores import restricted_mean_scores
@@ -39,7 +39,7 @@ class RestrictedMeanScoring:
     n_folds: int
     seed: int
 
-    def rewards(self, training: Training, y: Any, treatment: Any, propensity: Any) -> Rewards:
+    def rewards(self, training: TrainingTable, y: Any, treatment: Any, propensity: Any) -> Rewards:
         """Score of every treatment for every training row, by models that have not seen the row."""
         data = survival_data(np.zeros((training.n_given, 1)), y).take(training.kept)
         time, event = data.time.numpy(), data.event.numpy()
@@ -64,7 +64,7 @@ class RestrictedMeanScoring:
         return Rewards(names, scores)
 
 
-def read_treatments(training: Training, treatment: Any) -> tuple[NDArray[Any], IntArray]:
+def read_treatments(training: TrainingTable, treatment: Any) -> tuple[NDArray[Any], IntArray]:
     """Names of the treatments (K,), and the one given to each training row (N,) as a place among them."""
     given = checked_treatment(treatment, training.n_given)
     names, codes = np.unique(given[training.kept], return_inverse=True)
@@ -84,7 +84,7 @@ def require_events(names: NDArray[Any], seen: IntArray) -> None:
         )
 
 
-def known_propensities(propensity: Any, k: int, training: Training) -> FloatArray:
+def known_propensities(propensity: Any, k: int, training: TrainingTable) -> FloatArray:
     """Given propensities of K treatments as (N, K)."""
     table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")
     if table.shape == (k,):

@@ -36,8 +36,7 @@ LEAST_CENSORING_SURVIVAL = 0.05
 CHUNK = 400_000
 """Numbers in a table of rows by times: what is larger is worked through in parts."""
 
-
-Rows = slice | BoolArray
+SomeRows = slice | BoolArray
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Curves:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Rows) -> Curves:
+    def take(self, rows: SomeRows) -> Curves:
         """Some rows."""
         return Curves(self.times, self.values[rows])
 
@@ -71,7 +70,7 @@ class CoxCurves:
     def __len__(self) -> int:
         return len(self.log_risk)
 
-    def take(self, rows: Rows) -> CoxCurves:
+    def take(self, rows: SomeRows) -> CoxCurves:
         """Some rows."""
         return CoxCurves(self.times, self.hazard, self.fold[rows], self.log_risk[rows])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.brier.leaf_costs import LANES
-from softsurv.exact.brier.table import Local, by_lane, take
+from softsurv.exact.brier.table import SubsetTable, by_lane, take
 from softsurv.exact.jit import array_kernel
 from softsurv.exact.kernels.words import popcount
 
@@ -64,7 +64,7 @@ def gather_packed(rows, packed, words, mask, feature, mode):
         dh[b], dy[b] = rows.th[after] - rows.th[here], rows.t[after] - rows.t[here]
     nobody = words[:0]
     x = np.zeros((0, width), dtype=np.uint8)
-    return Local(
+    return SubsetTable(
         feature, x, take(rows, nobody), bits, first, total, by_lane(total), inverse_g, dh, dy, nobody, mode, True
     )
 

@@ -38,7 +38,7 @@ Option = tuple[int, tuple[Node, Node]]
 """A first split and its two children: rows with the feature, rows without."""
 
 
-class Entry:
+class Known:
     """What is known of a subproblem at one depth: bounds of its objective, and the plan of the upper bound.
 
     Several threads may work on one entry: value and plan change together, and both bounds only for the better.
@@ -99,11 +99,11 @@ class Agenda:
         self.waiting = iter(tuple(enumerate(options)))
         self.lock = threading.Lock()
 
-    def ceiling(self, position: int, entry: Entry) -> float:
+    def ceiling(self, position: int, entry: Known) -> float:
         """What a tree with the split at this place has to stay below; an earlier place wins a draw."""
         return entry.value + (IMPROVEMENT if position < self.rank else -IMPROVEMENT)
 
-    def settle(self, position: int, value: float, plan: Plan | None, entry: Entry) -> None:
+    def settle(self, position: int, value: float, plan: Plan | None, entry: Known) -> None:
         """Take the outcome of a split: a tree, or (no plan) a lower bound."""
         with self.lock:
             margin = -IMPROVEMENT if position < self.rank else IMPROVEMENT

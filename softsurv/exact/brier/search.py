@@ -15,7 +15,6 @@ thread. The compiled parts run side by side.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,11 +26,9 @@ from softsurv.exact.brier.base_case import IMPROVEMENT, coarse_floor, expand, so
 from softsurv.exact.brier.bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
 from softsurv.exact.brier.coarse import are_worth_it
 from softsurv.exact.brier.limits import Limits
-from softsurv.exact.brier.nodes import Agenda, Entry, Key, Node, Option, Plan, shallow_plan
+from softsurv.exact.brier.nodes import Agenda, Key, Known, Node, Option, Plan, shallow_plan
 from softsurv.exact.brier.table import Rules, SortedRows, split_rows
-
-Progress = Callable[[float, float, float], None]
-"""Called with (share of the root's splits done at the present depth, lower bound, incumbent)."""
+from softsurv.exact.tree import SearchProgress
 
 DEEPENING = 8
 """Up to this depth the whole training set is solved depth by depth, so that a limit finds good trees; below the first
@@ -49,9 +46,9 @@ class BrierSearch:
     rules: Rules
     bounds: IbsBounds = field(default_factory=IbsBounds)
     limits: Limits = field(default_factory=Limits)
-    progress: Progress | None = None
+    progress: SearchProgress | None = None
     n_jobs: int = 1
-    cache: dict[tuple[Key, int], Entry] = field(default_factory=dict)
+    cache: dict[tuple[Key, int], Known] = field(default_factory=dict)
     learnt: dict[Key, tuple[int, float]] = field(default_factory=dict)
     """Greatest depth at which a set of rows was looked into, and a lower bound of its objective there."""
     trace: list[float] = field(default_factory=list)
@@ -65,11 +62,11 @@ class BrierSearch:
     def _is_whole(self, index: IntArray) -> bool:
         return bool(index.size == self.rows.weight.size)
 
-    def entry(self, node: Node, depth: int) -> Entry | None:
+    def entry(self, node: Node, depth: int) -> Known | None:
         """What is known of a node at a depth; None if it was not visited, or can only be a leaf."""
         return self.cache.get((node.key, min(depth, node.useful)))
 
-    def entries_of(self, node: Node) -> list[Entry]:
+    def entries_of(self, node: Node) -> list[Known]:
         """What is known of a node at any depth."""
         return [entry for (key, _), entry in self.cache.items() if key == node.key]
 
@@ -99,7 +96,7 @@ class BrierSearch:
         entry = self.cache.get((node.key, depth))
         if entry is None:
             self.limits.check(len(self.cache))
-            entry = self.cache.setdefault((node.key, depth), Entry(self._floor(node, depth), as_leaf))
+            entry = self.cache.setdefault((node.key, depth), Known(self._floor(node, depth), as_leaf))
         if entry.solved:
             return entry.value, True
         if entry.lower >= budget:
@@ -117,7 +114,7 @@ class BrierSearch:
         """Keep a lower bound of a node's objective up to a depth, if no other reaches as deep or this one is better."""
         self.learnt[node.key] = max(self.learnt.get(node.key, NOTHING), (depth, lower))
 
-    def _solve_shallow(self, entry: Entry, node: Node, index: IntArray, depth: int, budget: float) -> None:
+    def _solve_shallow(self, entry: Known, node: Node, index: IntArray, depth: int, budget: float) -> None:
         """Depth one or two: every pair of splits at once.
 
         Solved whatever the budget: coming back with a larger one costs more than the budget would save. But many rows
@@ -139,7 +136,7 @@ class BrierSearch:
         self.limits.check()  # stopped inside, it has not seen every pair
         entry.raise_lower(entry.value)
 
-    def _solve_deep(self, entry: Entry, node: Node, index: IntArray, depth: int, budget: float) -> None:
+    def _solve_deep(self, entry: Known, node: Node, index: IntArray, depth: int, budget: float) -> None:
         """Try every first split, best one-split loss first, each child within what is left of the budget."""
         step_by_step = DEEPENING if self._is_whole(index) else 4
         shallower = depth - 1 if depth <= step_by_step else (depth + 1) // 2
@@ -157,7 +154,7 @@ class BrierSearch:
             raise
         entry.raise_lower(min(entry.value, agenda.unresolved))
 
-    def _try_all(self, agenda: Agenda, entry: Entry, index: IntArray, depth: int, budget: float) -> None:
+    def _try_all(self, agenda: Agenda, entry: Known, index: IntArray, depth: int, budget: float) -> None:
         """Settle every first split, for the whole training set in several threads."""
         whole = self._is_whole(index)
 
@@ -174,13 +171,13 @@ class BrierSearch:
             list(pool.map(work, range(self.n_jobs)))
         return None
 
-    def _open_floor(self, entry: Entry, agenda: Agenda, depth: int) -> float:
+    def _open_floor(self, entry: Known, agenda: Agenda, depth: int) -> float:
         """Lower bound of a node some of whose first splits were not tried to the end yet."""
         rest = list(agenda.open.values())
         floors = [sum(self._floor(child, depth - 1) for child in children) for _, children in rest]
         return max(entry.lower, min(entry.value, agenda.unresolved, *floors))
 
-    def _report(self, entry: Entry, agenda: Agenda, depth: int) -> None:
+    def _report(self, entry: Known, agenda: Agenda, depth: int) -> None:
         """Keep the trace of the whole training set's incumbents, and tell the caller."""
         with agenda.lock:
             self.note(entry.value)

@@ -15,13 +15,14 @@ from softsurv.exact.brier.bounds import IbsBounds, floor_with_split
 from softsurv.exact.brier.coarse import are_worth_it
 from softsurv.exact.brier.leaf_costs import IPCW, KM_ROWS
 from softsurv.exact.brier.limits import Limits
-from softsurv.exact.brier.nodes import Entry, Plan, leaf_count
+from softsurv.exact.brier.nodes import Known, Plan, leaf_count
 from softsurv.exact.brier.path import SizePath
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
-from softsurv.exact.brier.search import BrierSearch, Progress
+from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.table import Rules
 from softsurv.exact.brier.warm_up import ready, ready_coarse
 from softsurv.exact.objectives.brier import IbsScore, Leaf, TimeRange
+from softsurv.exact.tree import SearchProgress
 from softsurv.results import FitReport, Status
 from softsurv.stopping import StopSignal
 
@@ -74,7 +75,7 @@ def solve_ibs(
     time_range: TimeRange = "observed",
     n_jobs: int = 1,
     bounds: IbsBounds | None = None,
-    progress: Progress | None = None,
+    progress: SearchProgress | None = None,
 ) -> IbsSolution:
     """Minimise integrated Brier score + complexity * leaves over trees on binary features.
 
@@ -178,7 +179,7 @@ def _one_tree(search: BrierSearch, depth: int) -> _Outcome:
     root = search.root
     status = search.limits.run(lambda: search.solve(root, search.everyone, depth, math.inf))
     leaf = root.leaf + search.rules.complexity
-    best = min(search.entries_of(root), key=lambda entry: entry.value, default=Entry(leaf, leaf))
+    best = min(search.entries_of(root), key=lambda entry: entry.value, default=Known(leaf, leaf))
     target = search.entry(root, depth)
     lower = search.root_floor() if target is None else target.lower  # None: stopped before the root was priced
     if status is Status.OPTIMAL:

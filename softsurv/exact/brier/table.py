@@ -59,7 +59,7 @@ class Rules(NamedTuple):
     stop: np.ndarray  # (1,) int64, 1 when the clock has run out
 
 
-class Local(NamedTuple):
+class SubsetTable(NamedTuple):
     """The table of one subproblem. Columns: feasible splits, at least one empty one to fill the lanes, one of ones."""
 
     feature: np.ndarray  # (p,) index of each split
@@ -236,7 +236,7 @@ def gather(rows, index, feature, rules):
         binned = words * BIN_WORD_NS + stop.shape[0] * BIN_STEP_NS
         mode = KM_BINS if equal and binned < n * ROW_NS else KM_ROWS
     bits, first, total = pack_bits(x, local.v, stop if mode == KM_BINS else no_bins)
-    return Local(feature, x, local, bits, first, total, by_lane(total), inverse_g, dh, dy, stop, mode, equal)
+    return SubsetTable(feature, x, local, bits, first, total, by_lane(total), inverse_g, dh, dy, stop, mode, equal)
 
 
 @array_kernel
@@ -265,7 +265,9 @@ def permuted(local, order):
     for f in range(p):
         feature[f] = local.feature[order[f]]
     by_bin = local.inverse_g, local.dh, local.dy, local.stop
-    return Local(feature, x, local.rows, bits, local.first, total, by_lane(total), *by_bin, local.mode, local.equal)
+    return SubsetTable(
+        feature, x, local.rows, bits, local.first, total, by_lane(total), *by_bin, local.mode, local.equal
+    )
 
 
 @entry

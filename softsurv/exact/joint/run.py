@@ -25,10 +25,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Problem
 from softsurv.exact.tree import CodeTree, TreeBuilder
-from softsurv.stopping import StopSignal
-
-GRACE_SECONDS = 0.25
-"""What the sums over pairs may take after the end of the clock, for a first tree."""
+from softsurv.stopping import GRACE_SECONDS, StopSignal
 
 DEEPEST = 3
 """Depth of the trees that sums over three features compare."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Longs = NDArray[np.int64]
+from softsurv.arrays import IntArray
+
 Counts = NDArray[Any]
 
 LARGEST_COUNT = 2.0**62
@@ -33,11 +34,11 @@ class Costs:
         Trees of each cost.
     """
 
-    cost: Longs
+    cost: IntArray
     count: Counts
 
     @classmethod
-    def of(cls, cost: Longs, count: Counts | None = None) -> Costs:
+    def of(cls, cost: IntArray, count: Counts | None = None) -> Costs:
         """Costs in any order, equal ones put together; one tree each where there is no count."""
         if count is None:
             return cls(*np.unique(cost, return_counts=True))
@@ -91,7 +92,7 @@ def n_pairs(left: Costs, right: Costs, most: int) -> int:
     return int(np.searchsorted(right.cost, most - left.cost, "right").sum())
 
 
-def pairs(left: Longs, right: Longs, most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def pairs(left: IntArray, right: IntArray, most: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Places of all pairs of sorted costs that add up to at most ``most``."""
     fitting = np.searchsorted(right, most - left, "right")
     i = np.repeat(np.arange(len(left)), fitting)

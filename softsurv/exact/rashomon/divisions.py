@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.exact.problem import distinct_features, merge_equal_rows
-from softsurv.exact.rashomon.costs import IMPOSSIBLE, Longs
+from softsurv.exact.rashomon.costs import IMPOSSIBLE
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search
 
@@ -80,7 +80,7 @@ class Divisions:
         """What a leaf costs for being one."""
         return self.in_units(self.problem.complexity)
 
-    def leaf_costs(self, sums: FloatArray) -> Longs:
+    def leaf_costs(self, sums: FloatArray) -> IntArray:
         """Cost of leaves, cost per leaf included, from sums (W + 1, ...); `IMPOSSIBLE` where one is too small."""
         p = self.search.problem
         flat = np.ascontiguousarray(sums.reshape(len(sums), -1))
@@ -92,7 +92,7 @@ class Divisions:
             allowed &= flat[-2] >= p.min_leaf
         return np.where(allowed, cost, IMPOSSIBLE).reshape(sums.shape[1:])
 
-    def is_idle(self, gain: NDArray[np.int64]) -> BoolArray:
+    def is_idle(self, gain: IntArray) -> BoolArray:
         """Whether splits between leaves lower the costs by so little, in units, that they are left out."""
         return np.asarray((gain < UNITS) & (not self.with_idle))
 

@@ -12,9 +12,9 @@ from softsurv.exact.bounds import Bounds
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.rashomon.divisions import Divisions
 from softsurv.exact.rashomon.problem import SearchProblem
-from softsurv.exact.rashomon.table import Table
-from softsurv.exact.rashomon.trees import LEAF, Part, Trees
-from softsurv.exact.tree import CodeTree, Solution, TreeBuilder
+from softsurv.exact.rashomon.table import TreeTable
+from softsurv.exact.rashomon.trees import Subtree, Trees
+from softsurv.exact.tree import LEAF, CodeTree, Solution, TreeBuilder
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -30,14 +30,14 @@ class NearTree:
         By how much the splits of each feature lower the costs of leaves; 0 also for a split that only prepares others.
     asked : (P,) bool
         Features that the tree asks.
-    part : Part
+    part : Subtree
         What it looks like; `NearOptimal.tree` makes the tree.
     """
 
     objective: float
     gains: FloatArray
     asked: BoolArray
-    part: Part
+    part: Subtree
 
 
 class NearOptimal:
@@ -85,7 +85,7 @@ class NearOptimal:
         """Find all trees with an objective of at most ``threshold``, to within the tolerance of the search."""
         self.divisions = Divisions.of(self.problem, self.search, self.depth, self.with_idle)
         most = self.divisions.in_units(threshold - self.search.constant + self.search.problem.tolerance)
-        self.table = Table(self.divisions, self.depth, self.leaves, most, stop, 0.5 * self.memory_limit)
+        self.table = TreeTable(self.divisions, self.depth, self.leaves, most, stop, 0.5 * self.memory_limit)
         self.status = stop.run(self.table.fill, self.search.control[STOP:])
         if self.best.report.status != Status.OPTIMAL:
             self.status = self.best.report.status
@@ -112,7 +112,7 @@ class NearOptimal:
         """A listed tree with the sums of its nodes."""
         builder, divisions, sums = TreeBuilder(), self.divisions, self.search.exact_sums
 
-        def grow(part: Part, rows: IntArray) -> int:
+        def grow(part: Subtree, rows: IntArray) -> int:
             """Add a part to the builder; its node."""
             total = sums[rows].sum(axis=0)
             if part.split == LEAF or part.left is None or part.right is None:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.exact.rashomon.costs import IMPOSSIBLE, Costs, Longs, add_pairs, pairs, put_together
+from softsurv.exact.rashomon.costs import IMPOSSIBLE, Costs, add_pairs, pairs, put_together
 from softsurv.exact.rashomon.divisions import Divisions, Rows
-
-LEAF = -1
-"""In the place of a split."""
+from softsurv.exact.tree import LEAF
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,9 @@ class Listed:
         By how much each of them lowers the cost.
     """
 
-    cost: Longs
+    cost: IntArray
     splits: IntArray
-    gains: Longs
+    gains: IntArray
 
 
 class Shallow:
@@ -59,7 +57,7 @@ class Shallow:
             both = np.stack([(left * column[:, None]).T @ left for column in statistics.T])  # (W + 1, S, S)
             self.stumps = self._stumps(total, single, both)
 
-    def _stumps(self, total: FloatArray, single: FloatArray, both: FloatArray) -> Longs:
+    def _stumps(self, total: FloatArray, single: FloatArray, both: FloatArray) -> IntArray:
         """Cost of each side of split a with the split b, (2, S, S); `IMPOSSIBLE` where b does not lower it."""
         costs, count, n = self.divisions.leaf_costs, both[-1], single[-1]
         one, other = single[:, :, None] - both, single[:, None, :] - both
@@ -72,7 +70,7 @@ class Shallow:
         return np.where(self.divisions.is_idle(gain), IMPOSSIBLE, out)
 
     @property
-    def halves(self) -> Longs:
+    def halves(self) -> IntArray:
         """Cost of the trees with two leaves, (S,); `IMPOSSIBLE` where the split lowers no cost."""
         cost = self.sides.sum(axis=0)
         return np.where(self.divisions.is_idle(self.leaf - cost + self.divisions.per_leaf), IMPOSSIBLE, cost)
@@ -135,7 +133,7 @@ class Shallow:
         root, left, right = np.concatenate(places, axis=1)
         return self._sorted(np.concatenate(cost), root, left, right, most)
 
-    def _sorted(self, cost: Longs, root: IntArray, left: IntArray, right: IntArray, most: int) -> Listed:
+    def _sorted(self, cost: IntArray, root: IntArray, left: IntArray, right: IntArray, most: int) -> Listed:
         """Trees up to a cost in the order of their costs, from places of splits, `LEAF` for none."""
         kept = np.flatnonzero(cost <= most)
         kept = kept[np.argsort(cost[kept], kind="stable")]
@@ -152,5 +150,5 @@ class Shallow:
         return Listed(cost, np.append(self.splits, LEAF)[place], gains)
 
 
-def _up_to(cost: Longs, most: int) -> Costs:
+def _up_to(cost: IntArray, most: int) -> Costs:
     return Costs.of(cost[cost <= most])

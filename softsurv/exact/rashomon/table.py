@@ -34,7 +34,7 @@ NODE_BYTES = 512
 
 
 @dataclass
-class Node:
+class TableNode:
     """A subset of rows with the depth that is left: its trees up to a cost.
 
     Attributes
@@ -47,7 +47,7 @@ class Node:
         Trees up to this cost are known.
     costs : list of Costs
         Of trees with 1, 2, ... leaves; empty at the root, whose trees are counted alone.
-    openings : list of (split, Node, Node)
+    openings : list of (split, TableNode, TableNode)
         Splits that some tree begins with, and their sides. None below depth three, where trees are listed anew.
     """
 
@@ -56,7 +56,7 @@ class Node:
     leaf: int
     most: int
     costs: list[Costs] = field(default_factory=list)
-    openings: list[tuple[int, Node, Node]] = field(default_factory=list)
+    openings: list[tuple[int, TableNode, TableNode]] = field(default_factory=list)
 
     @property
     def least(self) -> int:
@@ -64,7 +64,7 @@ class Node:
         return min(costs.least for costs in self.costs)
 
 
-class Table:
+class TreeTable:
     """The nodes of all trees that cost at most ``most``.
 
     Parameters
@@ -84,7 +84,7 @@ class Table:
     ) -> None:
         self.divisions, self.leaves, self.stop = divisions, min(leaves, 1 << depth), stop
         self.memory_left = memory_limit
-        self.nodes: dict[tuple[int, int, int], Node] = {}
+        self.nodes: dict[tuple[int, int, int], TableNode] = {}
         self.search = divisions.search
         self.search.by_cuts = self.search.by_joint = False  # these searches keep no cache, which is read here
         self._packed = self.search.make_ready(depth, stop, recursive=True)
@@ -92,7 +92,7 @@ class Table:
         control, splits = self.search.control, len(self.search.problem.feature_of)
         self._idle = Packed(new_shared(control, self.search.order, 1, math.inf, np.zeros((2, splits))))
         rows = np.arange(len(divisions.goes_left), dtype=np.int32)
-        self.root = Node(rows, depth, Shallow(divisions, rows, 0).leaf, most)
+        self.root = TableNode(rows, depth, Shallow(divisions, rows, 0).leaf, most)
 
     def fill(self) -> Status:
         """Find all nodes; the status says whether all first splits were looked at."""
@@ -114,7 +114,7 @@ class Table:
                 found[i + j + 1] += count_pairs(left.costs[i], right.costs[j], self.root.most)
         return found
 
-    def shares(self, node: Node, left: Node, right: Node, leaves: int) -> Iterator[tuple[int, int]]:
+    def shares(self, node: TableNode, left: TableNode, right: TableNode, leaves: int) -> Iterator[tuple[int, int]]:
         """Places in the costs of both sides that make trees with at most so many leaves.
 
         Two leaves are none where the split between them lowers no cost.
@@ -124,12 +124,12 @@ class Table:
                 if i + j > 0 or not self.divisions.is_idle(np.array(self.gain(node, left, right))):
                     yield i, j
 
-    def gain(self, node: Node, left: Node, right: Node) -> int:
+    def gain(self, node: TableNode, left: TableNode, right: TableNode) -> int:
         """By how much a split lowers the cost of leaves, the cost for being one apart."""
         return node.leaf - left.leaf - right.leaf + self.divisions.per_leaf
 
     # -- filling -------------------------------------------------------------------------------------------------
-    def _node(self, rows: Rows, depth: int, level: int, most: int) -> Node:
+    def _node(self, rows: Rows, depth: int, level: int, most: int) -> TableNode:
         """The node of a subset, up to a cost."""
         low, high = self.search.problem.keys[rows].sum(axis=0, dtype=np.uint64)
         key = int(low), int(high), depth
@@ -139,16 +139,16 @@ class Table:
         self._check()
         if depth <= 2:
             shallow = Shallow(self.divisions, rows, depth)
-            node = Node(rows, depth, shallow.leaf, most, shallow.costs(most, self.leaves - level))
+            node = TableNode(rows, depth, shallow.leaf, most, shallow.costs(most, self.leaves - level))
         else:
-            node = Node(rows, depth, Shallow(self.divisions, rows, 0).leaf, most)
+            node = TableNode(rows, depth, Shallow(self.divisions, rows, 0).leaf, most)
             self._open(node, level)
             node.costs = self._put_together(node, level)
         self._take(sum(costs.n_bytes for costs in node.costs) + rows.nbytes + NODE_BYTES)
         self.nodes[key] = node
         return node
 
-    def _open(self, node: Node, level: int) -> None:
+    def _open(self, node: TableNode, level: int) -> None:
         """Find the splits that trees of a node begin with, and their sides."""
         depth, most = node.depth - 1, node.most
         if self.leaves - level < 2:
@@ -189,7 +189,7 @@ class Table:
         floor = float(self.search.problem.floor[rows].sum())
         return math.floor(floor / self.divisions.unit) + self.divisions.per_leaf - UNITS
 
-    def _put_together(self, node: Node, level: int) -> list[Costs]:
+    def _put_together(self, node: TableNode, level: int) -> list[Costs]:
         """Costs of the trees of a node from those of its sides."""
         most, leaves = node.most, max(min(self.leaves - level, 1 << node.depth), 1)
         parts: list[list[Costs]] = [[] for _ in range(leaves)]
@@ -204,7 +204,7 @@ class Table:
         self._fits(sum(len(part) for some in parts for part in some) * PAIR_BYTES)
         return [put_together(some) for some in parts]
 
-    def _as_leaf(self, node: Node) -> Costs:
+    def _as_leaf(self, node: TableNode) -> Costs:
         """The tree without splits, where it costs no more than allowed."""
         return Costs.of(np.array([node.leaf] if node.leaf <= node.most else [], np.int64))
 

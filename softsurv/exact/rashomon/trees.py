@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softsurv.exact.rashomon.shallow import LEAF, Listed, Shallow
-from softsurv.exact.rashomon.table import Node, Table
+from softsurv.exact.rashomon.shallow import Listed, Shallow
+from softsurv.exact.rashomon.table import TableNode, TreeTable
+from softsurv.exact.tree import LEAF
 
 LISTS_KEPT = 256
 """Subsets of which the trees of depth two stay listed."""
@@ -23,12 +24,12 @@ GROUPS_KEPT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subtree:
     """A tree over a subset: its split, its sides, None at a leaf, and by how much the split itself lowers the cost."""
 
     split: int
-    left: Part | None = None
-    right: Part | None = None
+    left: Subtree | None = None
+    right: Subtree | None = None
     gain: int = 0
 
     def gains(self) -> Iterator[tuple[int, int]]:
@@ -39,19 +40,19 @@ class Part:
             yield from self.right.gains()
 
 
-END = Part(LEAF)
+END = Subtree(LEAF)
 
 
 class Trees:
     """Makes the trees of a table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TreeTable) -> None:
         self.table = table
         self._lists: OrderedDict[int, dict[int, Listed]] = OrderedDict()
-        self._groups: dict[tuple[int, int, int], list[Part]] = {}
+        self._groups: dict[tuple[int, int, int], list[Subtree]] = {}
         self._n_kept = 0
 
-    def __iter__(self) -> Iterator[tuple[int, Part]]:
+    def __iter__(self) -> Iterator[tuple[int, Subtree]]:
         """(cost, tree) of all trees, in the order of their costs."""
         table, root = self.table, self.table.root
         heap: list[tuple[int, int, int, int]] = []
@@ -84,9 +85,9 @@ class Trees:
             gain = table.gain(root, left, right)
             for one in self._of(left, i + 1, int(left.costs[i].cost[a])):
                 for other in self._of(right, j + 1, int(right.costs[j].cost[b])):
-                    yield cost, Part(split, one, other, gain)
+                    yield cost, Subtree(split, one, other, gain)
 
-    def _of(self, node: Node, leaves: int, cost: int) -> Iterator[Part]:
+    def _of(self, node: TableNode, leaves: int, cost: int) -> Iterator[Subtree]:
         """Trees of a node with so many leaves and that cost."""
         if leaves == 1:
             yield END
@@ -95,7 +96,7 @@ class Trees:
         if key in self._groups:
             yield from self._groups[key]
             return
-        some: list[Part] = []
+        some: list[Subtree] = []
         for part in self._deep(node, leaves, cost) if node.depth > 2 else self._shallow(node, leaves, cost):
             if len(some) <= GROUP:
                 some.append(part)
@@ -104,7 +105,7 @@ class Trees:
             self._groups[key] = some
             self._n_kept += len(some)
 
-    def _deep(self, node: Node, leaves: int, cost: int) -> Iterator[Part]:
+    def _deep(self, node: TableNode, leaves: int, cost: int) -> Iterator[Subtree]:
         for split, left, right in node.openings:
             gain = self.table.gain(node, left, right)
             for i, j in self.table.shares(node, left, right, leaves):
@@ -114,17 +115,17 @@ class Trees:
                 for first in np.intersect1d(one, cost - other, assume_unique=True).tolist():
                     for a in self._of(left, i + 1, first):
                         for b in self._of(right, j + 1, cost - first):
-                            yield Part(split, a, b, gain)
+                            yield Subtree(split, a, b, gain)
 
-    def _shallow(self, node: Node, leaves: int, cost: int) -> Iterator[Part]:
+    def _shallow(self, node: TableNode, leaves: int, cost: int) -> Iterator[Subtree]:
         listed = self._listed(node)[leaves]
         begin, end = np.searchsorted(listed.cost, [cost, cost + 1])
         for (root, left, right), (gain, *more) in zip(
             listed.splits[begin:end].tolist(), listed.gains[begin:end].tolist(), strict=True
         ):
-            yield Part(root, _stump(left, more[0]), _stump(right, more[1]), gain)
+            yield Subtree(root, _stump(left, more[0]), _stump(right, more[1]), gain)
 
-    def _listed(self, node: Node) -> dict[int, Listed]:
+    def _listed(self, node: TableNode) -> dict[int, Listed]:
         """All trees of a node of depth at most two."""
         key = id(node)
         if key not in self._lists:
@@ -135,5 +136,5 @@ class Trees:
         return self._lists[key]
 
 
-def _stump(split: int, gain: int) -> Part:
-    return END if split == LEAF else Part(split, END, END, gain)
+def _stump(split: int, gain: int) -> Subtree:
+    return END if split == LEAF else Subtree(split, END, END, gain)

@@ -34,7 +34,7 @@ from softsurv.arrays import FloatArray
 from softsurv.exact.tree import LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area
-from softsurv.exact.whole_trees.auc_nodes import NODE_BYTES, Nodes, PartTree
+from softsurv.exact.whole_trees.auc_nodes import NODE_BYTES, AucNodes, PartTree
 from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
 
@@ -90,7 +90,7 @@ class AucSearch:
         self.search, self.share, self.complexity = search, share, complexity
         self.most = min(leaves or 1 << search.depth, 1 << search.depth)
         self.negatives, self.positives = search.totals
-        self.nodes = Nodes(search, memory_limit)
+        self.nodes = AucNodes(search, memory_limit)
         self.expanded = 0
 
     def solve(self, stop: StopSignal) -> AucResult:

@@ -69,7 +69,7 @@ class PartTree:
         return self if left is self.left and right is self.right else replace(self, left=left, right=right)
 
 
-class Nodes:
+class AucNodes:
     """The nodes of one training set; each is worked out once.
 
     Parameters

@@ -66,7 +66,7 @@ MEASURES: dict[str, Measure] = {"f1": f1, "mcc": matthews}
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Corner:
     """A tree with its (FN, FP)."""
 
     v: FloatArray
@@ -91,12 +91,12 @@ class Oracle:
     ) -> None:
         self.search, self.stop, self.leaves, self.depth = search, stop, leaves, depth
 
-    def minimise(self, w: FloatArray, upper: float) -> tuple[float, Candidate | None, Status]:
+    def minimise(self, w: FloatArray, upper: float) -> tuple[float, Corner | None, Status]:
         """A lower bound of w . v that is the least where it is below ``upper``; a tree below ``upper``; the status."""
         upper -= SLACK * float(w @ self.search.size)
         self.search.use(w)
         best = self.search.best(self.stop, upper, self.leaves, self.depth)
-        found = Candidate(best.v, best.tree) if best.value < upper else None
+        found = Corner(best.v, best.tree) if best.value < upper else None
         return best.bound, found, self.stop.status or best.status
 
 
@@ -104,14 +104,14 @@ class Oracle:
 class Best:
     """The best tree by a measure, what no tree exceeds, and why the search ended."""
 
-    candidate: Candidate
+    candidate: Corner
     value: float
     bound: float
     status: Status
-    corners: tuple[Candidate, ...]
+    corners: tuple[Corner, ...]
 
 
-def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Candidate) -> Best:
+def maximise_f1(oracle: Oracle, positives: float, negatives: float, start: Corner) -> Best:
     """The best F1 by Dinkelbach's steps, from a tree to start with."""
     best, value = start, f1(start.v, positives, negatives)
     bound, corners, upper = 1.0, [start], np.inf
@@ -160,18 +160,18 @@ class Hull:
     Parameters
     ----------
     oracle : Oracle
-    ends : pair of Candidate
+    ends : pair of Corner
         The trees that call all rows positive and all rows negative.
     """
 
-    def __init__(self, oracle: Oracle, ends: tuple[Candidate, Candidate]) -> None:
+    def __init__(self, oracle: Oracle, ends: tuple[Corner, Corner]) -> None:
         self.oracle = oracle
         self.corners = list(ends)
         self.status = Status.OPTIMAL
 
     def explore(
-        self, score: Callable[[FloatArray], float], start: Candidate, steps: float = np.inf
-    ) -> tuple[Candidate, float, float]:
+        self, score: Callable[[FloatArray], float], start: Corner, steps: float = np.inf
+    ) -> tuple[Corner, float, float]:
         """Best corner by a quasi-convex score that falls in both counts, its score, and what no point exceeds.
 
         ``start`` is a tree that was found before: where no corner is better, it is the answer. After so many ``steps``
@@ -181,7 +181,7 @@ class Hull:
         value, number = score(best.v), 0
         heap: list[_Segment] = []
 
-        def add(a: Candidate, b: Candidate, line_a: Any, line_b: Any) -> None:
+        def add(a: Corner, b: Corner, line_a: Any, line_b: Any) -> None:
             nonlocal number
             number += 1
             heapq.heappush(heap, _Segment(-score(_meet(line_a, line_b)), number, a, b, line_a, line_b))
@@ -217,7 +217,7 @@ class Hull:
 class Front:
     """Nondominated trees by false negatives, and why the search ended: all of them only where OPTIMAL."""
 
-    trees: tuple[Candidate, ...]
+    trees: tuple[Corner, ...]
     status: Status
 
 
@@ -246,21 +246,21 @@ def pareto_front(search: VectorSearch, stop: StopSignal) -> Front:
         w = _direction(a, b)
         search.use(w)
         listed = search.points(stop, float(w @ [b.v[0], a.v[1]]))
-        found += [Candidate(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
+        found += [Corner(v, search.tree(place)) for v, place in zip(listed.v, listed.place, strict=True)]
         if listed.status != Status.OPTIMAL:
             return Front(_nondominated(found, search), listed.status)
     return Front(_nondominated(found, search), status)
 
 
-def _direction(a: Candidate, b: Candidate) -> FloatArray:
+def _direction(a: Corner, b: Corner) -> FloatArray:
     """Weights for which two corners cost the same, summing to one."""
     w = np.array([a.v[1] - b.v[1], b.v[0] - a.v[0]])
     return w / w.sum()
 
 
-def _nondominated(found: list[Candidate], search: VectorSearch) -> tuple[Candidate, ...]:
+def _nondominated(found: list[Corner], search: VectorSearch) -> tuple[Corner, ...]:
     """Trees of which no other has as few errors of both kinds, one for each point."""
-    kept: list[Candidate] = []
+    kept: list[Corner] = []
     for one in sorted(found, key=lambda one: (one.v[0], one.v[1])):
         if not kept or one.v[1] < kept[-1].v[1] - SLACK * search.size[1]:
             kept.append(one)
@@ -290,7 +290,7 @@ def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | No
     return best
 
 
-def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, start: Candidate) -> Best:
+def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, start: Corner) -> Best:
     """The best tree of the depth of an oracle, from a tree to start with."""
     if name == "f1":
         return maximise_f1(oracle, positives, negatives, start)
@@ -299,7 +299,7 @@ def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, sta
     return Best(best, value, bound, hull.status, tuple(hull.corners))
 
 
-def ends_of(search: VectorSearch) -> tuple[Candidate, Candidate]:
+def ends_of(search: VectorSearch) -> tuple[Corner, Corner]:
     """The trees that call all rows positive and all rows negative."""
     negatives, positives = search.totals
-    return Candidate(np.array([0.0, negatives]), search.leaf(1)), Candidate(np.array([positives, 0.0]), search.leaf(0))
+    return Corner(np.array([0.0, negatives]), search.leaf(1)), Corner(np.array([positives, 0.0]), search.leaf(0))

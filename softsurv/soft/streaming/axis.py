@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.hazards.base import LeafFamily
 
 
@@ -23,9 +23,7 @@ class Axis:
     n: int
 
 
-def make_axis(
-    family: LeafFamily, time: NDArray[np.float64], event: NDArray[np.bool_], weight: NDArray[np.float64]
-) -> Axis:
+def make_axis(family: LeafFamily, time: FloatArray, event: BoolArray, weight: FloatArray) -> Axis:
     """The time scale and the totals of all rows."""
     positive = time[time > 0]
     floor = float(positive.min()) / 2 if positive.size else 1.0

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import FloatArray
 from softsurv.soft.objective import Objective
 from softsurv.soft.parallel import map_parts
 from softsurv.soft.penalties import Penalties, no_penalties
@@ -78,7 +79,7 @@ class StreamedObjective:
         """The mask (1,) itself."""
         return trees
 
-    def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], NDArray[np.float64]]:
+    def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], FloatArray]:
         """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
 
         def part(number: int) -> tuple[NDArray[np.int8], NDArray[np.floating]]:

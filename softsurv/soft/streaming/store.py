@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.problem import Problem
 from softsurv.soft.streaming.distributed import Ranks
@@ -29,10 +30,10 @@ class ChunkRows:
     """Rows in memory: design (n, Q) with a leading column of ones, outcome and weight, and their numbers."""
 
     design: NDArray[np.floating]
-    log_time: NDArray[np.float64]
-    event: NDArray[np.bool_]
-    weight: NDArray[np.float64]
-    number: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    log_time: FloatArray
+    event: BoolArray
+    weight: FloatArray
+    number: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def problem(self, family: LeafFamily, time_scale: Tensor, total: float, like: Tensor) -> Problem:
         """One tree's problem of these rows alone; weights are shares of ``total``."""
@@ -74,8 +75,8 @@ class ChunkStore:
         self._places: list[tuple[int, int] | None] = []  # offset and rows in the file, None in memory
         self._file: BinaryIO | None = None
         self._index: list[int] = []
-        self.outcomes: list[tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]] = []
-        self._log_times: dict[tuple[int, float], NDArray[np.float64]] = {}
+        self.outcomes: list[tuple[FloatArray, BoolArray, FloatArray]] = []
+        self._log_times: dict[tuple[int, float], FloatArray] = {}
         self.columns = 0
 
     def __len__(self) -> int:
@@ -95,10 +96,10 @@ class ChunkStore:
 
     def append(
         self,
-        x: NDArray[np.float64],  # (n, P)
-        time: NDArray[np.float64],
-        event: NDArray[np.bool_],
-        weight: NDArray[np.float64] | None,
+        x: FloatArray,  # (n, P)
+        time: FloatArray,
+        event: BoolArray,
+        weight: FloatArray | None,
     ) -> None:
         """Add a chunk."""
         self.columns = x.shape[1] + 1
@@ -140,9 +141,7 @@ class ChunkStore:
         return ChunkRows(self.design(number), self._log_times[number, floor], event, weight)
 
 
-def gather_outcomes(
-    store: ChunkStore, ranks: Ranks
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+def gather_outcomes(store: ChunkStore, ranks: Ranks) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Times, events and weights of all rows of all processes, (N,) each, in an order that sharing does not change."""
     mine = [np.concatenate(column) for column in zip(*store.outcomes, strict=True)] if len(store) else None
     parts = [part for part in ranks.gather(mine) if part is not None]
@@ -151,7 +150,7 @@ def gather_outcomes(
     return time[order], event[order], weight[order]
 
 
-def chosen(seed: int, first_row: int, n: int, share: float) -> NDArray[np.bool_]:
+def chosen(seed: int, first_row: int, n: int, share: float) -> BoolArray:
     """Which of the rows from ``first_row`` on belong to a random sample; depends on a row's number only.
 
     Steele, Lea & Flood (2014), splitmix64.

@@ -19,7 +19,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order, row_order
 from softsurv.data.partition import stratified_folds
 from softsurv.data.readers import survival_data
-from softsurv.estimators.optimal.cross_validation import UNTRIED_DEPTH, Choice, choice_among, choose_size
+from softsurv.estimators.optimal.cross_validation import UNTRIED_DEPTH, SizeChoice, choice_among, choose_size
 from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared, prices
 from softsurv.exact.kernels.cache import ENTRY_BYTES
@@ -175,7 +175,7 @@ def test_a_cost_per_leaf_is_compared_on_the_path():
 def test_the_tree_of_a_chosen_cost_per_leaf_is_optimal_at_that_cost(objective, make_rows, monkeypatch):
     X, y = make_rows(120)
     cost = 2.0 if objective == "relative_risk" else 0.01
-    size = Choice(3, 8, cost, 10.0, pd.DataFrame([{"chosen": True}]), Status.OPTIMAL)
+    size = SizeChoice(3, 8, cost, 10.0, pd.DataFrame([{"chosen": True}]), Status.OPTIMAL)
     monkeypatch.setattr("softsurv.estimators.optimal.tree.choose_size", lambda *_: size)
     tree = OptimalSurvivalTree(objective, max_depth=3, tune="cv").fit(X, y)
     plain = OptimalSurvivalTree(objective, max_depth=3, complexity=cost).fit(X, y)
