@@ -22,7 +22,7 @@ from softsurv.exact.task import Task, content_of
 from softsurv.stopping import StopSignal, heard_at_once
 
 CUTS = "cuts"
-"""The base of the search by cuts, which has no other."""
+"""Stands for the search by cuts where the name of a base case is asked for."""
 
 BASES = {"sums": sums, "bits": bits, "plain": plain}
 

@@ -121,7 +121,7 @@ class DepthRun:
 
     @property
     def done(self) -> float:
-        """Share of the root's splits that are done with."""
+        """Share of the root's splits that are settled."""
         return min(1.0, float(self.shared.next.max()) / max(len(self.shared.order), 1))
 
     def promise(self) -> FloatArray:

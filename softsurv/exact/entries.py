@@ -61,8 +61,8 @@ class Entry:
 
     @cached_property
     def _cache(self) -> Any:
-        # Numba compiles again when the function's own file changes, but not when a function that it calls does: so the
-        # name on disk holds a digest of all files, and the module's name, as modules of one template share their file.
+        # Numba compiles again when the file of a function changes, but not when a function that it calls changes. So
+        # the name on disk holds a digest of all files, and the module's name: modules of one template share a file.
         module = self.function.__module__.rpartition(".")[2]
         self.function.__qualname__ = f"{self.function.__name__}_{module}_{engine_digest()}"
         return open_cache(self.function)
@@ -130,7 +130,7 @@ def _as_word(one: Any) -> Any:
 
 
 def engine_files() -> list[str]:
-    """Every file whose code ends up in an entry."""
+    """All files whose code becomes part of an entry."""
     found = [file for folder in ("kernels", "base_cases", "cuts", "joint") for file in (FOLDER / folder).glob("*.py")]
     return [*(str(file.relative_to(FOLDER)) for file in found), "entries.py", "jit.py", "problem.py", "split_costs.py"]
 

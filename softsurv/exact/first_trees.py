@@ -25,7 +25,7 @@ from softsurv.exact.split_costs import show_prices
 from softsurv.exact.tree import CodeTree
 
 LONG_WORK = 3e8
-"""Work (`depth_run.work_of`) of a search that may take so long that a millisecond for a tree does not count."""
+"""Work (`depth_run.work_of`) from which on a search may take so long that a millisecond for a tree does not count."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """A second process that compiles: it fills the kernel cache from the other end of the list.
 
-Numba compiles one function at a time in a process. So a first fit on a fresh machine starts a helper, which compiles
-entries from the last one on while this process compiles from the first one on. Both say over a pipe what they begin, so
-that neither does what the other does. Where no helper can be had, or it fails, this process compiles all of it.
+Numba compiles one function at a time in a process. So a first fit on a fresh machine starts a second process, the
+helper. This process compiles the entries from the first one on, the helper from the last one on. Each tells the other
+over a pipe which entry it begins, so that none is compiled twice. Where no helper can be started, or where it fails,
+this process compiles all entries.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from softsurv.exact.resolved import resolved_once
 logger = logging.getLogger("softsurv")
 
 POLL_SECONDS = 0.1
-"""How often a process that waits for the helper looks for a Ctrl-C."""
+"""Seconds between two looks for a Ctrl-C while this process waits for the helper."""
 
 START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from softsurv.exact.helper import main; main()"
-"""What the helper runs: it finds the modules where this process found them."""
+"""Code that the helper runs. It finds the modules where this process found them."""
 
 
 class Helper:
@@ -83,7 +84,7 @@ class Helper:
         self._process = None
 
     def leaves(self, name: str | None) -> bool:
-        """Whether this process is to compile an entry, which the helper then does not begin; None has no name."""
+        """Whether this process is to compile an entry, which the helper is then told to leave. None has no name."""
         with self._changed:
             if name in self._begun:
                 return False
@@ -99,7 +100,7 @@ class Helper:
                 self._changed.wait(POLL_SECONDS)
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        """Take down what the helper begins and what it has done; all counts as done where it ends."""
+        """Note what the helper begins and what it has done. Once it has ended, all counts as done."""
         with suppress(OSError, ValueError):  # the pipe is closed while it is read
             for line in process.stdout or ():
                 what, _, name = line.strip().partition(" ")
@@ -112,7 +113,7 @@ class Helper:
 
 
 def may_help() -> bool:
-    """Whether a helper may be started: two cores, a plain Python, and no worker of somebody's pool."""
+    """Whether a helper may be started: there are two cores, Python is a plain one, and this is no worker of a pool."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     plain = Path(sys.executable or "").name.lower().startswith("python") and not getattr(sys, "frozen", False)
     worker = multiprocessing.parent_process() is not None or multiprocessing.current_process().name != "MainProcess"
@@ -120,10 +121,10 @@ def may_help() -> bool:
 
 
 def main() -> None:
-    """Compile the entries that the command line names but for those that the parent claims; end with the parent."""
+    """Compile the entries that the command line names and the parent does not claim; end when the parent ends."""
     claimed: set[str] = set()
     threading.Thread(target=_obey, args=(sys.stdin, claimed), daemon=True).start()
-    # these imports take longer than to hear what the parent has claimed
+    # the imports take so long that the parent's first claims have arrived by then
     found = {place: resolve_name(place) for place in sys.argv[2:]}
     with without_garbage_collection(), resolved_once():
         for place, one in found.items():
@@ -141,7 +142,7 @@ def _tell(what: str, place: str) -> None:
 
 
 def _obey(pipe: IO[str], claimed: set[str]) -> None:
-    """Take down what the parent compiles itself; end at once where the parent has ended."""
+    """Note what the parent compiles itself. End this process as soon as the parent has ended."""
     for line in pipe:
         claimed.add(line.strip())
     os._exit(0)

@@ -16,10 +16,10 @@ USUAL_LEVELS = 0.5
 """Share of the scratch of all levels that a tree of usual depth needs."""
 
 COPIES = 1.2
-"""What rows take beside their arrays: parts of them are copied for a moment."""
+"""Memory of rows beside their arrays, as a share: parts of them are copied for a moment."""
 
 PLAIN = {int, float, bool, str, type(None)}
-"""Types of what takes no memory to speak of: most of what structures hold beside arrays."""
+"""Types of values that take hardly any memory: most of what structures hold beside arrays."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""Functions that only compiled code calls: they become machine code within their callers, once.
+"""Functions that only compiled code calls: they become machine code once, within their callers.
 
-Numba brings every function to machine code by itself, with all that it calls, and again within each caller. The engine
-is sixty functions in a chain five calls deep, so most of a first fit was spent on code that nobody runs. A part is
-translated, checked and kept; the function that Python calls, or that is called through its address, takes in all of its
-parts, and the compiler sees the whole once.
+Numba compiles every function to machine code by itself, together with all functions that it calls, and again within
+each caller. The engine has sixty functions in chains of five calls, so most of the time went into code that never runs.
+A part is only translated to LLVM's language and kept. The function that Python calls, or that is called through its
+address, is linked with all of its parts, and LLVM compiles the whole once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Part(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
-        """Left to whoever takes the part in."""
+        """Not here: the function that takes the part in is optimised as a whole."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -36,7 +36,7 @@ class PartCompiler(Compiler):
     """Numba's compiler for a part."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
-        """Translate a function; what Python would call is empty."""
+        """Translate a function. The object for Python is empty, as Python never calls a part."""
         state = self.state
         state.library = Part(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True  # no address is looked up

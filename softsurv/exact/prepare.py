@@ -42,7 +42,7 @@ LIGHTEST = 1e-14
 """Least share of the total weight that a row may have: 1e-16 of it is rounding."""
 
 LARGEST = 1e150
-"""Its square is a number still."""
+"""Largest sum of statistics: its square is still finite."""
 
 SHARED_SPLITS = 512
 """With more splits than this, what pairs of them share takes too much memory to keep for every level."""

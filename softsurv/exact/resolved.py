@@ -1,7 +1,7 @@
-"""What numba knows of a call is looked up, not found again.
+"""A cache for numba's type inference while entries are compiled.
 
-For every ``a + b`` numba tries the forms of ``+`` that anybody has registered until one takes these types. In the
-engine nine of ten calls repeat an earlier one. While entries are compiled, the answer is kept.
+For every ``a + b`` numba tries all registered forms of ``+`` until one takes these types. In the engine nine of ten
+calls repeat an earlier one, so the answers are kept.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numba.core.types.functions import BaseFunction
 def resolved_once() -> Iterator[None]:
     """Have numba resolve a call once for each function, types and options; for one compiler at a time."""
     resolve = BaseFunction.get_call_type
-    known: dict[Any, Any] = {}  # the keys hold addresses, so the values hold the objects
+    known: dict[Any, Any] = {}  # keys are addresses: the values keep the objects alive
     options: dict[int, Any] = {}
 
     def resolved(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        """The signature of a call; one that cannot be resolved is tried anew each time."""
+        """The signature of a call. Where numba finds none it raises, and nothing is kept."""
         flags = ConfigStack.top_or_none()
         if id(flags) not in options:
             options[id(flags)] = flags, None if flags is None else tuple(map(str, flags.values().items()))

@@ -11,13 +11,13 @@ from softsurv.exact.kernels.simd import LANES
 
 WORD = 64
 MAX_KINDS = 16
-"""More kinds than this leave too few units in a word."""
+"""Most kinds: with more there are too few units in a word."""
 
 BITS_WORK = 3 / 1024
-"""Instructions of the base case by bits for a row and a pair of splits; one sum of histograms is one."""
+"""Work of the base case by bits for a row and a pair of splits, where one addition to a histogram is 1."""
 
 SOME_ROWS = 2048
-"""Rows whose splits are written out together."""
+"""Rows whose splits are packed together."""
 
 
 def no_row_kinds(width: int) -> RowKinds:

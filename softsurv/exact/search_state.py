@@ -85,7 +85,7 @@ class SearchState:
             self.take_scratch(1)
         if self.by_joint and depth > DEEPEST:
             ready_to_join(self.task, triples=True, stop=stop)
-        self._deep = self._deep or depth > 2  # what one call needed serves the others
+        self._deep = self._deep or depth > 2  # what was compiled for one call serves the later ones
         self._recursive = self._recursive or recursive or depth > 3 or leaf_points is not None
         asked = (self.by_cuts, self._deep, self._recursive, leaf_points)
         if self._packed is not None and asked == self._ready_for:

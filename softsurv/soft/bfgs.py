@@ -53,7 +53,7 @@ class BfgsSettings:
 
 
 Inner = LbfgsSettings | BfgsSettings
-"""How a subproblem is solved."""
+"""Settings of either optimiser that solves subproblems."""
 
 
 def solve(

@@ -16,7 +16,7 @@ FAIR_TABLES = 15
 """Tables (L, N, T) per tree that the fairness penalty on a grid of T times adds."""
 
 MEMORY_SHARE = 0.8
-"""Share of the device's free memory that a stack may take; the rest is the allocator's own waste."""
+"""Share of the device's free memory that a stack may take; the allocator wastes the rest."""
 
 
 def stack_size(

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.canonical import column_order, row_order
-from softsurv.data.partition import Index
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
@@ -55,13 +54,13 @@ def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: 
     return [prepare_fold(data, rows, preprocess) for rows in folds_of_content(data, n_folds, seed)]
 
 
-def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> list[tuple[Index, Index]]:
+def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> list[tuple[IntArray, IntArray]]:
     """Training and test rows of each fold, which depend on the rows' content and not on their order; subjects whole."""
     order = row_order(data, column_order(data.X, data))
     return [(order[train], order[test]) for train, test in data.take(order).folds(n_folds, seed)]
 
 
-def prepare_fold(data: SurvivalData, rows: tuple[Index, Index], preprocess: bool = True) -> Fold:
+def prepare_fold(data: SurvivalData, rows: tuple[IntArray, IntArray], preprocess: bool = True) -> Fold:
     """One fold from its training and test rows."""
     train_, test = data.take(rows[0]), data.take(rows[1])
     censoring = training_censoring(train_)

@@ -36,7 +36,7 @@ SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
 """The single-leaf fit is convex (in the exponentials of the shapes) and cheap: solve it to the end."""
 
 FAIR = LbfgsSettings(max_iterations=100, ftol=1e-7)
-"""How far leaves are fitted with the penalty on what they predict."""
+"""When the fit of leaves ends that are penalised for what they predict."""
 
 UNCOUNTED = LbfgsSettings(max_iterations=200, ftol=1e-9)
 """How far the leaves of causes that do not count are fitted, given the routing."""

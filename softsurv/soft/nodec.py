@@ -95,7 +95,7 @@ class Trained:
 
 
 class _Best:
-    """The best parameters of every tree so far."""
+    """The best parameters so far of every tree."""
 
     def __init__(self, routing: Tensor, leaves: Tensor, objective: Tensor) -> None:
         self.routing, self.leaves, self.objective = routing.clone(), leaves.clone(), objective

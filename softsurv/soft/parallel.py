@@ -24,7 +24,7 @@ MAX_CELLS = 400_000
 
 
 FINISHING, MOST_FINISHING = 2.0, 0.25
-"""What finishing a tree is given, in times of reading its rows, and its largest share of the time limit."""
+"""Time kept for finishing a tree: so many times that of reading its rows, at most this share of the time limit."""
 
 
 @dataclass(frozen=True)

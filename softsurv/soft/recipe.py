@@ -117,5 +117,5 @@ class Recipe:
 
     @property
     def used_starts(self) -> tuple[str | np.ndarray, ...]:
-        """The starts that there are: a single leaf has one."""
+        """The starts that are used: a single leaf needs only one."""
         return self.starts if self.candidate.depth else self.starts[:1]

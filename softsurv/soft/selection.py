@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from softsurv.data.partition import Index
+from softsurv.arrays import IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
@@ -178,7 +178,7 @@ class InnerFolds:
     """
 
     data: SurvivalData
-    rows: list[Index]
+    rows: list[IntArray]
     problem: Problem
     masks: Tensor
     machine: Machine
@@ -189,7 +189,7 @@ class InnerFolds:
         cls,
         data: SurvivalData,
         family: LeafFamily,
-        folds: list[Index],
+        folds: list[IntArray],
         machine: Machine,
         fairness: float = 0.0,
         counts: tuple[float, ...] | None = None,

@@ -1,6 +1,6 @@
 """Compiled loops of the quasi-Newton memory on a CPU: `softsurv.soft.quasi_newton` tree by tree.
 
-The arithmetic is small (some thousand products for a tree), so that torch's operators cost more than what they do. Rows
+A tree takes some thousand products, which take less time than calling torch's operators does. Rows
 of a tree's table are those of `Memory`: S, P Y, P g, x, g, Y.
 """
 

@@ -22,10 +22,10 @@ STEP = 1e-4
 """Distance of central differences of the analytic gradient: an error of 1e-8 in curvatures of order one."""
 
 FLAT = 1e-10
-"""Least curvature, against the largest: a direction that the data do not tell has a huge variance, not none."""
+"""Least curvature, as a share of the largest. A direction of which the data say nothing gets a huge variance."""
 
 MOST_PARAMETERS = 1000
-"""With more parameters the inverse would cost more than a fit is worth: then there are no standard errors."""
+"""Most parameters whose covariance is computed. With more the inverse takes too long: there are no standard errors."""
 
 NO_PENALTY = torch.zeros(1, dtype=torch.float64)
 

@@ -35,13 +35,14 @@ from softsurv.trees.linear_rule import Rules
 from softsurv.trees.soft_tree import SoftTree
 
 TABLE_COPIES = 6.5
-"""Of the features, when the search begins: as given, in order, encoded, shrunk, as designs of the leaves."""
+"""Copies of the features in memory when the search begins: given, in order, encoded, shrunk, as designs of leaves."""
 
 FINISHING = 2.0, 0.4
-"""What fitting and describing the leaves is given: times of all work before the search, share of the limit at most."""
+"""Time kept for fitting and describing the leaves: so many times all work before the search, at most this share of
+the limit."""
 
 DESCRIBING = 2.0, 0.25
-"""What describing the fitted leaves is given: times of reading the rows, share of the limit at most."""
+"""Time kept for describing the leaves: so many times that of reading the rows, at most this share of the limit."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class ExactSettings:
 
 
 START = ExactSettings(0, None, 10.0, 0.0, 10, USUAL_RIDGE, 4.0, None, 1e9, 1)
-"""Of the start of a dense tree: all of its depth, ten events in a leaf."""
+"""Settings for the start of a dense tree: its whole depth, and ten events or more in a leaf."""
 
 
 @dataclass(frozen=True)

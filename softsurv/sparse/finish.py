@@ -27,7 +27,7 @@ GRID_TIMES = 20
 """Times, at quantiles of the events, at which survival on both sides is compared."""
 
 SHARPNESS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-"""Slopes of the log-odds tried, per standard deviation of a rule's score."""
+"""Slopes of the log-odds that are tried, per standard deviation of a rule's score."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from softsurv.trees.linear_rule import Rules
 from softsurv.trees.soft_tree import SoftTree
 
 DIGITS = 12
-"""Encoded numbers are read back to so many digits, which gives the numbers of the table."""
+"""Significant digits to which decoded numbers are rounded: this gives back the numbers of the table."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ EXACT_POWER = 22
 """Ten to this power is the largest that a double holds exactly."""
 
 POWERS_OF_TEN = np.array([float(10**k) for k in range(EXACT_POWER + 1)])
-"""Those that doubles hold exactly."""
+"""The powers of ten that a double holds exactly."""
 
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:

@@ -22,10 +22,10 @@ ROUTING_L2 = 0.1
 """Penalty of the dense tree's routing weights: the weaker one of those that a dense fit tries."""
 
 ROUNDS = LbfgsSettings(max_iterations=60, ftol=1e-6)
-"""As far as a validated dense tree is trained."""
+"""The dense tree is trained as far as a validated one."""
 
 MOST_CELLS = 1_000_000
-"""Rows times encoded features times leaves above which the dense tree takes too long for a by-product: seconds."""
+"""Above so many rows times encoded features times leaves the dense tree takes seconds: too long for a by-product."""
 
 
 @dataclass(frozen=True)

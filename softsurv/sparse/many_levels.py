@@ -19,7 +19,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.sparse.causes import Models
 
 MANY = 100
-"""A category of more levels is one of hundreds."""
+"""A category with more levels than this has many levels."""
 
 FREE = 5.0
 """The ridge of such a category's slopes is the usual one times its levels over this number."""

@@ -14,7 +14,7 @@ from softsurv.sparse.causes import Models
 from softsurv.trees.linear_rule import Rules
 
 CONSTANT = 1e4
-"""A ridge under which slopes are nothing: leaves whose curve is the same for all their rows."""
+"""A ridge so strong that slopes vanish: all rows of a leaf then have one curve."""
 
 
 @dataclass(frozen=True)

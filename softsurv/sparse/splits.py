@@ -12,10 +12,10 @@ from softsurv.sparse.kernels import N_SUMS, best_cut, best_pair, causes_of, gain
 from softsurv.trees.linear_rule import LinearRule
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
-"""Coefficients tried for a second term, in units of the features' standard deviations."""
+"""Coefficients that are tried for a second term, in units of the features' standard deviations."""
 
 FINER = np.array([0.75, 0.87, 1.0, 1.15, 1.33])
-"""Factors tried about the best of them."""
+"""Factors by which the best of them is then varied."""
 
 PAIR_COLUMNS, PAIR_ROWS = 7, 1000
 """Directions are sought among the features that split best alone, on at most so many rows."""
@@ -27,10 +27,10 @@ correlation takes some of it away). With two causes the chi-squared values have 
 1.4 times as large: the gain that is asked for grows with the square root of the causes."""
 
 CLOSE = 1e-9
-"""Neighbouring scores closer than this share of their size are one."""
+"""Neighbouring scores closer than this share of their size count as equal."""
 
 MOST_PLACES = 6
-"""Decimals of sums that a threshold is kept clear of."""
+"""A threshold is kept clear of sums with up to so many decimals."""
 
 
 @dataclass(frozen=True)

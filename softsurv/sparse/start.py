@@ -24,7 +24,7 @@ N_BINS = 12
 """Bins of a number: every cut is looked at later, when the rules are polished."""
 
 MAX_FEATURES = 24
-"""The pairs of so many features are compared, those that gain most alone; pairs of all would cost their square."""
+"""At most so many features are compared in pairs, those that gain most alone: the time grows with their square."""
 
 BEAM = 8
 """Roots that are tried above trees of depth two."""
@@ -73,7 +73,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class StartProblem:
-    """What the trees of one set of rows are compared on.
+    """Rows and their sums, by which trees are compared.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class StartProblem:
 
 
 def never() -> bool:
-    """Nothing to stop for."""
+    """Whether to stop: never."""
     return False
 
 

@@ -110,7 +110,7 @@ class CutRun:
 
     @property
     def done(self) -> float:
-        """Share of the root's cuts that are done with."""
+        """Share of the root's cuts that are settled."""
         slots = self.cuts.slot[0, : self.cuts.waiting[0, 0]].copy()
         waiting = (self.cuts.span[2, slots] - self.cuts.span[1, slots] + 1).sum()
         return float(np.clip(1.0 - waiting / self._total, 0.0, 1.0))

@@ -24,10 +24,10 @@ from softsurv.exact.kernels.views import (
 from softsurv.exact.problem import Problem, aligned
 
 RUN = 256
-"""Cells priced together: their sums stay in the first cache."""
+"""Cells that are priced together: their sums stay in the first-level cache."""
 
 CELLS = RUN + 2
-"""Room for the cells of a run: the one it starts from, and the one that ends it."""
+"""Room for the cells of a run, with the one before its first and the one after its last."""
 
 
 class Cuts(NamedTuple):

@@ -24,7 +24,7 @@ from softsurv.exact.problem import Problem
 
 @shared_kernel
 def _add_two(place, stats, code, more, one, other):
-    """Add rows of two statistics to the sums over two third features at once: their additions do not wait."""
+    """Add rows of two statistics to the sums over two third features at once: no addition waits for another."""
     for i in range(code.shape[0]):
         start, value, rest = place[i], stats[i, 0], stats[i, 1]
         at = start + (np.uint64(np.uint8(code[i])) << np.uint64(1))

@@ -116,7 +116,7 @@ class JointRun:
             thread.join()
 
     def _read(self, stump: FloatArray, depth: int) -> None:
-        """Take what was found of stumps, with which trees of a depth are compared; part of it where time ran out."""
+        """Take over the stumps (4, F, F) that trees of a depth need; some are missing where time ran out."""
         self._stump = both_ways(stump)
         self._two = values_of_sides(self.joint.leaf, self._stump)
         if not self.control[STOP]:
@@ -124,7 +124,7 @@ class JointRun:
 
     @property
     def done(self) -> float:
-        """Share of the sums that are done with."""
+        """Share of the sums that are there."""
         return min(1.0, float(self.joint.next[1]) / max(len(self.joint.pair), 1))
 
     @property
@@ -133,7 +133,7 @@ class JointRun:
         return self._value(self.depth, self._leaves)[0]
 
     def proven(self) -> float:
-        """What no tree falls below, without the constant: equivalent points until all trees are compared."""
+        """Lower bound, without the constant: that of equivalent points until all trees are compared."""
         if self.depth <= self.complete:
             return self.incumbent
         problem: Problem = self.problem.value

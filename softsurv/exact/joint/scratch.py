@@ -23,22 +23,23 @@ from softsurv.exact.kernels.views import (
 from softsurv.exact.problem import Problem, aligned
 
 BLOCK = 2048
-"""Rows that are added up together: what is read of them stays in the nearest caches."""
+"""Rows that are added up together: so few that they stay in the nearest caches."""
 
 MOST_BINS = 64
-"""Of a feature: the sums over three features of 64 bins fill the second cache."""
+"""Most bins of a feature: the sums over three features of 64 bins each fill the second-level cache."""
 
 MOST_SPLITS = 1024
-"""The tables hold some twenty numbers for a pair of splits."""
+"""Most splits: the tables hold some twenty numbers for each pair of them."""
 
 CELL_WORK = 12
-"""Rows for a triple of bins: with fewer, prices take longer than sums."""
+"""Least rows for each triple of bins: with fewer, pricing the cells takes longer than adding up the rows."""
 
 BUSY_CUTS = 4
-"""With fewer cuts a feature there are more triples of features than pairs of cuts would cost."""
+"""Least mean number of cuts of a feature: with fewer, sums over triples of features cost more than those over pairs of
+cuts."""
 
 MOST_WORK = 2e11
-"""Rows times triples of features, some minutes: beyond that a search that leaves out what bounds exclude is better."""
+"""Most rows times triples of features: this takes some minutes. Beyond that a search with bounds is faster."""
 
 
 class JointRows(NamedTuple):
