@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
-from softsurv.arrays import IntArray
 from softsurv.results import Status
 
 POLL_SECONDS = 0.05
@@ -62,7 +61,7 @@ class StopSignal:
         self._interrupted = self._ended = False
         self._open = 0
         self._previous: Any = None
-        self._flags: list[IntArray] = []
+        self._flags: list[NDArray[np.int64]] = []
         self._thread: threading.Thread | None = None
         self._sure_until = self.started
         self._abandoned = False
@@ -173,7 +172,7 @@ class StopSignal:
     def run(
         self,
         work: Callable[[], Answer],
-        flag: IntArray,
+        flag: NDArray[np.int64],
         meanwhile: Callable[[], None] | None = None,
         *,
         short: bool = False,
