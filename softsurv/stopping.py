@@ -12,6 +12,9 @@ from contextvars import ContextVar
 from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from softsurv.results import Status
 
 POLL_SECONDS = 0.05
