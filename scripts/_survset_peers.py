@@ -1,6 +1,6 @@
 """The models that softsurv's trees are compared with, on encoded features.
 
-- ``cox``, ``km``: Cox regression and one Kaplan-Meier curve, as in reproduce_sst.py.
+- ``cox``, ``km``: Cox regression and one Kaplan-Meier curve, as in _sst_benchmarks.py.
 - ``forest``: scikit-survival's random survival forest, 100 trees, at least 15 rows a leaf.
 - ``sktree``: scikit-survival's survival tree; depth and rows per leaf by concordance in five inner folds.
 - ``rpart``, ``rpart_min``, ``ctree``: by survset_peers.R; Kaplan-Meier curves in the leaves. rpart is pruned by the
@@ -11,35 +11,25 @@
 from __future__ import annotations
 
 import itertools
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
-from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from _survset_models import Curves, Fitted, Stopwatch
+from _r_trees import R_PACKAGES, grow, kaplan_meier_curves, log_hazard, missing_r
+from _sst_benchmarks import benchmark_curves, steps
+from _survset_models import Fitted, Stopwatch
 from numpy.typing import NDArray
-from reproduce_sst import benchmark_curves, steps
 
 from softsurv import SurvivalData
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
-from softsurv.nonparametric import kaplan_meier
 
 FOREST_TIMES = 300
 """Distinct times that the forest is given where there are more: each leaf stores one curve over all of them."""
 
 TREE_DEPTHS, TREE_LEAVES = (1, 2, 3, 4, 5, 6), (5, 15, 40)
-_R = ("survival", "partykit", "rpart")
-R_PACKAGES = {"rpart": _R, "rpart_min": _R, "ctree": (*_R, "coin")}
-"""What survset_peers.R needs; partykit takes the scores of its log-rank test from coin."""
-
-R_SCRIPT = Path(__file__).with_name("survset_peers.R")
 Fit = Callable[[SurvivalData, SurvivalData, int], Fitted]
 
 
@@ -53,32 +43,22 @@ def fit_peer(name: str, raw_train: SurvivalData, raw_test: SurvivalData, seed: i
 def missing(name: str) -> str | None:
     """Why a peer cannot be had here, in a sentence; None where it can."""
     if name in R_PACKAGES:
-        return _missing_r(name)
+        return missing_r(name)
     if name == "boost" and find_spec("hazardous") is None:
         return "boost is left out: hazardous is not installed (pip install --no-deps hazardous)."
     return None
 
 
-@lru_cache
-def _missing_r(method: str) -> str | None:
-    if shutil.which("Rscript") is None:
-        return f"{method} is left out: there is no Rscript; install R."
-    tests = ", ".join(f'requireNamespace("{package}")' for package in R_PACKAGES[method])
-    if subprocess.run(["Rscript", "-e", f"stopifnot({tests})"], capture_output=True).returncode:
-        return f"{method} is left out: R lacks one of its packages {', '.join(R_PACKAGES[method])}; install them."
-    return None
-
-
 # -- regressions, forest, boosting -----------------------------------------------------------------------------------
 def fit_benchmark(name: str, train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
-    """A model of reproduce_sst.py."""
+    """A model of _sst_benchmarks.py."""
     clock = Stopwatch()
     curves = benchmark_curves(name, train, test, seed)
     return Fitted(curves, None, {}, *clock.read())
 
 
 def fit_forest(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
-    """The forest of reproduce_sst.py, on a coarser clock where there are many times."""
+    """The forest of _sst_benchmarks.py, on a coarser clock where there are many times."""
     clock = Stopwatch()
     curves = benchmark_curves("forest", coarser(train, FOREST_TIMES), test, seed)
     return Fitted(curves, None, {}, *clock.read())
@@ -133,42 +113,15 @@ def fit_sktree(train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
 
 def fit_r(method: str, train: SurvivalData, test: SurvivalData, seed: int) -> Fitted:
     """A tree of R; seconds are those of its fit, without the start of R and the files."""
-    time = train.time.numpy()
-    names = [f"f{k}" for k in range(train.X.shape[1])]
-    with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder)
-        frame = train.X.set_axis(names, axis=1)
-        frame.insert(0, "time", np.where(time > 0, time, time[time > 0].min() / 2))  # rpart refuses time 0
-        frame.insert(1, "event", train.event.numpy().astype(int))
-        frame.to_csv(at / "train.csv", index=False)
-        test.X.set_axis(names, axis=1).to_csv(at / "test.csv", index=False)
-        done = subprocess.run(["Rscript", R_SCRIPT, method, folder, str(seed)], capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"Rscript ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-        leaf_train, leaf_test = (pd.read_csv(at / f"leaf_{part}.csv")["leaf"].to_numpy() for part in ("train", "test"))
-        facts = pd.read_csv(at / "facts.csv").iloc[0].to_dict()
-    curves = kaplan_meier_curves(train, leaf_train, leaf_test)
-    told = axis_parallel(int(facts["n_leaves"]), int(facts["depth"]))
-    return Fitted(curves, leaf_test, told, facts["seconds"], facts["cpu_seconds"])
+    grown = grow(method, train, test, seed)
+    curves = kaplan_meier_curves(train, grown.leaf_train, grown.leaf_test)
+    told = axis_parallel(int(grown.facts["n_leaves"]), int(grown.facts["depth"]))
+    return Fitted(curves, grown.leaf_test, told, grown.facts["seconds"], grown.facts["cpu_seconds"])
 
 
 def axis_parallel(n_leaves: int, depth: int) -> dict[str, Any]:
     """Facts of a tree with one feature in a split."""
     return {"n_leaves": n_leaves, "depth": depth, "terms": 1.0 if n_leaves > 1 else None}
-
-
-def kaplan_meier_curves(train: SurvivalData, leaf_train: NDArray, leaf_test: NDArray) -> Curves:
-    """Log H of test rows by the Kaplan-Meier curve of their leaf's training rows."""
-    time, event = train.time.numpy(), train.event.numpy()
-    leaves, place = np.unique(leaf_test, return_inverse=True)
-    by_leaf = [kaplan_meier(time[leaf_train == leaf], event[leaf_train == leaf]) for leaf in leaves]
-    return lambda at: log_hazard(np.stack([curve(at) for curve in by_leaf]))[place]
-
-
-def log_hazard(survival: NDArray) -> NDArray:
-    """Log H of survival probabilities."""
-    with np.errstate(divide="ignore"):
-        return np.log(-np.log(np.clip(survival, 1e-300, 1.0)))
 
 
 PEERS: dict[str, Fit] = {

@@ -5,8 +5,8 @@
     python scripts/reproduce_sst.py --methods paper:loglogistic:2:kmeans paper:spline_po:1 --starts 20 --training-scores
     python scripts/reproduce_sst.py --seeds 0 1 2 --methods default cox
 
-Methods: ``default`` (SoftSurvivalTree() as it is), ``single`` (depth 0), ``cox``, ``forest`` (scikit-survival's random
-survival forest, 100 trees), ``tree2`` to ``tree5`` (its survival tree of that depth), ``km``, and
+Methods: ``default`` (SoftSurvivalTree() as it is), ``single`` (depth 0), those of `_sst_benchmarks.py` (``km``,
+``cox``, ``forest``, ``tree2`` to ``tree5``, ``rpart2`` to ``rpart5``, ``ctree2`` to ``ctree5``), and
 ``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published settings: measures are means over ``--starts`` starts, as
 printed, and beside them those of the start with the lowest training objective). ``--thresholds`` is the order of the
 two thresholds of the reassignment. Every finished fold is a line of the result file; the same command goes on where it
@@ -21,7 +21,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import torch
+from _sst_benchmarks import Curves, fitted_curves
 from _sst_printed import SETS
 from _sst_report import MEASURES, finished, report
 from tqdm import tqdm
@@ -41,7 +42,6 @@ from softsurv.errors import SoftsurvWarning
 from softsurv.estimators.soft.parameters import choose_device
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import evaluate, outcome
-from softsurv.nonparametric import kaplan_meier
 from softsurv.soft import paper
 from softsurv.soft.fit import FittedStarts, fit_starts
 from softsurv.soft.parallel import Machine, one_core_each
@@ -50,56 +50,19 @@ from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.trees.soft_tree import SoftTree
 
 BENCHMARKS = ("default", "cox", "forest", "tree5", "km")
-TINY = 1e-12
-"""Cumulative hazard where a step estimate is 0: ranks by the model, which is 0 only before its first step."""
-
-Curves = Callable[[np.ndarray], np.ndarray]
 
 
-def measures_of(train: SurvivalData, test: SurvivalData, curves: Curves) -> dict[str, float]:
+def measures_of(train: SurvivalData, test: SurvivalData, curves: Curves, *, readings: bool = True) -> dict[str, float]:
     """The four measures, and the two readings of the printed ones: tied events counted, log-time Brier integral."""
     floored = outcome(test, time_floor(train.time))["time"]  # zeros, as training takes them
     ends = [np.asarray(v) for v in (floor_times(train.time), train.event, floored, test.event)]
     plain = evaluate(*ends, curves)
+    if not readings:
+        return {k: float(plain[k]) for k in MEASURES}
     lower, upper = plain["range"]
     printed = evaluate(*ends, curves, tied_event_times="count", scale="log", times=np.linspace(lower, upper, 100))
     extra = {"harrell_c_ties": printed["harrell_c"], "ibs_log": printed["ibs"]}
     return {k: float(plain[k]) for k in MEASURES} | {k: float(v) for k, v in extra.items()}
-
-
-def steps(times: np.ndarray, hazard: np.ndarray) -> Curves:
-    """Log H of step estimates: times (K,), hazard (n, K)."""
-
-    def curves(at: np.ndarray) -> np.ndarray:
-        position = np.searchsorted(times, at, side="right") - 1
-        return np.log(np.where(position >= 0, np.maximum(hazard[:, np.maximum(position, 0)], TINY), TINY))
-
-    return curves
-
-
-def benchmark_curves(method: str, train: SurvivalData, test: SurvivalData, seed: int) -> Curves:
-    """Fit one of the benchmark models on the encoded features."""
-    x, x_test, y = train.x.numpy(), test.x.numpy(), train.y
-    if method == "km":
-        curve = kaplan_meier(train.time.numpy(), train.event.numpy())
-        hazard = -np.log(np.maximum(curve.values, 1e-300))
-        return steps(curve.times, np.tile(hazard, (test.n, 1)))
-    if method == "cox":
-        from sksurv.linear_model import CoxPHSurvivalAnalysis
-
-        model = CoxPHSurvivalAnalysis(alpha=0.1).fit(x, y)
-        baseline, score = model.cum_baseline_hazard_, model.predict(x_test)
-        log_baseline = steps(baseline.x, baseline.y[None])
-        return lambda at: log_baseline(at) + score[:, None]
-    if method == "forest":
-        from sksurv.ensemble import RandomSurvivalForest
-
-        forest = RandomSurvivalForest(n_estimators=100, min_samples_leaf=15, random_state=seed, n_jobs=1).fit(x, y)
-        return steps(forest.unique_times_, forest.predict_cumulative_hazard_function(x_test, return_array=True))
-    from sksurv.tree import SurvivalTree
-
-    tree = SurvivalTree(max_depth=int(method.removeprefix("tree")), random_state=seed).fit(x, y)
-    return steps(tree.unique_times_, tree.predict_cumulative_hazard_function(x_test, return_array=True))
 
 
 @dataclass(frozen=True)
@@ -132,6 +95,17 @@ def soft_curves(tree: SoftTree, train: SurvivalData, test: SurvivalData) -> Curv
     return curves
 
 
+def tree_curves(tree: SoftSurvivalTree, part: SurvivalData) -> Curves:
+    """Log H of a fitted estimator."""
+    prepared = tree._prepare(part.X)
+    return lambda at: tree._log_cumulative_hazard(prepared, at)
+
+
+def training_scores(train: SurvivalData, curves: Curves) -> dict[str, float]:
+    """The four measures on the training rows themselves."""
+    return {f"train {name}": v for name, v in measures_of(train, train, curves, readings=False).items()}
+
+
 def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str, asked: Asked) -> dict[str, Any]:
     """One line of the result file."""
     warnings.simplefilter("ignore", SoftsurvWarning)
@@ -147,16 +121,19 @@ def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str, 
 
     if method in ("default", "single"):
         tree = SoftSurvivalTree(depth=0 if method == "single" else None, random_state=seed).fit(raw_train)
-        spent, prepared = taken(), tree._prepare(raw_test.X)
-        result = measures_of(raw_train, raw_test, lambda at: tree._log_cumulative_hazard(prepared, at))
+        spent, result = taken(), measures_of(raw_train, raw_test, tree_curves(tree, raw_test))
+        if asked.training_scores:
+            result |= training_scores(raw_train, tree_curves(tree, raw_train))
         result |= {"candidate": vars(tree.candidate_), "leaves": len(tree.leaf_table_.n)}
     elif method.startswith("paper:"):
         _, leaf, depth, *init = method.split(":")
         starts = paper_starts(leaf, int(depth), init[0] if init else "random", train, seed * 5 + fold, asked)
         spent, result = taken(), scores_of_starts(starts, train, test, asked.training_scores)
     else:
-        curves = benchmark_curves(method, train, test, seed)
-        spent, result = taken(), measures_of(train, test, curves)
+        of_train, of_test = fitted_curves(method, train, test, seed)
+        spent, result = taken(), measures_of(train, test, of_test)
+        if asked.training_scores:
+            result |= training_scores(train, of_train)
     if method.startswith("paper:") and asked.thresholds != "printed":
         method = f"{method} (thresholds of the text)"
     key = {"set": name, "variant": variant or "default", "seed": seed, "fold": fold, "method": method}
@@ -173,8 +150,8 @@ def scores_of_starts(
     best = int(np.argmin(starts.objectives))
     result |= {f"best {name}": value for name, value in each.loc[best].to_dict().items()}
     if on_training:
-        own = pd.DataFrame([measures_of(train, train, soft_curves(tree, train, train)) for tree in trees])
-        result |= {f"train {name}": value for name, value in own.mean().to_dict().items()}
+        own = pd.DataFrame([training_scores(train, soft_curves(tree, train, train)) for tree in trees])
+        result |= own.mean().to_dict()
     return result
 
 
@@ -205,7 +182,7 @@ def main() -> None:
     parser.add_argument("--variant", default=None, help='"paper": data as in the paper, leaks included')
     parser.add_argument("--thresholds", choices=paper.THRESHOLDS, default="printed")
     parser.add_argument("--starts", type=int, default=paper.RESTARTS)
-    parser.add_argument("--training-scores", action="store_true", help="of the paper's trees, too")
+    parser.add_argument("--training-scores", action="store_true", help="measures on training rows, too")
     parser.add_argument("--jobs", type=int, default=1, help="folds at a time")
     parser.add_argument("--backend", choices=("loky", "dask", "ray"), default="loky", help="joblib's")
     parser.add_argument("--out", type=Path, default=Path("results/sst.jsonl"))
