@@ -1,6 +1,6 @@
 """Group fairness on the unemployment data (paper `sst`, section 5.4 and Appendix F).
 
-    python scripts/reproduce_fairness.py [--folds 5] [--out results/fairness.md]
+    python scripts/reproduce_fairness.py [--folds 5] [--trees ridge] [--out results/fairness.jsonl]
 
 One soft tree of depth 2 with log-logistic leaves for each strength rho = k / (N_M N_F), k in 0, 1, 5, 10, 15, 20,
 gender being the sensitive group and no feature. The paper sums the squared distance over the T observed training
@@ -8,28 +8,37 @@ times, softsurv integrates it in units of the time span, so that a penalty of rh
 negative log-likelihood, as eq. 4 prints it (``--error mean``), or k T / N beside the summed one, to which the paper
 adds its ridge (``--error sum``, the default). Beside the mean, every k from 1 on makes all curves one; beside the sum
 there is a trade-off. Measured on training and test rows: normalised Gini impurity of gender in the leaves (simple and
-weighted mean; 1 is an even mix), the penalty per pair of individuals, C, CD-AUC and IBS. `draw_sst.py` draws them.
+weighted mean; 1 is an even mix), the penalty per pair of individuals, C, CD-AUC and IBS. ``--trees paper`` trains with
+the published settings (NODEC-DR, 20 starts), ``ridge`` jointly with a small ridge on leaves and routing. Every finished
+fit is a line of the result file. `draw_sst.py` draws them.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
+from _results import Results
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.partition import stratified_folds
-from softsurv.errors import DataWarning
+from softsurv.errors import SoftsurvWarning
 from softsurv.metrics.fairness import curve_gap, fairness_penalty, leaf_gini
 
 STRENGTHS = (0, 1, 5, 10, 15, 20)
 DECADES = (50, 200)
 """Two more, to show where the curves end."""
+
+TREES: dict[str, dict[str, Any]] = {
+    "ridge": {"l2": 0.1, "shrinkage": 0.0, "routing_l2": 0.1},
+    "paper": {"preset": "paper", "random_state": 0},
+}
 
 
 def measure(tree: SoftSurvivalTree, part: SurvivalData, grid: np.ndarray) -> dict[str, float]:
@@ -48,37 +57,55 @@ def measure(tree: SoftSurvivalTree, part: SurvivalData, grid: np.ndarray) -> dic
     }
 
 
-def run(folds: int, solver: str, error: str) -> pd.DataFrame:
-    """One row for each fold, strength and part."""
+def strength(k: float, train: SurvivalData, error: str) -> float:
+    """The printed k in the units of ``fairness``, beside the summed or the mean negative log-likelihood."""
+    distinct = len(np.unique(train.time.numpy()))
+    return k * distinct / (1 if error == "mean" else train.n)
+
+
+def fair_tree(train: SurvivalData, k: float, trees: str, error: str) -> SoftSurvivalTree:
+    """A tree of depth 2 at one strength."""
+    settings: dict[str, Any] = TREES[trees]
+    return SoftSurvivalTree(depth=2, leaf="loglogistic", fairness=strength(k, train, error), **settings).fit(train)
+
+
+def run_fit(fold: int, k: float, trees: str, error: str) -> dict[str, Any]:
+    """Measures of one fit on its training and test rows."""
     data = load_dataset("unemployment")
+    train, test = (data.take(rows) for rows in stratified_folds(data.event.numpy(), 5, seed=0)[fold])
+    tree, grid = fair_tree(train, k, trees, error), np.unique(train.time.numpy())
+    parts = {name: measure(tree, part, grid) for name, part in (("train", train), ("test", test))}
+    return {"fairness": strength(k, train, error)} | parts
+
+
+def run(results: Results, folds: int, trees: str, error: str) -> pd.DataFrame:
+    """One row for each fold, strength and part."""
     rows: list[dict[str, Any]] = []
-    for fold, (fit, held) in enumerate(stratified_folds(data.event.numpy(), 5, seed=0)[:folds]):
-        train, test = data.take(fit), data.take(held)
-        grid = np.unique(train.time.numpy())
+    for fold in range(folds):
         for k in (*STRENGTHS, *DECADES):
-            strength = k * grid.size / (1 if error == "mean" else train.n)
-            tree = SoftSurvivalTree(depth=2, l2=0.1, shrinkage=0.0, routing_l2=0.1, solver=solver, fairness=strength)
-            tree.fit(train)
-            for name, part in (("train", train), ("test", test)):
-                rows.append({"fold": fold, "k": k, "fairness": strength, "part": name} | measure(tree, part, grid))
+            case = f"{trees}/{error}/{fold}/{k}"
+            work: Callable[[], dict[str, Any]] = lambda at=(fold, k, trees, error): run_fit(*at)  # noqa: E731
+            done = results.get(case, work)
+            for part in ("train", "test"):
+                rows.append({"fold": fold, "k": k, "fairness": done["fairness"], "part": part} | done[part])
     return pd.DataFrame(rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--solver", default="lbfgs", choices=("lbfgs", "nodec"))
+    parser.add_argument("--trees", default="ridge", choices=tuple(TREES), help="how they are trained")
     parser.add_argument("--error", default="sum", choices=("sum", "mean"), help="what the penalty is added to")
-    parser.add_argument("--out", type=Path, default=Path("results/fairness.md"))
+    parser.add_argument("--out", type=Path, default=Path("results/fairness.jsonl"))
     args = parser.parse_args()
-    warnings.simplefilter("ignore", DataWarning)
-    frame = run(args.folds, args.solver, args.error)
+    warnings.simplefilter("ignore", SoftsurvWarning)
+    frame = run(Results(args.out), args.folds, args.trees, args.error)
     table = frame.drop(columns="fold").groupby(["part", "k"]).mean().round(4)
-    asked = f"{args.folds} folds, solver {args.solver}, penalty added to the {args.error}"
+    asked = f"{args.folds} folds, trees: {args.trees}, penalty added to the {args.error}"
     text = f"{machine_line()}\n{asked}\n\n{as_markdown(table.reset_index())}\n"
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(text)
-    frame.to_csv(args.out.with_suffix(".csv"), index=False)
+    name = f"{args.out.stem}_{args.trees}_{args.error}"
+    args.out.with_name(f"{name}.md").write_text(text)
+    frame.to_csv(args.out.with_name(f"{name}.csv"), index=False)
     print(text)
 
 
