@@ -29,7 +29,8 @@ import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from _machine import as_markdown, machine_line  # noqa: E402
 from _results import Results  # noqa: E402
-from _slow_twin import Rows, nodec_dr  # noqa: E402
+from _slow_twin import nodec_dr  # noqa: E402
+from _sst_twin import plain_rows, random_leaves  # noqa: E402
 from reproduce_sst import measures_of, soft_curves  # noqa: E402
 
 from softsurv import SurvivalData, load_dataset  # noqa: E402
@@ -111,9 +112,8 @@ def objective_of(fold: Fold, on_slopes_alone: bool) -> Objective:
 
 def first_leaves(fold: Fold, objective: Objective, near: bool) -> torch.Tensor:
     """Random leaves, or near the single-leaf fit and fitted a little to the routing, (M, L, Q + 1)."""
-    size = fold.problem.design.shape[-1] + fold.problem.family.n_shape
     if not near:
-        return initial_leaves(torch.zeros(len(fold.seeds), 1, size, dtype=torch.float64), DEPTH, fold.seeds)
+        return random_leaves(fold.problem, DEPTH, fold.seeds)
     single = fit_single_leaf(fold.problem, l2_all=objective.penalties.l2_all).point[0]
     return fit_leaves(objective, fold.routing, initial_leaves(single, DEPTH, fold.seeds), FIRST_LEAVES)
 
@@ -128,9 +128,7 @@ def run_variant(fold: Fold, variant: Variant) -> tuple[Any, Any, Any, float]:
 
 def run_twin(fold: Fold, analytic: bool, starts: int) -> tuple[Any, Any, Any, float]:
     """The same of the twin, for the first starts."""
-    leaves, p = first_leaves(fold, objective_of(fold, True), near=False), fold.problem
-    x, y, event = (v.contiguous().numpy() for v in (p.design[0], p.features[0, 0], p.event[0, 0]))
-    rows = Rows(x, y, event, paper.L2 / fold.train.n, fold.train.n)
+    leaves, rows = random_leaves(fold.problem, DEPTH, fold.seeds), plain_rows(fold.problem)
     began = time.process_time()
     done = [nodec_dr(fold.routing[k].numpy(), leaves[k].numpy(), rows, analytic) for k in range(starts)]
     seconds = (time.process_time() - began) / starts

@@ -8,10 +8,11 @@
 Methods: ``default`` (SoftSurvivalTree() as it is), ``single`` (depth 0), those of `_sst_benchmarks.py` (``km``,
 ``cox``, ``forest``, ``tree2`` to ``tree5``, ``rpart2`` to ``rpart5``, ``ctree2`` to ``ctree5``), and
 ``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published settings: measures are means over ``--starts`` starts, as
-printed, and beside them those of the start with the lowest training objective). ``--thresholds`` is the order of the
-two thresholds of the reassignment. Every finished fold is a line of the result file; the same command goes on where it
-stopped. ``--jobs`` folds run at a time, by ``--backend`` loky on this machine, or dask or ray on a cluster (packages of
-their own; dask's scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
+printed, and beside them those of the start with the lowest training objective); ``twin:loglogistic:DEPTH`` is a plain
+program of the paper (`_slow_twin.py`) from the same starts. ``--thresholds`` is the order of the two thresholds of the
+reassignment. Every finished fold is a line of the result file; the same command goes on where it stopped. ``--jobs``
+folds run at a time, by ``--backend`` loky on this machine, or dask or ray on a cluster (packages of their own; dask's
+scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ import torch
 from _sst_benchmarks import Curves, fitted_curves
 from _sst_printed import SETS
 from _sst_report import MEASURES, finished, report
+from _sst_twin import twin_starts
 from tqdm import tqdm
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
@@ -128,7 +130,12 @@ def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str, 
     elif method.startswith("paper:"):
         _, leaf, depth, *init = method.split(":")
         starts = paper_starts(leaf, int(depth), init[0] if init else "random", train, seed * 5 + fold, asked)
-        spent, result = taken(), scores_of_starts(starts, train, test, asked.training_scores)
+        trees = [tree.cpu() for tree in starts.trees]
+        spent, result = taken(), scores_of_starts(trees, starts.objectives, train, test, asked.training_scores)
+    elif method.startswith("twin:"):
+        seeds = [1000 * (seed * 5 + fold) + k for k in range(asked.starts)]
+        trees, objectives = twin_starts(train, int(method.split(":")[2]), seeds)
+        spent, result = taken(), scores_of_starts(trees, objectives, train, test, asked.training_scores)
     else:
         of_train, of_test = fitted_curves(method, train, test, seed)
         spent, result = taken(), measures_of(train, test, of_test)
@@ -141,13 +148,12 @@ def run_fold(name: str, variant: str | None, seed: int, fold: int, method: str, 
 
 
 def scores_of_starts(
-    starts: FittedStarts, train: SurvivalData, test: SurvivalData, on_training: bool
+    trees: list[SoftTree], objectives: Sequence[float], train: SurvivalData, test: SurvivalData, on_training: bool
 ) -> dict[str, Any]:
     """Means over the starts, the scores of each, and those of the start with the lowest training objective."""
-    trees = [tree.cpu() for tree in starts.trees]
     each = pd.DataFrame([measures_of(train, test, soft_curves(tree, train, test)) for tree in trees])
     result: dict[str, Any] = each.mean().to_dict() | {"starts": each.to_dict("list")}
-    best = int(np.argmin(starts.objectives))
+    best = int(np.argmin(objectives))
     result |= {f"best {name}": value for name, value in each.loc[best].to_dict().items()}
     if on_training:
         own = pd.DataFrame([training_scores(train, soft_curves(tree, train, train)) for tree in trees])
