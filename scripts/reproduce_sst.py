@@ -33,7 +33,8 @@ import pandas as pd
 import torch
 from _sst_benchmarks import Curves, fitted_curves
 from _sst_printed import SETS
-from _sst_report import MEASURES, finished, report
+from _sst_report import finished, report, training_report
+from _sst_tables import MEASURES
 from _sst_twin import twin_starts
 from tqdm import tqdm
 
@@ -184,7 +185,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--folds", nargs="+", type=int, default=list(range(5)))
-    parser.add_argument("--methods", nargs="+", default=list(BENCHMARKS))
+    parser.add_argument("--methods", nargs="*", default=list(BENCHMARKS), help="none: the tables of what is finished")
     parser.add_argument("--variant", default=None, help='"paper": data as in the paper, leaks included')
     parser.add_argument("--thresholds", choices=paper.THRESHOLDS, default="printed")
     parser.add_argument("--starts", type=int, default=paper.RESTARTS)
@@ -211,8 +212,10 @@ def main() -> None:
         for line in tqdm(spread(todo, args.jobs, args.backend), total=len(todo), unit="fold"):
             file.write(json.dumps(line) + "\n")
             file.flush()
-    text = report(finished(args.out))
+    frame = finished(args.out)
+    text = report(frame)
     args.out.with_suffix(".md").write_text(text)
+    args.out.with_name(f"{args.out.stem}_training.md").write_text(training_report(frame))
     print(text)
 
 
