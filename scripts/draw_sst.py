@@ -1,17 +1,19 @@
 """The figures of paper `sst` from one place: box plots over starts, curves in the leaves, and the fairness experiment.
 
-    python scripts/draw_sst.py --results results/sst.jsonl --fairness results/fairness.csv --out results/figures
+    python scripts/draw_sst.py --results results/sst.jsonl --fairness results/fairness_ridge_sum.csv --only 4_uno_c 7
 
-Figures 4, 5 and D.3 need the finished folds of `reproduce_sst.py` (its ``paper:`` methods and ``tree5``), 7 and 11 the
-table that `reproduce_fairness.py` leaves beside its report; without the file they are left out. 6 and 10 (curves of all
-rows by leaf, one run of the first fold) and 9 and 13 (the same with a fairness penalty) fit their own trees. CTree of
-the paper's box plots is an R package; scikit-survival's tree of depth 5 stands for it.
+Figures 4, 5 and D.3 need the finished folds of `reproduce_sst.py` (``paper:loglogistic:2``, ``paper:spline_po:2`` and
+``ctree5``, as printed, and further methods for figures of their own), 7 and 11 the table that `reproduce_fairness.py`
+leaves beside its report; without the file they are left out. 6 and 10 (curves of all rows by leaf, one run of the first
+fold) and 9 and 13 (the same with a fairness penalty) fit their own trees. ``--only`` names the figures that are wanted.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import matplotlib as mpl
@@ -21,13 +23,25 @@ import pandas as pd
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from _sst_report import finished
+from _sst_tables import OTHER_DATA, scores
+from reproduce_fairness import TREES, fair_tree
 
 from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.partition import stratified_folds
 from softsurv.errors import SoftsurvWarning
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-BOXES = {"paper:loglogistic:2": "Llog", "tree5": "SkSurv", "paper:spline_po:2": "PO"}
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
+BOXES = {
+    "": {"paper:loglogistic:2": "Llog", "ctree5": "CTree", "paper:spline_po:2": "PO"},
+    "_others": {
+        "paper:loglogistic:2:kmeans": "Llog-init",
+        "paper:exponential:2": "Exp",
+        "paper:weibull:2": "W",
+        "paper:spline_ph:2": "PH",
+    },
+}
+"""Name that a figure ends in -> its methods, in the printed colours' order, and their labels."""
+
 BOX_FIGURES = {"harrell_c": "d3_harrell_c", "uno_c": "4_uno_c", "cd_auc": "d3_cd_auc", "ibs": "5_ibs"}
 CURVE_FIGURES = {
     "6": ("maintenance", "veterans", "churn"),
@@ -36,34 +50,35 @@ CURVE_FIGURES = {
 PENALTIES = (0, 1, 5, 10, 15, 20)
 SHORT_PENALTIES = (0, 5, 20)
 LABELS = {"harrell_c": "$C_H$", "uno_c": "$C_U$", "cd_auc": "CD-AUC", "ibs": "IBS"}
+PARTS = (("train", COLOURS[0], COLOURS[1], "o"), ("test", COLOURS[2], COLOURS[3], "s"))
+"""Part, colours of its measure and of its penalty, marker."""
+
 MOST_CURVES = 60
 """Curves drawn of each leaf, so that the others can be seen."""
 
 
-def box_plots(frame: pd.DataFrame, measure: str, target: Path) -> None:
-    """Scores of all folds and starts, one group of boxes a set."""
-    frame = frame[(frame["variant"] == "default") & (frame["seed"] == 0) & frame["method"].isin(BOXES)]
-    sets = sorted(frame["set"].unique())
-    figure, axes = plt.subplots(figsize=(1.1 * len(sets) + 1.5, 3.6), layout="constrained")
-    for number, (method, label) in enumerate(BOXES.items()):
-        values = [_of_all_starts(frame[(frame["set"] == name) & (frame["method"] == method)], measure) for name in sets]
-        places = np.arange(len(sets)) + 0.27 * (number - 1)
-        drawn = axes.boxplot(values, positions=places, widths=0.22, patch_artist=True, medianprops={"color": "black"})
+def box_plots(frame: pd.DataFrame, measure: str, methods: dict[str, str], target: Path) -> None:
+    """Scores of all folds and starts, one group of boxes a set; sets whose printed data we have not have a star."""
+    frame = frame[(frame["variant"] == "default") & (frame["seed"] == 0) & frame["method"].isin(list(methods))]
+    sets, width = sorted(frame["set"].unique()), 0.8 / len(methods)
+    figure, axes = plt.subplots(figsize=(1.0 * len(sets) + 1.5, 3.6), layout="constrained")
+    for number, (method, label) in enumerate(methods.items()):
+        values = [scores(frame[(frame["set"] == name) & (frame["method"] == method)], measure) for name in sets]
+        places = np.arange(len(sets)) + width * (number - (len(methods) - 1) / 2)
+        drawn = axes.boxplot(
+            values, positions=places, widths=0.85 * width, patch_artist=True,
+            medianprops={"color": "black"}, flierprops={"markersize": 2},
+        )  # fmt: skip
         for box in drawn["boxes"]:
             box.set_facecolor(COLOURS[number])
         axes.plot([], [], "s", color=COLOURS[number], label=label)
-    axes.set_xticks(np.arange(len(sets)), sets, rotation=40, ha="right")
+    names = [f"{name}*" if name in OTHER_DATA else name for name in sets]
+    axes.set_xticks(np.arange(len(sets)), names, rotation=40, ha="right")
     axes.set_ylabel(LABELS[measure])
     axes.set_xlim(-0.6, len(sets) - 0.4)
-    axes.legend(frameon=False, ncols=3)
+    axes.grid(axis="y", alpha=0.3)
+    figure.legend(frameon=False, ncols=len(methods), loc="outside upper right")
     _save(figure, target)
-
-
-def _of_all_starts(lines: pd.DataFrame, measure: str) -> np.ndarray:
-    """Scores of all starts of all folds; one for each fold where a method has one."""
-    if "starts" in lines and lines["starts"].notna().any():
-        return np.concatenate([starts[measure] for starts in lines["starts"]])
-    return lines[measure].to_numpy()
 
 
 def first_fold(name: str) -> tuple[SurvivalData, SurvivalData]:
@@ -83,14 +98,14 @@ def draw_leaves(axes: plt.Axes, tree: SoftSurvivalTree, part: SurvivalData, time
         for rank, curve in enumerate(curves):
             shade = 0.25 + 0.55 * rank / max(len(curves) - 1, 1)
             axes.plot(times, curve, color=COLOURS[number % 4], alpha=shade, linewidth=0.6)
-        axes.plot([], [], color=COLOURS[number % 4], label=f"leaf {number + 1}, n = {(leaf == number).sum()}")
+        axes.plot([], [], color=COLOURS[number % 4], label=f"leaf {number + 1}\nn = {(leaf == number).sum()}")
     axes.set_ylim(0, 1.02)
-    axes.legend(fontsize=7, loc="lower left", framealpha=0.8)
+    axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.03), frameon=False)
 
 
 def curves_by_leaf(sets: tuple[str, ...], target: Path) -> None:
     """One row of pictures a set, depth 1 on the left and 2 on the right; one run of the first fold."""
-    figure, grid = plt.subplots(len(sets), 2, figsize=(7, 2.3 * len(sets)), layout="constrained", sharey=True)
+    figure, grid = plt.subplots(len(sets), 2, figsize=(8, 2.3 * len(sets)), layout="constrained", sharey=True)
     for axes, name in zip(grid, sets, strict=True):
         train, _ = first_fold(name)
         times = np.linspace(0, float(train.time.max()), 200)
@@ -102,15 +117,13 @@ def curves_by_leaf(sets: tuple[str, ...], target: Path) -> None:
     _save(figure, target)
 
 
-def curves_by_penalty(penalties: tuple[int, ...], target: Path) -> None:
+def curves_by_penalty(penalties: tuple[int, ...], trees: str, target: Path) -> None:
     """Training rows on the left, test rows on the right, one row of pictures a penalty."""
     train, test = first_fold("unemployment")
     times = np.linspace(0, float(train.time.max()), 200)
-    figure, grid = plt.subplots(len(penalties), 2, figsize=(7, 2.1 * len(penalties)), layout="constrained", sharey=True)
-    distinct = len(np.unique(train.time.numpy()))
+    figure, grid = plt.subplots(len(penalties), 2, figsize=(8, 2.1 * len(penalties)), layout="constrained", sharey=True)
     for axes, k in zip(grid, penalties, strict=True):
-        tree = SoftSurvivalTree(depth=2, l2=0.1, shrinkage=0.0, routing_l2=0.1, fairness=k * distinct / train.n)
-        tree.fit(train)
+        tree = fair_tree(train, k, trees, "sum")
         for part, at, name in zip((train, test), axes, ("training", "test"), strict=True):
             draw_leaves(at, tree, part, times)
             at.set_title(f"k = {k}, {name} rows", fontsize=9)
@@ -142,14 +155,16 @@ def accuracies(frame: pd.DataFrame, target: Path) -> None:
     frame = frame[frame["k"].isin(PENALTIES)]
     for at, (measure, label) in zip(grid.flat, LABELS.items(), strict=True):
         other = at.twinx()
-        for part, colour, marker in (("train", COLOURS[0], "o"), ("test", COLOURS[2], "s")):
+        for part, colour, other_colour, marker in PARTS:
             means = frame[frame["part"] == part].groupby("k").mean(numeric_only=True)
-            at.plot(means.index, means[measure], marker + "-", color=colour, label=f"{label}, {part}")
-            other.plot(means.index, means["penalty_per_pair"], marker + ":", color=COLOURS[1], alpha=0.6)
+            at.plot(means.index, means[measure], marker + "-", color=colour)
+            other.plot(means.index, means["penalty_per_pair"], marker + ":", color=other_colour)
         other.set_ylim(bottom=0)
-        other.set_ylabel("penalty a pair (dotted)", fontsize=8)
+        other.set_ylabel("penalty a pair", fontsize=8)
         at.set(xlabel="k", ylabel=label)
-        at.legend(frameon=False, fontsize=8)
+    lines = [line for axis in (at, other) for line in axis.get_lines()]
+    names = ["measure, training rows", "measure, test rows", "penalty, training rows", "penalty, test rows"]
+    figure.legend(lines, names, frameon=False, fontsize=8, loc="outside lower center", ncols=4)
     _save(figure, target)
 
 
@@ -158,26 +173,41 @@ def _save(figure: plt.Figure, target: Path) -> None:
     plt.close(figure)
 
 
+def figures(args: argparse.Namespace) -> dict[str, Callable[[Path], None]]:
+    """Name of every figure that can be drawn -> what draws it to a file."""
+    found: dict[str, Callable[[Path], None]] = {}
+    if args.results.exists():
+        frame = finished(args.results)
+        for measure, name in BOX_FIGURES.items():
+            for end, methods in BOXES.items():
+                there = {m: label for m, label in methods.items() if (frame["method"] == m).any()}
+                if there:
+                    found[name + end] = partial(box_plots, frame, measure, there)
+    if args.fairness.exists():
+        table = pd.read_csv(args.fairness)
+        found |= {"7": partial(trends, table), "11": partial(accuracies, table)}
+    found |= {name: partial(curves_by_leaf, sets) for name, sets in CURVE_FIGURES.items()}
+    found["9"] = partial(curves_by_penalty, SHORT_PENALTIES, args.trees)
+    found["13"] = partial(curves_by_penalty, PENALTIES, args.trees)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results/sst.jsonl"))
-    parser.add_argument("--fairness", type=Path, default=Path("results/fairness.csv"))
+    parser.add_argument("--fairness", type=Path, default=Path("results/fairness_ridge_sum.csv"))
+    parser.add_argument("--trees", default="ridge", choices=tuple(TREES), help="of figures 9 and 13")
+    parser.add_argument("--only", nargs="+", help="such as 4_uno_c 6 13")
     parser.add_argument("--out", type=Path, default=Path("results/figures"))
     args = parser.parse_args()
     warnings.simplefilter("ignore", SoftsurvWarning)
     args.out.mkdir(parents=True, exist_ok=True)
-    if args.results.exists():
-        frame = finished(args.results)
-        for measure, name in BOX_FIGURES.items():
-            box_plots(frame, measure, args.out / f"figure_{name}.png")
-    if args.fairness.exists():
-        frame = pd.read_csv(args.fairness)
-        trends(frame, args.out / "figure_7.png")
-        accuracies(frame, args.out / "figure_11.png")
-    for name, sets in CURVE_FIGURES.items():
-        curves_by_leaf(sets, args.out / f"figure_{name}.png")
-    curves_by_penalty(SHORT_PENALTIES, args.out / "figure_9.png")
-    curves_by_penalty(PENALTIES, args.out / "figure_13.png")
+    known = figures(args)
+    if unknown := set(args.only or ()) - set(known):
+        parser.error(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    for name, draw in known.items():
+        if not args.only or name in args.only:
+            draw(args.out / f"figure_{name}.png")
 
 
 if __name__ == "__main__":
