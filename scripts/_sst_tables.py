@@ -6,6 +6,8 @@ three decimals, and "-" where there is no figure.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 from _machine import as_markdown
@@ -55,6 +57,7 @@ def by_set(frame: pd.DataFrame, method: str, measure: str) -> pd.Series:
     return means.reindex(SETS).dropna()
 
 
+@cache
 def printed_by_set(column: str, measure: str, depth: int, part: str = "test", what: str = "mean") -> pd.Series:
     """The printed figures of one column."""
     table = printed()
@@ -78,6 +81,11 @@ def _columns(ours: dict[str, pd.Series], print_: dict[str, pd.Series]) -> str:
         both = {c: ours[c].index.intersection(print_[c].index).drop(list(dropped), errors="ignore") for c in ours}
         rows.append({"set": label} | {c: cell(ours[c][both[c]].mean(), print_[c][both[c]].mean()) for c in ours})
     return as_markdown(pd.DataFrame(rows))
+
+
+def _with_dashes(table: pd.DataFrame) -> str:
+    """A table with "-" where there is no figure."""
+    return as_markdown(table.astype(object).where(table.notna(), "-"))
 
 
 def beside_print(frame: pd.DataFrame, measure: str, depth: int, part: str = "test") -> str:
@@ -153,7 +161,7 @@ def distances(frame: pd.DataFrame) -> str:
             row = {"column": column, "reading": reading, "sets": len(gap), "below print": int((gap < 0).sum())}
             row |= {"mean": f"{gap.mean():+.3f}", "mean distance": f"{gap.abs().mean():.3f}"}
             rows.append(row | {name: f"{gap[name]:+.3f}" if name in gap else "-" for name in SETS if name in gap.index})
-    return as_markdown(pd.DataFrame(rows).fillna("-")) if rows else ""
+    return _with_dashes(pd.DataFrame(rows)) if rows else ""
 
 
 def best_starts(frame: pd.DataFrame) -> str:
@@ -209,7 +217,7 @@ def other_models(frame: pd.DataFrame) -> str:
     groups = lines.groupby(["method", "variant", "seed"], sort=False)
     readings = [m for m in (*MEASURES, "harrell_c_ties", "ibs_log") if m in lines]
     means = groups[readings].mean().round(4).join(groups["set"].nunique().rename("sets"))
-    return as_markdown(means.reset_index().astype(object).fillna("-"))
+    return _with_dashes(means.reset_index())
 
 
 def benchmark_depths(frame: pd.DataFrame) -> str:
