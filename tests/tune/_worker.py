@@ -12,15 +12,12 @@ import os
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import Any
 
 import optuna
+from conftest import small_data
 
 from softsurv.tune import Objective, study
-
-sys.path.insert(0, str(Path(__file__).parent))
-from conftest import small_data
 
 SPACE = {"leaf": "weibull", "depth": [0, 1], "solver": "lbfgs", "init": "random", "n_restarts": 1}
 

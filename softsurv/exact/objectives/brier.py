@@ -1,6 +1,6 @@
 """The integrated Brier score as the objective of an optimal tree (OSST, paper `osst`, section 2.1).
 
-Conventions, as the reference implementation `osst` 0.1.8 has them (tests/exact/brier/test_ibs_peers.py checks each):
+Conventions, as the reference implementation `osst` 0.1.8 has them (tests/exact/brier/test_peers.py checks each):
 
 - S in a leaf is the Kaplan-Meier curve of the leaf's rows (eq. 3).
 - G is the same product-limit estimate for censoring over all rows: 1 - (censored at t) / (rows with time >= t). At

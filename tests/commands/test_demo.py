@@ -13,7 +13,7 @@ import pytest
 from softsurv import load_dataset, load_model
 from softsurv.cli import main
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,69 @@
+"""``softsurv predict``: the table that it writes, and tables that it refuses."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles.trial import make_table
+
+from softsurv import load_model
+from softsurv.cli import main
+
+
+def test_predict_writes_a_table(trial, model, capsys):
+    arguments = ["predict", model, "trial.csv", "--times", "0", "2.5", "10", "--id", "id", "--out", "p.csv"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == "80 predictions in p.csv\n"
+    table, tree = pd.read_csv("p.csv"), load_model(model)
+    rows = make_table()
+    assert list(table) == ["id", "leaf", "risk", "median", "survival_0", "survival_2.5", "survival_10"]
+    assert table["id"].tolist() == rows["id"].tolist()
+    assert table["leaf"].tolist() == tree.apply(rows).tolist()
+    assert np.allclose(table["risk"], tree.predict(rows))
+    assert np.allclose(table["median"], tree.predict_median(rows))
+    assert np.allclose(table.iloc[:, 4:], tree.predict_survival_function(rows, [0, 2.5, 10]))
+
+
+def test_predict_writes_to_the_screen_without_out(trial, model, capsys):
+    assert main(["predict", model, "trial.csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "leaf,risk,median"
+    assert len(lines) == 81
+
+
+def test_a_formula_is_not_passed_through(trial, model):
+    ids = ["=1+1", "@a", "-3", "x", "a\r=1", "\r\n=1", "\uff1d1", "\t=1"]
+    make_table().assign(id=ids * 10).to_csv("ids.csv", index=False, quoting=csv.QUOTE_ALL)
+    assert main(["predict", model, "ids.csv", "--id", "id", "--out", "p.csv"]) == 0
+    written = pd.read_csv("p.csv", dtype=str)["id"].tolist()
+    assert written == ["'=1+1", "'@a", "-3", "x", "a\n=1", "'\n=1", "'\uff1d1", "'\t=1"] * 10
+
+
+def test_a_full_disk_leaves_the_old_predictions(trial, model, monkeypatch, capsys):
+    (trial / "p.csv").write_text("good")
+
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["predict", model, "trial.csv", "--out", "p.csv"]) == 1
+    assert "no space left on the disk for" in capsys.readouterr().err
+    assert (trial / "p.csv").read_text() == "good"
+    assert not list(trial.glob(".softsurv-*"))
+
+
+def test_predicting_without_a_feature(trial, model, capsys):
+    make_table().drop(columns="age").to_csv("less.csv", index=False)
+    assert main(["predict", model, "less.csv"]) == 1
+    assert "DATA must have every column that" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("times", [["-1"], ["nan"]])
+def test_predicting_at_no_time(trial, model, times, capsys):
+    assert main(["predict", model, "trial.csv", "--times", *times]) == 1
+    assert "times must be finite and >= 0" in capsys.readouterr().err

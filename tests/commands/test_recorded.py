@@ -1,0 +1,69 @@
+"""Runs that are repeated from their record, with other options, on other rows, and from damaged records."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from oracles.trial import OUTCOME, QUICK, make_table
+
+from softsurv import load_model
+from softsurv.cli import main
+from softsurv.persistence import read_model
+
+
+def test_a_run_is_recorded_and_can_be_repeated(trial, capsys):
+    options = ["--drop", "id", "status", *QUICK, "--test-size", "0.25", "--seed", "3", "--out", "a"]
+    assert main(["fit", "trial.csv", *OUTCOME, *options]) == 0
+    record = json.loads((trial / "a" / "run.json").read_text())
+    assert record["config"]["drop"] == ["id", "status"]
+    assert record["config"]["leaf"] == "auto"  # what was not given is recorded too
+    assert record["config"]["solver"] == "lbfgs"
+    assert record["metrics"]["n"] == 20
+    assert record["seed"] == 3
+    assert main(["fit", "--config", "a/run.json", "--out", "b"]) == 0
+    again = json.loads((trial / "b" / "run.json").read_text())
+    assert again["metrics"] == record["metrics"]
+    assert again["config"] == record["config"] | {"out": str(trial / "b")}
+    first, second = (read_model(trial / name).arrays for name in "ab")
+    assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first | second)
+    assert capsys.readouterr().err == ""
+
+
+def test_options_beside_a_record_take_precedence(trial):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    assert main(["fit", "--config", "a", "--depth", "0", "--leaf", "weibull", "--out", "b"]) == 0
+    assert (load_model("b").depth_, load_model("b").leaf) == (0, "weibull")
+
+
+def test_a_repeated_run_on_other_rows_says_so(trial, capsys):
+    assert main(["fit", "trial.csv", *OUTCOME, "--drop", "id", "status", *QUICK, "--out", "a"]) == 0
+    make_table(70).to_csv("trial.csv", index=False)
+    assert main(["fit", "--config", "a/run.json"]) == 0
+    assert "note: the data differ from the recorded ones (80 rows then, 70 now)" in capsys.readouterr().err
+
+
+ODD = [None, True, 3, -1.5, "word", [], [1], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("key", ["format", "command", "data", "seed", "versions", "config", "softsurv", "metrics"])
+def test_records_with_other_types_are_one_sentence(trial, key, capsys):
+    record = {"format": 1, "softsurv": "0", "command": "fit", "config": {}, "seed": 0, "data": {}, "versions": {}}
+    for value in ODD:
+        (trial / "run.json").write_text(json.dumps(record | {key: value}))
+        with suppress(SystemExit):  # wrong usage, where the record is good and names no table
+            assert main(["fit", "--config", "run.json"]) == 1
+        assert "unexpected" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["data", "time", "drop", "depth", "l2", "model", "progress", "thresholds", "memory"])
+def test_options_of_other_types_in_a_record_are_one_sentence(trial, name, capsys):
+    config = {"data": "none.csv", "time": "months", "event": "died"}
+    for value in ODD:
+        record = {"format": 1, "softsurv": "0", "command": "fit", "config": config | {name: value}, "data": None}
+        (trial / "run.json").write_text(json.dumps(record))
+        with suppress(SystemExit):  # wrong usage, where an option that is needed is None
+            assert main(["fit", "--config", "run.json"]) == 1
+        assert "unexpected" not in capsys.readouterr().err
