@@ -99,15 +99,15 @@ def measure_note(result: Mapping[str, Any]) -> str:
 def data_line(data: SurvivalData) -> str:
     """A data set in one line."""
     facts = data.summary()
+    of = f" of {facts['subjects']} subjects" if facts["subjects"] < facts["n"] else ""
+    without = "of subjects without event" if of else "censored"
     parts = [
-        f"{facts['name'] or 'data'}: {facts['n']} rows, {facts['p']} features",
-        f"{facts['events']} events ({facts['censoring_percent']:g} % censored)",
+        f"{facts['name'] or 'data'}: {facts['n']} rows{of}, {facts['p']} features",
+        f"{facts['events']} events ({facts['censoring_percent']:g} % {without})",
         f"times {facts['time_min']:g} to {facts['time_max']:g}, median {facts['time_median']:g}",
     ]
     if facts["causes"]:
         parts.append("causes " + ", ".join(f"{name} ({count})" for name, count in facts["causes"].items()))
-    if facts["subjects"] < facts["n"]:
-        parts.append(f"{facts['subjects']} subjects")
     if facts["missing_cells"]:
         parts.append(f"{facts['missing_cells']} missing values")
     return ", ".join(parts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
 from softsurv.commands._recorded import check_features, existing_model
+from softsurv.errors import InvalidParameterError
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first."""
+
+_OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
+"""Names of files that other programs would read as something else than text."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
@@ -71,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     """Predict and write a csv table."""
     _check_path(args)
     out = output_file(args.out) if args.out else None
+    if out is not None and set(out.suffixes) & _OTHER_FORMATS:
+        raise InvalidParameterError(f"--out must be a .csv file, got {args.out!r}; predictions are written as csv")
     missing = args.missing_values or ()
     existing_model(args.model)
     if args.chunk_rows is None or not Path(args.data).is_dir():
@@ -102,8 +108,9 @@ def _write(model: Any, parts: Iterator[pd.DataFrame], args: argparse.Namespace, 
     """The predictions as csv; returns how many there are."""
     count = 0
     for rows in parts:
-        _predictions(model, rows, args).to_csv(file, index=False, header=count == 0, lineterminator="\n")
-        count += len(rows)
+        found = _predictions(model, rows, args)
+        found.to_csv(file, index=False, header=count == 0, lineterminator="\n")
+        count += len(found)
     return count
 
 
@@ -172,7 +179,6 @@ def _cause_of(model: Any, given: str | None) -> str | None:
     if given is None:
         return None
     from softsurv.data.histories import cause_code
-    from softsurv.errors import InvalidParameterError
 
     if not model.cause_names_:
         raise InvalidParameterError("--cause asks for one of several kinds of events, this model knows one")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from softsurv.arrays import BoolArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.histories import cause_code, stretches
 from softsurv.data.partition import stratified_folds
 from softsurv.errors import InvalidSurvivalDataError
@@ -23,6 +23,7 @@ class EventHistory:
 
     if TYPE_CHECKING:
         X: pd.DataFrame
+        time: Tensor
         cause: Tensor | None
         cause_names: tuple[str, ...]
         subject: Tensor | None
@@ -55,6 +56,25 @@ class EventHistory:
     def n_failed_subjects(self) -> int:
         """Number of subjects known to have had an event."""
         return int(self.failed.sum()) if self.subject is None else int(self._by_subject()[0].sum())
+
+    @property
+    def first_times(self) -> FloatArray:
+        """Since when each subject was observed, (S,)."""
+        return np.zeros(self.n_subjects) if self.entry is None else self._extreme(np.minimum, self.entry)
+
+    @property
+    def last_times(self) -> FloatArray:
+        """Until when each subject was observed, (S,)."""
+        return self._extreme(np.maximum, self.time)
+
+    def _extreme(self, of_two: np.ufunc, times: Tensor) -> FloatArray:
+        """The first or last of the times (N,) of each subject, (S,)."""
+        values, codes = times.double().cpu().numpy(), self.subject_codes
+        if codes is None:
+            return values
+        order = codes.argsort(stable=True).cpu().numpy()
+        first = np.unique(codes.cpu().numpy()[order], return_index=True)[1]
+        return of_two.reduceat(values[order], first)
 
     def folds(self, n_splits: int = 5, seed: int = 0) -> list[tuple[IntArray, IntArray]]:
         """Rows of the train and test part of each fold, ascending; the share of events is equal in all folds.

@@ -262,23 +262,23 @@ class SurvivalData(EventHistory):
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
-        """Counts that a report shows, JSON-serialisable."""
-        time = self.time.cpu().numpy()
+        """Counts that a report shows, JSON-serialisable; times, late entries and the share of censored are those of subjects."""
+        time, ends = self.time.cpu().numpy(), self.last_times
         numeric = self.X.select_dtypes(["number", "bool"]).columns
         return {
             "name": self.name,
             "n": self.n,
             "p": self.X.shape[1],
             "events": self.n_events,
-            "censoring_percent": round(100 * (1 - float(self.failed.mean())), 1),
-            "time_min": float(time.min()),
-            "time_median": float(np.median(time)),
-            "time_max": float(time.max()),
+            "censoring_percent": round(100 * (1 - self.n_failed_subjects / self.n_subjects), 1),
+            "time_min": float(ends.min()),
+            "time_median": float(np.median(ends)),
+            "time_max": float(ends.max()),
             "zero_times": self.n_zero_times,
             "categorical": [name for name in self.X.columns if name not in numeric],
             "missing_cells": int(self.X.isna().to_numpy().sum()),
             "duplicate_rows": int(self.X.assign(**{"": time, " ": self.y["event"]}).duplicated().sum()),
-            "late_entries": 0 if self.entry is None else int((self.entry > 0).sum()),
+            "late_entries": int((self.first_times > 0).sum()),
             "interval_censored": int(self.failed.sum()) - self.n_events,
             "weighted": self.weight is not None,
             "groups": list(self.group_names),

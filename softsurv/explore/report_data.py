@@ -31,12 +31,15 @@ def data_section(data: SurvivalData, time_unit: str | None) -> str:
     facts, unit = data.summary(), unit_of(data, time_unit)
     time = f" {unit}" if unit else ""
     middle = "" if interval_censored(data) else f", median {facts['time_median']:g}"
+    several = facts["subjects"] < facts["n"]
     lines = {
         "rows": facts["n"],
+        **({"subjects": facts["subjects"]} if several else {}),
         "features": facts["p"],
         "observed events": facts["events"],
+        **{f"events of {name}": count for name, count in facts["causes"].items()},
         "events within an interval": facts["interval_censored"],
-        "censored": f"{facts['censoring_percent']} %",
+        "subjects without event" if several else "censored": f"{facts['censoring_percent']} %",
         "observed times": f"{facts['time_min']:g} to {facts['time_max']:g}{time}{middle}",
         "missing values": facts["missing_cells"],
         "repeated rows": facts["duplicate_rows"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,12 +109,19 @@ def test_predict_has_the_incidence_of_each_cause(here):
     np.testing.assert_allclose(one["risk"], model.predict(causes_table(), cause="relapse"))
 
 
-def test_predict_follows_a_path(here):
+def test_predict_follows_a_path(here, capsys):
     assert main(["predict", "path-model", "visits.csv", *ROWS, "--times", "5", "10", "--out", "p.csv"]) == 0
+    assert "120 predictions in p.csv" in capsys.readouterr().out
     found, rows = pd.read_csv("p.csv"), visits_table().drop(columns="why")
     assert found["who"].tolist() == rows["who"].unique().tolist()
     expected = load_model("path-model").predict_path(rows, "from", "to", "who", times=[5.0, 10.0], cause="death")
     np.testing.assert_allclose(found[["incidence_death_5", "incidence_death_10"]], expected)
+
+
+def test_predictions_are_not_called_what_they_are_not(here, capsys):
+    assert main(["predict", "model", "causes.csv", "--out", "p.parquet"]) != 0
+    assert "--out must be a .csv file, got 'p.parquet'" in capsys.readouterr().err
+    assert not Path("p.parquet").exists()
 
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
@@ -232,5 +240,6 @@ def test_the_report_of_visits_declines_what_needs_one_row_each(here):
     assert main(["report", "path-model", "visits.csv", "--bootstrap", "20", "--out", "r.html"]) == 0
     page = Path("r.html").read_text(encoding="utf-8")
     assert "240 rows of 120 subjects" in page
+    assert re.search(r">subjects</th><td[^>]*>120</td>", page)
     assert "need one row for each subject and are left out" in page
     assert "Measures by cause" not in page

@@ -35,6 +35,15 @@ def test_causes_and_subjects_are_read_and_leave_the_features():
     assert repr(data) == "SurvivalData(n=5, p=1, events=2, causes=2, subjects=3)"
 
 
+def test_a_summary_counts_subjects_where_they_have_several_rows():
+    """Seven rows of three subjects: 'b' comes late, 'c' is censored."""
+    who, begin = ["a", "b", "a", "c", "b", "c", "c"], [0.0, 1.0, 2.0, 0.0, 4.0, 3.0, 6.0]
+    table = {"x": range(7), "from": begin, "to": [2.0, 4.0, 5.0, 3.0, 9.0, 6.0, 7.0], "why": [0, 0, 1, 0, 2, 0, 0]}
+    facts = read(pd.DataFrame(table | {"who": who})).summary()
+    assert (facts["n"], facts["subjects"], facts["events"], facts["late_entries"]) == (7, 3, 2, 1)
+    assert (facts["censoring_percent"], facts["time_min"], facts["time_median"]) == (33.3, 5.0, 7.0)
+
+
 def test_labels_are_causes_in_sorted_or_categorical_order():
     labels = pd.Series(["death", None, "relapse", "0"])
     data = survival_data({"x": [1, 2, 3, 4]}, time=[1.0, 2, 3, 4], cause=labels)

@@ -18,6 +18,7 @@ from softsurv.estimators.optimal.on_demand import TreeParts
 from softsurv.estimators.optimal.parameters import HISTORIES
 from softsurv.estimators.rashomon import HasRashomonSet, NearSource
 from softsurv.estimators.shared.base import SurvivalTreeBase
+from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
@@ -68,7 +69,9 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, **unknown: Any) -> IntArray:
         if unknown:
-            raise InvalidParameterError(f"predictions of an optimal tree take no {', '.join(unknown)}; leave it out")
+            raise InvalidParameterError(
+                f"predictions of an optimal tree take no {', '.join(unknown)}; {instead_of(unknown.keys())}"
+            )
         frame = X.X if isinstance(X, SurvivalData) else X
         return self.tree_.leaf_of(*self.binarizer_.filled(frame))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ def jobs(value: Any) -> None:
     """``n_jobs`` as scikit-learn takes it."""
     if value is not None and (not is_whole(value) or value == 0):
         raise InvalidParameterError(f"n_jobs must be an integer >= 1, or -1 for all cores, got {value!r}")
+
+
+def instead_of(unknown: Set[str]) -> str:
+    """What to do about arguments that a prediction does not take."""
+    if unknown <= {"start", "stop", "id"}:
+        return "predict_path(X, start, stop, id) follows subjects whose features change"
+    return "leave it out"
 
 
 def rows_for_a_leaf(least: int, n_rows: int) -> None:

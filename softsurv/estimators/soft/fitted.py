@@ -16,7 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.base import SurvivalTreeBase
-from softsurv.estimators.shared.checks import one_of
+from softsurv.estimators.shared.checks import instead_of, one_of
 from softsurv.estimators.soft.bands import CurveBands
 from softsurv.estimators.soft.causes import SoftCauses
 from softsurv.estimators.soft.features import encoded_names, importances, reading_notes
@@ -93,7 +93,9 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
         if unknown:
-            raise InvalidParameterError(f"predictions take path=, got {', '.join(unknown)}")
+            raise InvalidParameterError(
+                f"predictions take path=, got {', '.join(unknown)}; {instead_of(unknown.keys())}"
+            )
         if path not in ("hbp", "soft"):
             raise InvalidParameterError(f'path must be "hbp" or "soft", got {path!r}')
         if isinstance(X, SurvivalData):

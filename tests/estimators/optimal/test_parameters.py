@@ -75,6 +75,8 @@ def test_wrong_data(rows, call, sentence):
 def test_wrong_predictions(trees, rows):
     with pytest.raises(InvalidParameterError, match="predictions of an optimal tree take no path; leave it out"):
         trees().predict(rows[0], path="soft")
+    with pytest.raises(InvalidParameterError, match=r"take no start, id; predict_path\(X, start, stop, id\) follows"):
+        trees().predict_survival_function(rows[0], start="from", id="who")
     with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0"):
         trees().predict_expectation(rows[0], 0.0)
     with pytest.raises(InvalidSurvivalDataError, match="got none named 'x'"):

@@ -69,9 +69,16 @@ def test_wrong_data(rows, change, sentence):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("how", [{"path": "hard"}, {"route": "soft"}])
-def test_a_wrong_choice_of_path(trees, rows, how):
-    with pytest.raises(InvalidParameterError, match=r"path must be|predictions take path=, got route"):
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"path": "hard"}, "path must be"),
+        ({"route": "soft"}, "predictions take path=, got route; leave it out"),
+        ({"start": "from", "stop": "to"}, r"got start, stop; predict_path\(X, start, stop, id\) follows subjects"),
+    ],
+)
+def test_a_wrong_choice_of_path(trees, rows, how, sentence):
+    with pytest.raises(InvalidParameterError, match=sentence):
         trees().predict(rows[0], **how)
 
 
