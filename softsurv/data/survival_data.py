@@ -262,7 +262,7 @@ class SurvivalData(EventHistory):
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
-        """Counts that a report shows, JSON-serialisable; times, late entries and the share of censored are those of subjects."""
+        """Counts that a report shows, JSON-serialisable; times, late entries and censoring are those of subjects."""
         time, ends = self.time.cpu().numpy(), self.last_times
         numeric = self.X.select_dtypes(["number", "bool"]).columns
         return {
