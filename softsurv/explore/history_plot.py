@@ -87,7 +87,7 @@ def plot_history(
     if over < times[-1]:
         above.axvspan(over, times[-1], color=STAYS, zorder=0, linewidth=0)
         below.axvspan(over, times[-1], color=STAYS, zorder=0, linewidth=0, label="as if the last row stayed so")
-    below.legend(loc="best", fontsize=8, frameon=False)
+    below.legend(loc="best", fontsize=8, framealpha=1.0, edgecolor="none")  # the grey of a sample shows on white
     above.set_xlim(times[0], times[-1])
     below.set_xlabel(time_label(rows, time_unit))
     first: Axes = above
