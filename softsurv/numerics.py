@@ -80,21 +80,6 @@ def normal_tail(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return log_tail, log_mills, mills, torch.where(z > _MILLS_LIMIT, series, mills - z)
 
 
-def mills_ratio(z: Tensor) -> Tensor:
-    """Normal hazard ``phi(z) / Phi(-z)``."""
-    return normal_tail(z)[2]
-
-
-def mills_excess(z: Tensor) -> Tensor:
-    """``mills_ratio(z) - z``, the slope of its logarithm."""
-    return normal_tail(z)[3]
-
-
-def log_mills_ratio(z: Tensor) -> Tensor:
-    """Logarithm of :func:`mills_ratio`, finite where the density itself underflows."""
-    return normal_tail(z)[1]
-
-
 def _split_at_series(x: Tensor) -> tuple[Tensor, Tensor]:
     """The argument for the power series and the one for the closed form, each kept in its own range."""
     return x.clamp(max=_SERIES_LIMIT), x.clamp(min=_SERIES_LIMIT)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -82,22 +80,6 @@ def stratified_split(event: ArrayLike, test_size: float = 0.2, seed: int = 0) ->
     order = _shuffled_strata(event, seed)
     test = np.concatenate([order[:test_events], order[events : events + test_censored]])
     return np.setdiff1d(order, test), np.sort(test)
-
-
-def mini_batches(n: int, size: int, seed: int = 0) -> list[IntArray]:
-    """A shuffled pass over ``n`` rows in batches of at most ``size``, their sizes equal within one.
-
-    Parameters
-    ----------
-    n, size : int
-        Number of rows and largest batch, >= 1.
-    seed : int
-        Same seed, same batches; pass another one in every epoch.
-    """
-    for name, value in (("n", n), ("size", size)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidParameterError(f"{name} must be an integer >= 1, got {value!r}")
-    return np.array_split(np.random.default_rng(seed).permutation(n), math.ceil(n / size))
 
 
 def _as_events(event: ArrayLike) -> BoolArray:

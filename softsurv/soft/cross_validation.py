@@ -70,38 +70,6 @@ def prepare_fold(data: SurvivalData, rows: tuple[IntArray, IntArray], preprocess
     return Fold(TrainingRows(train_), test, censoring)
 
 
-def cross_validate_soft(
-    data: SurvivalData | Sequence[Fold],
-    recipe: Recipe,
-    n_folds: int = 5,
-    *,
-    seed: int = 0,
-    machine: Machine | None = None,
-) -> list[dict[str, Any]]:
-    """Held-out measures of one recipe in every fold.
-
-    Parameters
-    ----------
-    data : SurvivalData or sequence of Fold
-        Raw data, or folds that :func:`make_folds` prepared: sweeps prepare them once.
-    recipe : Recipe
-        Without ``l1``, and its starts given by name.
-    n_folds, seed : int
-        Number of folds and their seed, where ``data`` are raw.
-    machine : Machine, optional
-        The CPU by default.
-
-    Returns
-    -------
-    list of dict
-        Of each fold what :func:`softsurv.metrics.evaluate` returns, and ``fairness`` (mean gap between the
-        groups' survival curves) where the data have two groups.
-    """
-    folds = make_folds(data, n_folds, seed) if isinstance(data, SurvivalData) else list(data)
-    (measured,) = cross_validate_many(folds, [recipe], machine)
-    return measured.folds
-
-
 @dataclass(frozen=True)
 class Measured:
     """Held-out measures of a recipe in every fold.

@@ -192,10 +192,6 @@ class Objective:
             routing.new_zeros(len(leaves)), routing, leaves, torch.zeros_like(routing), torch.zeros_like(leaves)
         )
 
-    def leaf_penalty(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
-        """Value (M,) of the leaves' quadratic penalties and its gradient."""
-        return self._with_leaf_penalty(leaves.new_zeros(len(leaves)), leaves, torch.zeros_like(leaves))
-
     def _with_penalty(
         self, value: Tensor, routing: Tensor, leaves: Tensor, d_routing: Tensor, d_leaves: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:

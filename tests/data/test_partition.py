@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softsurv.data.partition import mini_batches, stratified_folds, stratified_split
+from softsurv.data.partition import stratified_folds, stratified_split
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 
 EVENTS = st.tuples(st.integers(2, 40), st.integers(0, 60)).map(lambda c: np.arange(sum(c)) % 1000 < c[0])
@@ -62,17 +62,6 @@ def test_tensors_are_taken():
     assert len(stratified_folds(event, 4)) == 4
 
 
-@settings(max_examples=40, deadline=None)
-@given(n=st.integers(1, 300), size=st.integers(1, 400), seed=st.integers(0, 99))
-def test_mini_batches_pass_once_over_all_rows(n, size, seed):
-    batches = mini_batches(n, size, seed)
-    assert np.array_equal(np.sort(np.concatenate(batches)), np.arange(n))
-    lengths = [len(batch) for batch in batches]
-    assert max(lengths) <= size
-    assert max(lengths) - min(lengths) <= 1
-    assert len(batches) == -(-n // size)
-
-
 def test_few_events_are_named_with_the_remedy():
     event = np.array([True, True, True, False, False, False])
     with pytest.raises(InvalidSurvivalDataError, match="got 3; use n_splits <= 3"):
@@ -88,8 +77,6 @@ def test_few_events_are_named_with_the_remedy():
         (lambda: stratified_folds(np.ones(4, bool), 2.0), "n_splits must be an integer"),
         (lambda: stratified_split(np.ones(4, bool), 1.0), "test_size must be a share"),
         (lambda: stratified_split(np.ones(4, bool), 2), "test_size must be a share"),
-        (lambda: mini_batches(0, 3), "n must be an integer >= 1"),
-        (lambda: mini_batches(3, 0), "size must be an integer >= 1"),
     ],
 )
 def test_wrong_settings_are_named(call, match):

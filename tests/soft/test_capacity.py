@@ -16,7 +16,6 @@ from softsurv.hazards import family_names, get_family
 from softsurv.soft import optimisers
 from softsurv.soft.capacity import CENSORED_TABLES, FAIR_TABLES, LIVE_TABLES, MEMORY_SHARE, stack_size
 from softsurv.soft.cross_validation import (
-    cross_validate_soft,
     fit_folds,
     make_folds,
     measure_fold,
@@ -173,13 +172,6 @@ def test_folds_that_encode_differently_share_a_stack():
         assert tree.n_features == fold.train.X.shape[1]
         (alone,) = fit_folds([fold], SETTING)
         torch.testing.assert_close(tree.leaves, alone.leaves, rtol=1e-2, atol=1e-2)
-
-
-def test_raw_data_and_prepared_folds_give_the_same():
-    data = some_data(80)
-    raw = cross_validate_soft(data, SETTING, n_folds=2, seed=3)
-    prepared = cross_validate_soft(make_folds(data, 2, 3), SETTING)
-    assert raw == prepared
 
 
 @pytest.mark.filterwarnings("ignore:time is 0")

@@ -124,11 +124,11 @@ def test_blocks_agree_with_the_whole(tools, depth):
         top = level_slice(hard).start
         mass = hard_reach(objective.splits(routing), hard, objective.problem.weight)
         value, gradient = objective.routing_value_and_gradient(routing[:, top:], loss, mass)
-        above = objective.penalty(routing[:, :top], 0 * leaves)[0] - objective.leaf_penalty(0 * leaves)[0]
-        torch.testing.assert_close(value + above + objective.leaf_penalty(leaves)[0], whole)
+        above = objective.penalty(routing[:, :top], 0 * leaves)[0] - objective.penalty(0 * routing, 0 * leaves)[0]
+        torch.testing.assert_close(value + above + objective.penalty(0 * routing, leaves)[0], whole)
         torch.testing.assert_close(gradient, d_routing[:, top:])
         value, gradient = objective.leaf_value_and_gradient(leaves, objective.reach(routing, hard))
-        rest = objective.penalty(routing, leaves)[0] - objective.leaf_penalty(leaves)[0]
+        rest = objective.penalty(routing, leaves)[0] - objective.penalty(0 * routing, leaves)[0]
         torch.testing.assert_close(value + rest, whole)
         torch.testing.assert_close(gradient, d_leaves)
 

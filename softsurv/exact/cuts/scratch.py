@@ -172,9 +172,3 @@ def take_rows(cuts: Cuts, level: int, n: int, wanted: np.ndarray) -> int:
         taken = len(kept)
         cuts.order[level * len(cuts.code) + f, :taken] = kept
     return taken
-
-
-def scratch_bytes(problem: Problem, depth: int) -> float:
-    """Bytes that `new_cuts` takes, but for the intervals, of which few are waiting."""
-    columns = np.where(problem.nominal, np.diff(problem.code_start), 1).sum()
-    return float(len(problem.gcode) * columns * (max(depth, 2) * (8 + 8 * (problem.stats.shape[1] + 2)) + 28))
