@@ -15,7 +15,7 @@ logger = logging.getLogger("softsurv")
 intrinsic: Any = extending.intrinsic  # hides a first argument from callers in a way that type checkers cannot follow
 
 _said: set[str] = set()
-"""What was logged already: each is said once per process."""
+"""Sentences that were logged already: each is logged once per process."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from softsurv.results import Status
 
 POLL_SECONDS = 0.05
-"""How often the time limit, Ctrl-C and the progress bar are looked after; a tenth of the promised 0.5 s."""
+"""Seconds between two looks at the time limit, Ctrl-C and the progress bar: a tenth of the promised 0.5 s."""
 
 GRACE_SECONDS = 0.25
 """What an exact search may take after the end of the clock for a first tree, or to read the best one."""
 
 SHORTEST_WAIT = 0.001
-"""What compiled work is given to notice its flag before it is looked after again."""
+"""Seconds that compiled work has to notice its flag before this looks again."""
 
 Answer = TypeVar("Answer")
 

@@ -269,11 +269,11 @@ def _check_binary(column: pd.Series, name: str) -> None:
     if column.nunique() > _MAX_CODES:
         raise InvalidSurvivalDataError(f"{wrong}; name the column that says whether the event was observed")
     raise InvalidSurvivalDataError(
-        f"{wrong}; say which one marks an observed event, such as --event {name}={_likely_event(column)}"
+        f"{wrong}; say which one marks an observed event, such as --event {name}={likely_event(column)}"
     )
 
 
-def _likely_event(column: pd.Series) -> str:
+def likely_event(column: pd.Series) -> str:
     """The value that seems to mark an event, for an example: a copied one must not turn the outcome round."""
     found = column.dropna().unique()
     named = [value for value in found if str(value).strip().lower() in _EVENT_WORDS]

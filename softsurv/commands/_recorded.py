@@ -87,7 +87,7 @@ def warn_of_seen_rows(folder: str, model: Any, data: SurvivalData) -> None:
 
 
 def _fingerprint(folder: Path) -> str | None:
-    """Of all rows of the recorded fit, held-out ones too; None without a record."""
+    """Fingerprint of all rows of the recorded fit, held-out ones too; None without a record."""
     from softsurv.run_record import NAME, read_run
 
     known = read_run(folder)["data"] if (folder / NAME).is_file() else None

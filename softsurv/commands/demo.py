@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     tree = trees["soft tree"]
     echo("", tree.export_text(), "", "Held-out quality")
     rows = {name: model.evaluate(test) for name, model in trees.items()}
-    rows |= {"Cox": _evaluate(train, test, _cox(train, test))}
+    rows |= {"Cox": _evaluate(train, test, cox_prediction(train, test))}
     rows |= {"Kaplan-Meier": _evaluate(train, test, _kaplan_meier(train, test))}
     echo(*measure_table(rows), measure_note(rows["soft tree"]), "")
     tree.save(out / "model")
@@ -104,7 +104,7 @@ def _kaplan_meier(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazar
     return lambda times: np.broadcast_to(_log(-_log(curve(times))), (test.n, len(times)))
 
 
-def _cox(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
+def cox_prediction(train: SurvivalData, test: SurvivalData) -> LogCumulativeHazard:
     """Cox's proportional hazards with Breslow's baseline."""
     import numpy as np
     from sksurv.linear_model import CoxPHSurvivalAnalysis

@@ -31,7 +31,7 @@ AT_A_TIME = 64
 """Columns that are read together to tell rows of one outcome apart: seldom are more needed."""
 
 FEW_CELLS = 1 << 18
-"""Of tied rows so many are read together in any case: two megabytes."""
+"""Cells of tied rows that are read together in any case: two megabytes."""
 
 FEW_SPANS = 64
 """So few outcomes that rows share are sorted one by one: numbers sort ten times as fast as places."""
@@ -125,7 +125,7 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     block = NumberBlock.of(X.set_axis(names, axis="columns"))
 
     def digest(name: str) -> bytes:
-        """Of the values by outcome and size; without an outcome of the different ones."""
+        """Digest of the values by outcome and size; without an outcome, of the distinct values."""
         values = _comparable(block.column(name)) if name in block.place else _sortable(X[name])
         few = len(spans) <= FEW_SPANS
         value = values[by_outcome if few else np.lexsort((values, outcome))]

@@ -26,12 +26,12 @@ def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> 
     if is_answer.all():
         return _yes_no_cuts(values, least)
     answers = iter(_yes_no_cuts(values[is_answer], least))
-    others = iter(_sorted_cuts(values[~is_answer], wanted, least))
+    others = iter(sorted_cuts(values[~is_answer], wanted, least))
     return [next(answers if answer else others) for answer in is_answer.tolist()]
 
 
 def explicit_cuts(values: FloatArray, wanted: Any, least: int) -> Cuts:
-    """Of the cuts that the user gave those with enough rows of a column (n,) on either side."""
+    """Those of the user's cuts that leave enough rows of a column (n,) on either side."""
     cuts = np.unique(np.asarray(wanted, dtype=float))
     left = np.searchsorted(np.sort(values), cuts, side="right")
     return tuple(cuts[(left >= least) & (values.size - left >= least)].tolist())
@@ -44,7 +44,7 @@ def _yes_no_cuts(values: FloatArray, least: int) -> list[Cuts]:
     return [(0.5,) if kept else () for kept in keep.tolist()]
 
 
-def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
+def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
     """Cuts of any columns (Q, N), found in their order."""
     ordered = np.sort(values, axis=1)
     rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
@@ -61,7 +61,7 @@ def _sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -
 
 
 def _quantile_places(rises: BoolArray, wanted: int) -> BoolArray:
-    """Of the places (Q, N - 1) those after the quantiles of the rows."""
+    """Which places (Q, N - 1) follow the quantiles of the rows."""
     n = rises.shape[1] + 1
     rank = np.ceil(np.arange(1, wanted + 1) / (wanted + 1) * n - 1e-9).astype(int) - 1  # (W,) row that ends each share
     chosen = next_rises(rises)[:, np.minimum(rank, n - 2)]  # (Q, W)

@@ -206,7 +206,7 @@ class StackedRows:
 def fit_stacked(
     models: Sequence[SoftSurvivalTree], recipes: Sequence[Recipe], sets: StackedRows
 ) -> list[tuple[tuple[SoftSurvivalTree, ...], int]]:
-    """Of each model its estimators of every set of rows, and how many trees trained together.
+    """For each model its estimators on every set of rows, and how many trees trained together.
 
     The models have one ``preprocess``, device and dtype; ``recipes`` are theirs.
     """

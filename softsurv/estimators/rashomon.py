@@ -325,7 +325,7 @@ def refuse_objective(objective: str, known: Sequence[str]) -> None:
 
 
 def rows_are_gone() -> InvalidParameterError:
-    """What is raised for a copy without its training rows."""
+    """The error for a copy without its training rows."""
     return InvalidParameterError(
         "a Rashomon set needs the training rows, which a saved or pickled tree does not keep, got none; fit again"
     )

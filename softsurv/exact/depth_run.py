@@ -72,7 +72,7 @@ def work_of(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool)
 
 
 def details_of(control: IntArray, cache: Cache, n_rows: int) -> dict[str, Any]:
-    """What a search tells of itself."""
+    """Counts that a report gives of a search."""
     return {
         "base_cases": int(control[CALLS]),
         "lane_runs": int(control[BLOCKS]),
@@ -92,7 +92,7 @@ class DepthRun:
     depth, leaves : int
         Limits of the trees.
     floor : float or None
-        What is proven of trees as deep as the user asked for, where this run is over shallower ones.
+        A lower bound for trees as deep as the user asked for, where this run is over shallower ones.
     """
 
     shared: Shared
@@ -131,7 +131,7 @@ class DepthRun:
         return self.shared.bound[used].sum(axis=1).min(axis=0)
 
     def proven(self) -> float:
-        """What no tree as deep as the user asked for falls below: the incumbent, or some first split's promise."""
+        """Lower bound for trees as deep as the user asked for: the incumbent, or the least promise of a first split."""
         if self.floor is not None:
             return min(self.floor, self.incumbent)
         return min(self.incumbent, float(self.promise()[self.shared.order].min(initial=np.inf)))

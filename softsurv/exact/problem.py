@@ -32,7 +32,7 @@ MANTISSA_BITS = 52
 
 
 SMALLEST_EXPONENT = -1074
-"""Of a number above 0 in float64."""
+"""Least exponent of two of a number above 0 in float64."""
 
 MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""

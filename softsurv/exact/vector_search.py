@@ -62,7 +62,7 @@ GIVEN = Task("given", None, _nothing, superadditive=False)
 
 @dataclass(frozen=True)
 class WeightedOptimum:
-    """The best tree for some weights with its objectives (D,) and its cost; what no tree costs less than.
+    """The best tree for some weights with its objectives (D,) and its cost, and a lower bound of the cost.
 
     Where no tree is below the upper bound asked for, ``value`` is at or above it.
     """
@@ -138,7 +138,7 @@ class VectorSearch:
         )
         self.size = objectives.size_of(self.totals)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
-        """By how much each constraint (C,) may be missed: rounding."""
+        """Rounding by which each constraint (C,) may be missed."""
         self._listing: Listing | None = None
         self._listed = False
         weighted = self._weighted(np.eye(objectives.n)[0])

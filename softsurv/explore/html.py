@@ -69,7 +69,7 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
         if node.leaf >= 0:
             parts.append(_panel(tree.leaf_table_, node.leaf, looks[node.leaf], centre[node.index], top, end))
         else:
-            parts.append(_rule_box(node, centre[node.index], max_terms))
+            parts.append(rule_box(node, centre[node.index], max_terms))
     return "".join([*parts, "</svg>"])
 
 
@@ -97,7 +97,7 @@ def _rule_lines(node: ViewNode, max_terms: int) -> list[str]:
     return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
-def _rule_box(node: ViewNode, x: float, max_terms: int) -> str:
+def rule_box(node: ViewNode, x: float, max_terms: int) -> str:
     lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10

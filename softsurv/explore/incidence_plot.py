@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
-"""Of the causes in turn, told apart by readers of every colour vision; more causes begin anew."""
+"""Colours of the causes in turn, which readers of every colour vision tell apart; with more causes they repeat."""
 
 PANELS_BESIDE, PANEL = 4, (2.9, 2.6)
 """Most panels in a row, and the inches of each."""
@@ -146,5 +146,5 @@ def _key(ax: Axes, names: tuple[str, ...], stacked: bool, level: float) -> None:
 
 
 def cause_color(cause: int) -> str:
-    """Of a cause by its place among the names."""
+    """Colour of a cause by its place among the names."""
     return COLORS[cause % len(COLORS)]

@@ -71,7 +71,7 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
 
 
 LEAST_SURVIVAL = 1e-300
-"""Of a cause alone, so that its cumulative hazard stays a number: 690."""
+"""Largest value for a single cause: its cumulative hazard stays finite."""
 
 
 class _Graph:

@@ -99,7 +99,7 @@ OF_HISTORIES = {"cox": "cause_specific_cox", "kaplan_meier": "aalen_johansen"}
 """What a name stands for where rows hold more than a time and an event."""
 
 HISTORIES = ("cause", "subject", "entry", "weight")
-"""What makes it so."""
+"""Fields that make rows such a history."""
 
 
 def made(model: Any, data: SurvivalData) -> Any:

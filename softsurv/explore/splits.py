@@ -18,7 +18,7 @@ from softsurv.trees.soft_tree import SoftTree
 
 
 class Split(Protocol):
-    """What a branch node decides by."""
+    """The decision of a branch node."""
 
     def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
         """The rule in the data's own units; where it is true a row goes left."""

@@ -247,7 +247,7 @@ def _draw_panel(
 
 
 def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle]) -> None:
-    """What the lines are. Mean and spread have the colour of a middle risk."""
+    """Legend of the lines. Mean and spread have the colour of a middle risk."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

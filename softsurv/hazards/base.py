@@ -133,7 +133,7 @@ class LinearBaseline(LeafFamily):
     def shape_gradient(
         self, shape: Tensor, features: Tensor, by_value: Tensor, weight: Tensor, log_slope: Tensor
     ) -> Tensor:
-        """With one shape the slopes over the log slope count by their sum alone."""
+        """As in the parent; with one shape only the sum of the slopes over the log slope counts."""
         if self.n_shape > 1:
             return super().shape_gradient(shape, features, by_value, weight, log_slope)
         return self._pulled(shape, features, by_value, weight @ log_slope.mT)

@@ -118,5 +118,5 @@ def fit_uncounted_leaves(
 
 
 def _times(count: float, value: Tensor) -> Tensor:
-    """What a cause brings; as it is where the cause counts once."""
+    """A cause's part times how often the cause counts."""
     return value if count == 1.0 else count * value

@@ -168,7 +168,7 @@ def _unpadded(leaves: Tensor, own: int, columns: int) -> Tensor:
 
 
 def _joint_problem(rows: Sequence[TrainingRows], recipe: Recipe, machine: Machine) -> Problem:
-    """Of one tree for each set of rows."""
+    """The problem of one tree for each set of rows."""
     how = {"dtype": machine.dtype, "device": machine.device}
     parts = [make_problem_of_causes(r.data, recipe.family, recipe.counts, **how) for r in rows]
     return join_problems(parts) if len(parts) > 1 else parts[0]

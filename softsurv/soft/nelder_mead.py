@@ -9,7 +9,7 @@ from torch import Tensor
 from softsurv.soft.optimisers import Function, Point
 
 MOST_ITERATIONS = 40_000
-"""As printed."""
+"""Iterations, as the paper prints them."""
 
 NUDGE = 0.1
 """Size of the first simplex along a parameter that is zero."""

@@ -216,7 +216,7 @@ class Objective:
 
     @cached_property
     def _routing_curvature(self) -> Tensor:
-        """Of the routing penalty, (M, 1, Q): intercepts are free."""
+        """Curvature of the routing penalty, (M, 1, Q): intercepts are free."""
         return pad(self.penalties.routing_l2[:, None, None].expand(-1, 1, self.columns - 1), (1, 0))
 
     @cached_property

@@ -103,7 +103,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation ended.
+    """The end of a minimisation.
 
     Attributes
     ----------

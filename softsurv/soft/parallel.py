@@ -29,7 +29,7 @@ FINISHING, MOST_FINISHING = 2.0, 0.25
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and for how long to train, on how many threads."""
+    """The device, the time limit and the threads of a training."""
 
     device: torch.device
     dtype: torch.dtype = torch.float64

@@ -104,7 +104,7 @@ def _weights(
     products: Tensor,  # (m, k + 1, 2 k + 1): rows g and Y, columns S, P Y and P g, the oldest pair first
     k: int,
 ) -> Tensor:  # (m, 2 k + 1, 1)
-    """Of S, P Y and P g in the direction -H g. The products of a pair's own (their diagonals) are changed in place."""
+    """Weights of S, P Y and P g in the direction -H g. The diagonals of the products are changed in place."""
     steps, scaled = products[:, 0, :k, None], products[:, 0, k : 2 * k, None]  # S g and Y P g, (m, k, 1)
     own = products[:, 1:, : 2 * k].unflatten(2, (2, k)).diagonal(dim1=1, dim2=3)  # (m, 2, k): s'y and y'Py
     own += own[:, :1] <= 0  # a place without a pair has zeros for products: with ones here it changes nothing

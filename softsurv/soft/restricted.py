@@ -31,7 +31,7 @@ class Moves:
     leaves: Tensor
 
     def take(self, trees: Tensor) -> Moves:
-        """Those of some trees."""
+        """The parameters that may move in some trees."""
         return Moves(taken(self.routing, trees), taken(self.leaves, trees))
 
 

@@ -109,7 +109,7 @@ class TrainingRows:
     def start_routing(
         self, starts: Sequence[str], depth: int, seeds: Sequence[int], counts: Sequence[float] | None = None
     ) -> Tensor:  # (S, B, P + 1)
-        """As the function of that name, each start worked out once; ``counts`` say how often each cause counts."""
+        """The function of that name, with each start worked out once; ``counts`` say how often each cause counts."""
         counted, proposing = tuple(count > 0 for count in counts or ()), counted_events(self.data, counts)
         tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
         for start, seed in zip(starts, seeds, strict=True):

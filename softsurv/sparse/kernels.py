@@ -12,7 +12,7 @@ import numpy as np
 from softsurv.kernel_cache import njit
 
 N_SUMS = 5
-"""Of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
+"""Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
 """Directions are compared by so many bins, within so many standard deviations."""

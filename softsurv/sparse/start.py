@@ -129,7 +129,7 @@ def bins_of(
 
 
 def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfNumber]:
-    """Of each number that is not constant the cuts after its quantiles, or after every value where these are few."""
+    """Cuts of each number that is not constant: after its quantiles, or after every value where these are few."""
     single = np.array(data.single, dtype=np.intp)
     if not single.size:
         return []

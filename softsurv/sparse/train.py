@@ -98,7 +98,7 @@ def start_rules(
     table = second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
     def start(m: int) -> dict[int, Rules]:
-        """Of one tree; of many rows a sample is enough to compare binned cuts."""
+        """Rules of one tree. Where rows are many, a sample is enough to compare binned cuts."""
         if stop():
             return {}
         mine, scale = rows.folds[folds[m]], 1.0

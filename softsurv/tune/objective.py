@@ -148,7 +148,7 @@ class Objective:
         """
         running = [_Running(trial, self.model(suggest(trial, self.space))) for trial in trials]
         prunes = len(self.measures) == 1 and not isinstance(trials[0].study.pruner, NopPruner)
-        for part in _rungs(self.n_folds) if prunes else [slice(0, self.n_folds)]:
+        for part in rungs(self.n_folds) if prunes else [slice(0, self.n_folds)]:
             alive = [one for one in running if one.ended is None]
             for one, found in zip(alive, self.cross_validate_many([r.model for r in alive], part), strict=True):
                 one.take(found)
@@ -296,7 +296,7 @@ class Objective:
                 )
 
 
-def _rungs(n_folds: int) -> Iterator[slice]:
+def rungs(n_folds: int) -> Iterator[slice]:
     """Folds 1, 2, 3-4, 5-8, ...: the total doubles from one look at the pruner to the next."""
     first, last = 0, 1
     while first < n_folds:

@@ -53,7 +53,7 @@ def test_the_table_of_measures_is_right(demo):
 def test_cox_is_that_of_scikit_survival():
     from sksurv.linear_model import CoxPHSurvivalAnalysis
 
-    from softsurv.commands.demo import _cox
+    from softsurv.commands.demo import cox_prediction
     from softsurv.data.preprocess import Preprocessor
 
     train, test = load_dataset("veterans").split(seed=1)
@@ -61,7 +61,7 @@ def test_cox_is_that_of_scikit_survival():
     model = CoxPHSurvivalAnalysis().fit(encode.transform(train.X), train.y)
     times = np.array([20.0, 100.0, 300.0])
     expected = [curve(times) for curve in model.predict_cumulative_hazard_function(encode.transform(test.X))]
-    np.testing.assert_allclose(np.exp(_cox(train, test)(times)), expected)
+    np.testing.assert_allclose(np.exp(cox_prediction(train, test)(times)), expected)
 
 
 def test_the_picture_is_one(demo):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from softsurv.commands._input import _likely_event
+from softsurv.commands._input import likely_event
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from softsurv.commands._input import _likely_event
     ],
 )
 def test_the_likely_event(values, named):
-    assert _likely_event(pd.Series(values, dtype=object)) == named
+    assert likely_event(pd.Series(values, dtype=object)) == named

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from softsurv.data.cuts import _sorted_cuts, block_cuts
+from softsurv.data.cuts import block_cuts, sorted_cuts
 
 
 @pytest.mark.parametrize("wanted", [1, 3, "all"])
@@ -15,7 +15,7 @@ def test_zeros_and_ones_are_cut_as_other_numbers_are(wanted, least):
     rare = np.zeros(40)
     rare[:3] = 1.0
     block = np.stack([rng.integers(0, 2, 40), rare, 1 - rare, np.zeros(40), np.ones(40), rng.integers(0, 5, 40)])
-    found, expected = block_cuts(block, wanted, least), _sorted_cuts(block, wanted, least)
+    found, expected = block_cuts(block, wanted, least), sorted_cuts(block, wanted, least)
     assert found == expected
     assert found[0] == (0.5,)
     assert found[1] == ((0.5,) if least == 1 else ())

@@ -26,7 +26,7 @@ def test_names_are_escaped():
     import numpy as np
 
     from softsurv.data.encoding import OutputColumn
-    from softsurv.explore.html import _rule_box
+    from softsurv.explore.html import rule_box
     from softsurv.explore.view import LinearSplit, ViewNode
     from softsurv.hazards import get_family
     from softsurv.trees.linear_rule import LinearRule
@@ -36,7 +36,7 @@ def test_names_are_escaped():
     tree.rules = (LinearRule((0,), (1.0,), 0.0),)
     split = LinearSplit(("<b>&",), np.array([0.0, 1.0]), tree, 0, (OutputColumn("<b>&", "<b>&", "number"),))
     node = ViewNode(0, 0, -1, 1, 2, -1, split, 0)
-    assert "&lt;b&gt;&amp;" in _rule_box(node, 100.0, 3)
+    assert "&lt;b&gt;&amp;" in rule_box(node, 100.0, 3)
 
 
 def test_rule_boxes_do_not_overlap(deep):

@@ -11,7 +11,7 @@ from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.metrics import curve_gap
 from softsurv.soft.cross_validation import folds_of_content
 from softsurv.tune import Objective, soft_setting
-from softsurv.tune.objective import _rungs
+from softsurv.tune.objective import rungs
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -82,10 +82,10 @@ def test_fairness_needs_two_groups(data):
 
 def test_rungs_cover_the_folds_and_double():
     for n in range(1, 12):
-        parts = [list(range(n))[part] for part in _rungs(n)]
+        parts = [list(range(n))[part] for part in rungs(n)]
         assert [k for part in parts for k in part] == list(range(n))
         assert len(parts[0]) == 1
-    assert [part.stop for part in _rungs(10)] == [1, 2, 4, 8, 10]
+    assert [part.stop for part in rungs(10)] == [1, 2, 4, 8, 10]
 
 
 class PruneAt(optuna.pruners.BasePruner):

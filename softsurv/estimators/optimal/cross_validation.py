@@ -25,7 +25,7 @@ from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
 FOLDS = 5
-"""As in the papers; fewer where there are fewer events."""
+"""Folds, as in the papers; fewer where there are fewer events."""
 
 REPEATS = 2
 """Divisions into folds: ten differences say more of their spread than five."""
@@ -42,10 +42,10 @@ UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
 
 KEPT_SHARE = 0.1
-"""What the caches of all folds may keep of the room while another fold is searched within it."""
+"""Share of the room that the caches of all folds may keep while another fold is searched."""
 
 FOLDS_SHARE = 0.7
-"""What rows and searches of folds may take of the room; folds beyond that are made anew at every depth."""
+"""Share of the room for rows and searches of folds; folds that do not fit are made anew at every depth."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.nonparametric import nelson_aalen
 
 LEAST_LEVELS = 4
-"""Of three levels every set is one level or all but one."""
+"""With three levels every set is one level, or all but one."""
 
 BORROWED = 5.0
 """Events that a level takes from all rows, so that a rare level is not first or last by chance."""

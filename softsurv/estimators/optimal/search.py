@@ -41,7 +41,7 @@ from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.missing_sides import larger_sides
 
 LEAST_BYTES = 1e6
-"""For the subproblems of a Brier search, which ends where they are full; the least `memory_limit` that there is."""
+"""Least memory for the subproblems of a Brier search, which ends when it is full. No `memory_limit` is smaller."""
 
 BINARY_COPIES = 3.5
 """The 0/1 columns of a search for the Brier score: as given, sorted by time, and while they are packed into bits."""

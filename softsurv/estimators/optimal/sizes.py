@@ -12,7 +12,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.shared.exact_tree import SizedTree
 
 DIGITS = 3
-"""Of a cost per leaf that is tried."""
+"""Significant digits of a cost per leaf that is tried."""
 
 
 class Size(NamedTuple):

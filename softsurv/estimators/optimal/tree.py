@@ -43,7 +43,7 @@ TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
 
 FOLD_SHARE = 0.9
-"""What a fold of cross-validation takes of the memory of all rows: a table, codes and a search of its own."""
+"""Memory of a fold of cross-validation, as a share of that of all rows: its own table, codes and search."""
 
 
 @understands(depth="max_depth")

@@ -35,7 +35,7 @@ class LowerBounds:
 
     horizon_: float
     calibration_: pd.DataFrame
-    """Of `calibrate`, by coverage and leaf: rows, those that count as followed, level of the score, cut-off time."""
+    """Found by `calibrate`, by coverage and leaf: rows, those that count as followed, level of the score, cut-off."""
 
     def calibrate(
         self, X: Any, y: Any = None, *, coverage: float | Sequence[float] = 0.9, n_folds: int | None = None, **how: Any

@@ -52,7 +52,7 @@ class SoftCauses(CompetingRisks):
         return hazards
 
     def _incidences(self, prepared: PreparedRows, times: FloatArray) -> FloatArray:
-        """With ``path="soft"`` those of all leaves, weighted by the leaf's probability."""
+        """Incidences; with ``path="soft"`` those of all leaves, weighted by the leaf's probability."""
         if prepared.path == "hbp":
             return super()._incidences(prepared, times)
         return self._mixed(prepared, times)[1]

@@ -17,7 +17,7 @@ from softsurv.trees.soft_tree import SoftTree
 from softsurv.trees.split_effects import split_effects
 
 QUARTILES = (0.25, 0.5, 0.75)
-"""Of the events' times: there the predictions on two sides of a split are compared."""
+"""Quantiles of the events' times at which the predictions on two sides of a split are compared."""
 
 
 def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray:

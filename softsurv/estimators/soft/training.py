@@ -41,7 +41,7 @@ from softsurv.trees.soft_tree import SoftTree
 logger = logging.getLogger(__name__)
 
 TRAINING_SHARE = 0.4
-"""What choosing a dense tree leaves of the time limit for training it."""
+"""Share of the time limit that is kept for training a dense tree while it is chosen."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from softsurv.estimators.survival.policy_scores import restricted_mean_scores
 from softsurv.exact.memory import bytes_of
 
 TABLE_COPIES = 3.5
-"""Of the table, while models are fitted: as a frame, the training rows of a fold, and these as columns of a model."""
+"""Copies of the table while models are fitted: the frame, the training rows of a fold, and columns of a model."""
 
 FINISHING = 4.0, 0.4
-"""What scores and the start of the search are given: times of reading the rows, share of the time limit at most."""
+"""Time kept for scores and the start of the search: so many times that of reading the rows, at most this share."""
 
 
 @dataclass(frozen=True)

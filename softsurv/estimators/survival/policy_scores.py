@@ -54,7 +54,7 @@ class Curves:
         return Curves(self.times, self.values[rows])
 
     def worked_out(self) -> Curves:
-        """With its table of values."""
+        """The curves with their table of values."""
         return self
 
 
@@ -75,7 +75,7 @@ class CoxCurves:
         return CoxCurves(self.times, self.hazard, self.fold[rows], self.log_risk[rows])
 
     def worked_out(self) -> Curves:
-        """With its table of values (N, T)."""
+        """The curves with their table of values (N, T)."""
         with np.errstate(over="ignore"):  # a hazard beyond all numbers is no survival
             return Curves(self.times, np.exp(-self.hazard[self.fold] * np.exp(self.log_risk)[:, None]))
 

@@ -13,7 +13,7 @@ from softsurv.exact.brier.table import BIN_STEP_NS, BIN_WORD_NS, ROW_NS, Rules, 
 from softsurv.exact.jit import fused_kernel
 
 LEAST_SAVING = 4.0
-"""How many times less than the exact costs the bounds have to take, so that they pay even if they seldom decide."""
+"""Bounds must be this many times as fast as exact costs: then they pay even if they seldom decide."""
 
 
 def are_worth_it(rows: SortedRows, rules: Rules, size: int) -> bool:

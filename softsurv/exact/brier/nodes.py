@@ -100,7 +100,7 @@ class Agenda:
         self.lock = threading.Lock()
 
     def ceiling(self, position: int, entry: Known) -> float:
-        """What a tree with the split at this place has to stay below; an earlier place wins a draw."""
+        """The limit below which a tree with the split at this place must stay; an earlier place wins a draw."""
         return entry.value + (IMPROVEMENT if position < self.rank else -IMPROVEMENT)
 
     def settle(self, position: int, value: float, plan: Plan | None, entry: Known) -> None:

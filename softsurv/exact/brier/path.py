@@ -93,7 +93,7 @@ class SizePath:
             _combine(split, below, self.best(zero, zeros, depth - 1, leaves - 1), sizes)
 
     def chosen(self) -> tuple[float, Plan | None]:
-        """Of the trees of the whole training set the best with the cost of its leaves, and its objective."""
+        """The tree of the whole training set that is best with the cost of its leaves, and its objective."""
         complexity = self.search.rules.complexity
         return min(((loss + complexity * leaf_count(plan), plan) for loss, plan in self.incumbent), key=lambda x: x[0])
 

@@ -84,7 +84,7 @@ class BrierSearch:
         return Node((int(key[0]), int(key[1])), float(size), float(leaf), float(bound), useful)
 
     def root_floor(self) -> float:
-        """What no tree of the whole training set can fall below, before any search."""
+        """Lower bound for all trees of the whole training set, before any search."""
         return floor_with_split(self.root.leaf, self.root.bound, self.rules.complexity, self.rules.least_leaves)
 
     def solve(self, node: Node, index: IntArray, depth: int, budget: float) -> tuple[float, bool]:

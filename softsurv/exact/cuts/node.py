@@ -80,7 +80,7 @@ def add_interval(cuts, level, f, first, last, left, right, near_left, near_right
 
 @shared_kernel
 def split_at(cuts, level, f, cut, first, last, left, right, near_left, near_right, value_left, value_right, limit):
-    """What is left of an interval once the sides of one of its cuts are bounded: the least bound of what is closed."""
+    """Put back the rest of an interval once the sides of one of its cuts are bounded; least bound of closed cuts."""
     row, width = level * cuts.code.shape[0] + f, cuts.batch.shape[0]
     start = cuts.start[row]
     floor, worst = cuts.run[row * (width + 2) + width], cuts.run[row * (width + 2) + width + 1]

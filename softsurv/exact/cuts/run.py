@@ -59,7 +59,7 @@ class CutRun:
 
     # -- solving -------------------------------------------------------------------------------------------------
     def solve(self, leaves: int, upper: float, stop: StopSignal) -> float:
-        """Search trees of ever more splits; what no tree within the limits falls below.
+        """Search trees of ever more splits; a lower bound for all trees within the limits.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class CutRun:
         return min([now if now > -math.inf else math.inf, *self.values])
 
     def proven(self) -> float:
-        """What no tree falls below, without the constant."""
+        """Lower bound of the objective, without the constant."""
         if self._limit < self.depth:  # what is proven for shallower trees says nothing of deeper ones
             return self._floor
         return max(self._floor, min(float(self.cuts.state[1]), self.incumbent))

@@ -164,7 +164,7 @@ def sort_rows(cuts: Cuts, rows: np.ndarray) -> None:
 
 
 def take_rows(cuts: Cuts, level: int, n: int, wanted: np.ndarray) -> int:
-    """Those of the root's n rows that are wanted (U,), as the columns of a level: how many."""
+    """Fill the columns of a level with those of the root's n rows that are wanted (U,); their number."""
     taken = 0
     for f in range(len(cuts.code)):
         order = cuts.order[f, :n]

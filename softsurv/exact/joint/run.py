@@ -72,7 +72,7 @@ class JointRun:
 
     # -- solving -------------------------------------------------------------------------------------------------
     def solve(self, leaves: int, upper: float, stop: StopSignal) -> float:
-        """Fill the tables as far as the trees need them, or as time allows; what no tree within the limits falls below.
+        """Fill the tables as far as the trees need them or time allows; a lower bound for trees within the limits.
 
         Parameters
         ----------

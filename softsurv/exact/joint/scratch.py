@@ -164,5 +164,5 @@ def pairs_of_cells(leaf: FloatArray, stump: FloatArray) -> list[FloatArray]:
 
 
 def both_ways(stump: FloatArray) -> FloatArray:
-    """What was found of pairs of splits (4, F, F) in one order, for both orders."""
+    """Values for pairs of splits (4, F, F), each found in one order, for both orders."""
     return np.minimum(stump, stump[[0, 2, 1, 3]].transpose(0, 2, 1))

@@ -26,7 +26,7 @@ from softsurv.exact.task import Task
 from softsurv.kernel_cache import njit
 
 N_SUMS = 5
-"""Of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
+"""Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
 
 
 @njit(**FAST)
@@ -61,7 +61,7 @@ def statistics(table: FloatArray, penalty: float) -> FloatArray:
 
 
 def offset(scaled: FloatArray) -> FloatArray:
-    """Of each row (N,), what makes the summed cost of any leaf >= 0 when it is added; from `statistics`."""
+    """For each row (N,) the number that makes the summed cost of any leaf >= 0 when it is added; from `statistics`."""
     share = 1.0 / len(scaled)
     bound = np.zeros(len(scaled))
     for k in range(0, scaled.shape[1], N_SUMS):

@@ -77,7 +77,7 @@ class Divisions:
 
     @cached_property
     def per_leaf(self) -> int:
-        """What a leaf costs for being one."""
+        """Cost of a leaf for being one."""
         return self.in_units(self.problem.complexity)
 
     def leaf_costs(self, sums: FloatArray) -> IntArray:
@@ -105,7 +105,7 @@ class Divisions:
         return among[keep], left[:, keep].astype(np.float64)
 
     def dividing(self, splits: IntArray, count: NDArray[np.number], n: NDArray[np.number]) -> BoolArray:
-        """Of splits (S,) that send ``count`` (..., S) of ``n`` (...,) rows left, those that divide them, each once."""
+        """Which splits (S,) divide ``n`` (...,) rows, ``count`` (..., S) being on the left; equal ones count once."""
         keep = (count > 0) & (count < n[..., None])
         feature, nominal = self.feature[splits], np.asarray(self.problem.nominal, bool)
         if len(splits) > 1:  # nested: equal numbers are equal rows

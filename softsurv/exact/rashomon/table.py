@@ -27,10 +27,10 @@ from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
 
 PAIR_BYTES = 48
-"""What a pair of trees takes while lists are put together."""
+"""Bytes of a pair of trees while lists are put together."""
 
 NODE_BYTES = 512
-"""What a node takes beside its rows and its costs."""
+"""Bytes of a node beside its rows and its costs."""
 
 
 @dataclass
@@ -171,7 +171,7 @@ class TreeTable:
                 node.openings.append((split, one, other))
 
     def _least(self, rows: Rows, depth: int, level: int, most: int) -> int:
-        """What no tree of a side costs less than, in units; exact to rounding where that is at most ``most``."""
+        """Lower bound for the trees of a side, in units; exact to rounding where that is at most ``most``."""
         self._check()
         leaves = min(self.leaves - level - 1, 1 << depth)
         if depth < 2 or leaves == 1:
@@ -185,7 +185,7 @@ class TreeTable:
         return math.floor(min(value, 2 * abs(upper) + 1) / self.divisions.unit) - UNITS
 
     def _floor(self, rows: Rows) -> int:
-        """What rows cost at least in any tree, in units: the equivalent-points bound."""
+        """Least cost of rows in any tree, in units: the equivalent-points bound."""
         floor = float(self.search.problem.floor[rows].sum())
         return math.floor(floor / self.divisions.unit) + self.divisions.per_leaf - UNITS
 

@@ -42,7 +42,7 @@ EPSILON = 1e-12
 """Areas closer than this are the same."""
 
 START_SECONDS = 0.25
-"""What the first whole tree may take after the end of the clock."""
+"""Seconds that the first whole tree may take after the end of the clock."""
 
 SOME_DIRECTIONS = [12, 4, 20, 8, 16]
 """Directions in which the search begins with trees of least weighted error, of those of `auc_nodes`."""
@@ -231,7 +231,7 @@ class AucSearch:
 
     # -- nodes ---------------------------------------------------------------------------------------------------
     def _bound(self, tree: PartTree) -> float:
-        """What no tree that grows from this one falls below."""
+        """Lower bound for all trees that grow from this one."""
         leaves = tree.leaves()
         cost = np.sum([end.cost for end in leaves], axis=0)
         area = least_area(self.nodes.directions, cost, self.share, self.positives, self.negatives)

@@ -137,7 +137,7 @@ def _offer_shallower(search: VectorSearch, state: Constrained, stop: StopSignal)
 
 
 def _floor(search: VectorSearch) -> float:
-    """What no tree falls below, before any search: equivalent points."""
+    """Lower bound for all trees before any search: equivalent points."""
     search.use(np.eye(search.objectives.n)[0])
     problem = search.search.problem
     return float(problem.floor.sum()) + problem.complexity + search.search.constant
@@ -217,7 +217,7 @@ def _interval_multipliers(slope: FloatArray, height: FloatArray, margin: float) 
 
 
 def _highest(slope: FloatArray, height: FloatArray, margin: float) -> tuple[float, float]:
-    """Where on m >= 0 the least of the lines height + m slope is highest, and how high."""
+    """The m >= 0 at which the least of the lines height + m slope is highest, and its height."""
     at = 0.0
     while True:
         lines = height + at * slope
