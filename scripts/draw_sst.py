@@ -1,6 +1,6 @@
 """The figures of paper `sst` from one place: box plots over starts, curves in the leaves, and the fairness experiment.
 
-    python scripts/draw_sst.py --results results/sst.jsonl --fairness results/fairness_ridge_sum.csv --only 4_uno_c 7
+    python scripts/draw_sst.py --results results/sst.jsonl --fairness results/fairness.csv --only 4_uno_c 7
 
 Figures 4, 5 and D.3 need the finished folds of `reproduce_sst.py` (``paper:loglogistic:2``, ``paper:spline_po:2`` and
 ``ctree5``, as printed, and further methods for figures of their own), 7 and 11 the table that `reproduce_fairness.py`
@@ -185,6 +185,7 @@ def figures(args: argparse.Namespace) -> dict[str, Callable[[Path], None]]:
                     found[name + end] = partial(box_plots, frame, measure, there)
     if args.fairness.exists():
         table = pd.read_csv(args.fairness)
+        table = table[table["trees"] == args.trees]
         found |= {"7": partial(trends, table), "11": partial(accuracies, table)}
     found |= {name: partial(curves_by_leaf, sets) for name, sets in CURVE_FIGURES.items()}
     found["9"] = partial(curves_by_penalty, SHORT_PENALTIES, args.trees)
@@ -195,8 +196,8 @@ def figures(args: argparse.Namespace) -> dict[str, Callable[[Path], None]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("results/sst.jsonl"))
-    parser.add_argument("--fairness", type=Path, default=Path("results/fairness_ridge_sum.csv"))
-    parser.add_argument("--trees", default="ridge", choices=tuple(TREES), help="of figures 9 and 13")
+    parser.add_argument("--fairness", type=Path, default=Path("results/fairness.csv"))
+    parser.add_argument("--trees", default="paper", choices=tuple(TREES), help="of figures 7, 9, 11 and 13")
     parser.add_argument("--only", nargs="+", help="such as 4_uno_c 6 13")
     parser.add_argument("--out", type=Path, default=Path("results/figures"))
     args = parser.parse_args()
