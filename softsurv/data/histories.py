@@ -180,3 +180,26 @@ def stretches(columns: dict[str, NDArray[Any] | None], X: pd.DataFrame) -> tuple
     first, last = order[begins], order[ends]
     sequence = np.argsort(first)
     return first[sequence], last[sequence]
+
+
+def warn_of_unnamed_subjects(features: pd.DataFrame, start: FloatArray, stop: FloatArray) -> None:
+    """Say which feature looks like the subjects of rows (start, stop] that were read without ``id``.
+
+    Most rows that start late continue the row above. The column has one run of rows for each of its values, and a new
+    value wherever time goes back. Floats are no subjects.
+    """
+    follows, back = start[1:] == stop[:-1], start[1:] < stop[:-1]
+    if not follows.any() or 2 * follows.sum() < (start > 0).sum():
+        return
+    for name, column in features.items():
+        if column.dtype.kind == "f":
+            continue
+        value = column.astype("category").cat.codes.to_numpy()
+        new = value[1:] != value[:-1]
+        if new.any() and not (new & follows).any() and new[back].all() and new.sum() + 1 == len(np.unique(value)):
+            warn(
+                f"rows of one {str(name)!r} follow one another in time, and it counts as a feature; "
+                f"pass it as id where it names the subjects, or drop it",
+                DataWarning,
+            )
+            return

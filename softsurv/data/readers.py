@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from softsurv.data.columns import is_binary, series
 from softsurv.data.frames import as_frame, checked_features
-from softsurv.data.histories import cause_column, naming_subjects
+from softsurv.data.histories import cause_column, naming_subjects, warn_of_unnamed_subjects
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 
@@ -122,7 +122,10 @@ def survival_data(
         from softsurv.data.kinds import declared
 
         features = declared(checked_features(features), categorical, missing_values)
-    return SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
+    data = SurvivalData(features, name=name, cause_names=tuple(cause_names), recurrent=recurrent, **columns)
+    if data.entry is not None and data.subject is None:
+        warn_of_unnamed_subjects(features, data.entry.numpy(), data.time.numpy())
+    return data
 
 
 def _take_in(given: dict[str, Any], argument: str, value: Any, other_name: str) -> None:

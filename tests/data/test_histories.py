@@ -143,3 +143,20 @@ def test_rows_that_only_cut_a_history_are_joined():
     constant = pd.DataFrame({"x": [1, 1, 1]})
     again = survival_data(constant, start=[0, 1, 2], stop=[1, 2, 3], event=[1, 0, 1], id=["a"] * 3, recurrent=True)
     assert again.joined().time.tolist() == [1.0, 3.0]
+
+
+def visits(n=30, rows=3):
+    """Rows of subjects one after the other: sex and the year of birth are those of a subject."""
+    start = np.tile(np.arange(rows, dtype=float), n)
+    who = np.repeat([f"p{k}" for k in range(n)], rows)
+    event = np.arange(n * rows) % (2 * rows) == rows - 1
+    sex, born = np.repeat(np.arange(n) % 2, rows), np.repeat(1940 + np.arange(n) // 2, rows)
+    return pd.DataFrame({"born": born, "sex": sex, "who": who, "from": start, "to": start + 1, "event": event})
+
+
+def test_subjects_that_nobody_named_are_told():
+    how = {"start": "from", "stop": "to", "event": "event"}
+    with pytest.warns(DataWarning, match="rows of one 'who' follow one another in time, and it counts as a feature"):
+        survival_data(visits(), **how)
+    survival_data(visits(), **how, id="who")  # a warning would be an error
+    survival_data(visits().drop(columns="who"), **how)
