@@ -64,9 +64,9 @@ def hard_tree_dot(tree: Questions, lines: Sequence[str]) -> str:
     for node in range(tree.n_nodes):
         leaf = int(tree.leaf[node])
         if leaf >= 0:
-            text.append(f"  {node} [label={_quoted(_leaf(leaf, lines[leaf], separator=chr(10)))}, style=rounded];")
+            text.append(f"  {node} [label={quoted(_leaf(leaf, lines[leaf], separator=chr(10)))}, style=rounded];")
             continue
-        text.append(f"  {node} [label={_quoted(tree.text(node))}];")
+        text.append(f"  {node} [label={quoted(tree.text(node))}];")
         text.append(f'  {node} -> {tree.left[node]} [label="yes"];')
         text.append(f'  {node} -> {tree.right[node]} [label="no"];')
     return "\n".join([*text, "}"])
@@ -141,6 +141,6 @@ def _literal(value: Any) -> str:
     return repr(number) if math.isfinite(number) else f'float("{number}")'
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A double-quoted string with quotes, backslashes and line ends escaped; Graphviz reads those of JSON."""
     return json.dumps(text, ensure_ascii=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy as np
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
 from softsurv.data.rules import number_text
+from softsurv.trees.hard_text import quoted
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import term_text
 from softsurv.trees.topology import parting_node, used_leaves
@@ -141,22 +141,17 @@ def soft_tree_dot(tree: SoftTree, preprocessor: Preprocessor | None, names: Sequ
         node = parting_node(routing, node)
         if node >= len(routing):
             leaf = number[node - len(routing)]
-            label = _quoted(f"leaf {leaf}\n{leaf_line(table, leaf)}")
+            label = quoted(f"leaf {leaf}\n{leaf_line(table, leaf)}")
             lines.append(f"  {node} [label={label}, style=rounded];")
             return node
         asked.append(node)
-        lines.append(f"  {node} [label={_quoted(split_text(tree, node, columns))}];")
+        lines.append(f"  {node} [label={quoted(split_text(tree, node, columns))}];")
         for child, side in ((2 * node + 1, "yes"), (2 * node + 2, "no")):
             lines.append(f'  {node} -> {walk(child)} [label="{side}"];')
         return node
 
     walk(0)
     if asked and not tree.rules:
-        table_lines = "\\l".join(_quoted(line)[1:-1] for line in point_table(tree, sorted(asked), columns)[1:])
+        table_lines = "\\l".join(quoted(line)[1:-1] for line in point_table(tree, sorted(asked), columns)[1:])
         lines.append(f'  points [shape=note, fontname="monospace", label="{table_lines}\\l"];')
     return "\n".join([*lines, "}"])
-
-
-def _quoted(text: str) -> str:
-    """A double-quoted string; Graphviz reads the escapes of JSON."""
-    return json.dumps(text, ensure_ascii=False)

@@ -212,7 +212,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         columns = {"weight": sample_weight, "entry": entry, "time": time, "event": event, "cause": cause}
         columns |= {"cause_names": cause_names, "start": start, "stop": stop, "id": id, "recurrent": recurrent}
         with timer.reading():
-            data, rows, order = self._coded_rows(X, y, columns)
+            data, rows, order = self._coded_rows(self._read(X, y, **columns))
         search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
         with timer:  # a Ctrl-C between two searches counts too
             depth, leaves, tuned = self._size(data, search, timer)
@@ -224,9 +224,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         self._warn_unless_proven()
         return self
 
-    def _coded_rows(self, X: Any, y: Any, columns: dict[str, Any]) -> tuple[SurvivalData, Rows, IntArray]:
+    def _coded_rows(self, data: SurvivalData) -> tuple[SurvivalData, Rows, IntArray]:
         """The training rows of positive weight in their order, the same as codes, and their places."""
-        data = self._read(X, y, **columns)
         self.leaf_ = leaf_kind(self, data)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from softsurv.arrays import FloatArray
-from softsurv.data.binarize import DEFAULT_THRESHOLDS, Binarizer
+from softsurv.data.binarize import DEFAULT_THRESHOLDS
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning, InvalidParameterError, InvalidTimesError, warn
-from softsurv.estimators.optimal.parameters import OptimalParameters, check_least_rows, check_parameters
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
 from softsurv.estimators.optimal.tree import OptimalSurvivalTree, with_report
@@ -219,20 +219,12 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             )
         if data.group is None:
             raise InvalidParameterError("group must say which group each row belongs to, got None")
-        if data.weight is not None and not bool((data.weight > 0).all()):
-            data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
-        order, columns = self._in_order(data)
-        data = data.take(order)
+        data, rows, _ = self._coded_rows(data)
         assert data.group is not None
         present, codes = np.unique(data.group.numpy(), return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
-        check_least_rows(self, data.n)
-        self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
-        table, _ = self.binarizer_.fit_filled(data.X, order=columns)
-        if not self.binarizer_.columns_:
-            warn("no feature can be split, so all rows get one curve; check X", DataWarning)
-        return Rows.coded(data, self.binarizer_, table), codes, np.array(data.group_names)[present]
+        return rows, codes, np.array(data.group_names)[present]
 
 
 def group_difference(survival: FloatArray, group: np.ndarray[Any, Any], weight: FloatArray | None = None) -> FloatArray:
