@@ -7,7 +7,7 @@ import pytest
 
 import softsurv
 
-HEAVY = ("torch", "pandas", "sklearn", "sksurv", "scipy", "numba", "lifelines", "matplotlib", "plotly", "optuna")
+HEAVY = ("torch", "pandas", "sklearn", "sksurv", "scipy", "numba", "lifelines", "matplotlib", "optuna")
 
 
 def run(code):
@@ -34,7 +34,7 @@ def test_public_names_load_on_first_use():
 def test_naming_a_class_leaves_the_slow_libraries_to_the_fit(name, late):
     """These take a second each; `scripts/bench_start.py` measures what is left."""
     loaded = run(f"import softsurv, sys; softsurv.{name}; print(*sys.modules)")
-    assert sorted((late | {"sksurv", "lifelines", "matplotlib", "plotly", "optuna"}) & set(loaded)) == []
+    assert sorted((late | {"sksurv", "lifelines", "matplotlib", "optuna"}) & set(loaded)) == []
 
 
 def test_every_public_name_is_there():

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.arrays import BoolArray
 from softsurv.data.binarizer_checks import check_binarizer
 from softsurv.data.blocks import NumberBlock, stacked
 from softsurv.data.coded_columns import CodedColumn, routed
@@ -266,7 +265,7 @@ class Binarizer(BaseEstimator):
         return np.ascontiguousarray(codes.T)
 
     @property
-    def nominal(self) -> BoolArray:
+    def nominal(self) -> NDArray[np.bool_]:
         """Which columns of the codes are categories."""
         return np.array([column.nominal for column in self.columns_], dtype=bool)
 
