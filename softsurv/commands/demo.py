@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.arrays import FloatArray
 from softsurv.commands._output import data_line, echo, measure_note, measure_table, output_folder
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
+    from softsurv.arrays import FloatArray
     from softsurv.data.survival_data import SurvivalData
-    from softsurv.nonparametric import FloatArray
 
     LogCumulativeHazard = Callable[[FloatArray], FloatArray]
 

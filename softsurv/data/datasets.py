@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from softsurv.data import event_sets as event_sets  # enters its sets
-from softsurv.data.catalogue import DATASETS
+from softsurv.data.catalogue import DATASETS as DATASETS
 from softsurv.data.sources import SURVSET_LEAKS, as_data, as_history, from_survset
 from softsurv.errors import InvalidParameterError
 

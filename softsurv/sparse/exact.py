@@ -31,7 +31,7 @@ from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import Bins, StartProblem, bins_of
 from softsurv.sparse.train import leaves_of, penalties_of
 from softsurv.stopping import StopSignal
-from softsurv.trees.linear_rule import Rules
+from softsurv.trees.linear_rule import LinearRule, Rules
 from softsurv.trees.soft_tree import SoftTree
 
 TABLE_COPIES = 6.5
@@ -252,7 +252,7 @@ def bic(bins: Bins, size: FloatArray) -> float:
 
 def rules_of(tree: CodeTree, bins: Bins) -> Rules:
     """The rules of a tree over bins in heap order; rows above a cut answer yes and go left."""
-    rules: list = [None] * ((1 << tree.depth) - 1)
+    rules: list[LinearRule | None] = [None] * ((1 << tree.depth) - 1)
 
     def place(node: int, at: int) -> None:
         if tree.feature[node] >= 0:

@@ -17,7 +17,7 @@ from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
 from softsurv.sparse.start import StartProblem, never, trees_of_corrections
 from softsurv.stopping import StopSignal
-from softsurv.trees.linear_rule import Rules, answers_of, leaf_below, leaf_of, rows_at
+from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, leaf_of, rows_at
 
 START_ROWS = 4000
 """Most rows on which the trees to start from are compared; the rules are polished on all."""
@@ -204,7 +204,7 @@ def polish(
     return tuple(new)
 
 
-def swap_sides(rules: list, node: int) -> None:
+def swap_sides(rules: list[LinearRule | None], node: int) -> None:
     """Exchange the subtrees below a node, in place."""
     left, right, width = 2 * node + 1, 2 * node + 2, 1
     while left < len(rules):

@@ -18,6 +18,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -250,5 +251,5 @@ class BrierSearch:
         ]
         return list(zip(feature.tolist(), zip(*sides, strict=True), strict=True)), pruned
 
-    def _expand(self, index: IntArray, ceiling: float) -> tuple:
+    def _expand(self, index: IntArray, ceiling: float) -> tuple[Any, ...]:
         return expand(self.rows, index, self.rules, ceiling)
