@@ -20,6 +20,9 @@ PRINTED_AS = {"loglogistic": "Llog", "exponential": "Exp", "weibull": "W", "spli
 OF_BENCHMARK = {"tree": "SkSurv", "rpart": "RPART", "ctree": "CTree"}
 """Method here without its depth -> column of the printed tables."""
 
+IN_R = ("rpart", "ctree")
+"""Their seconds are those of another process."""
+
 COLUMNS = ("Llog", "Llog-init", "Exp", "W", "PO", "PH", "SkSurv", "RPART", "CTree")
 PRINTED_MEASURE = {"harrell_c_ties": "harrell_c", "ibs_log": "ibs"}
 """Readings that a printed measure may have."""
@@ -128,7 +131,7 @@ def runs(frame: pd.DataFrame) -> str:
                 "folds": len(lines),
                 "starts a fold": max(starts) if starts else 1,
                 "fewer starts": f"{min(starts)}: {', '.join(few)}" if few else "",
-                "CPU s a fold": round(float(lines["cpu_seconds"].mean()), 2),
+                "CPU s a fold": "-" if method[:-1] in IN_R else round(float(lines["cpu_seconds"].mean()), 2),
             }
         )
     return as_markdown(pd.DataFrame(rows))
@@ -193,7 +196,7 @@ def twin_beside_preset(frame: pd.DataFrame, depth: int = 2) -> str:
 
 
 def choices(frame: pd.DataFrame) -> str:
-    """What the default chose: folds with one leaf, with shrunken leaves, and the leaves it has."""
+    """What the default chose: folds with one leaf, with leaves shrunken to each other and by what, and its leaves."""
     lines = frame[frame["method"] == "default"]
     lines = lines.dropna(subset=["candidate"]) if len(lines) else lines
     if lines.empty:
@@ -203,21 +206,36 @@ def choices(frame: pd.DataFrame) -> str:
     rows = []
     for name, part in [*lines.groupby("set"), ("all", lines)]:
         counted = {"folds": len(part), "one leaf": int(part["one"].sum()), "shrunken": int(part["shrunken"].sum())}
-        rows.append({"set": name} | counted | {"mean leaves": round(float(part["leaves"].mean()), 1)})
+        penalties = sorted({c["shrinkage"] for c in part.loc[part["shrunken"], "candidate"]})
+        told = {"penalties": ", ".join(f"{p:g}" for p in penalties) or "-"}
+        rows.append({"set": name} | counted | told | {"mean leaves": round(float(part["leaves"].mean()), 1)})
     return as_markdown(pd.DataFrame(rows))
 
 
-def other_models(frame: pd.DataFrame) -> str:
-    """Means over the sets of the methods that the paper does not have, by seed, and by data."""
-    lines = frame[
-        [column_of(m) is None or v != "default" for m, v in zip(frame["method"], frame["variant"], strict=True)]
-    ]
-    if lines.empty:
+def beside_default(frame: pd.DataFrame) -> str:
+    """The default and every method that has its sets: means over these sets."""
+    sets = sorted(set(frame.loc[frame["method"] == "default", "set"]))
+    if not sets:
         return ""
-    groups = lines.groupby(["method", "variant", "seed"], sort=False)
-    readings = [m for m in (*MEASURES, "harrell_c_ties", "ibs_log") if m in lines]
-    means = groups[readings].mean().round(4).join(groups["set"].nunique().rename("sets"))
-    return _with_dashes(means.reset_index())
+    folds = frame[frame["set"].isin(sets)].groupby("method")["fold"].size()
+    whole = folds.index[folds == folds["default"]]
+    lines = frame[frame["set"].isin(sets) & frame["method"].isin(whole)]
+    means = lines.groupby(["method", "set"])[list(MEASURES)].mean().groupby("method").mean()
+    means.insert(0, "sets", len(sets))
+    return _with_dashes(means.sort_values("harrell_c", ascending=False).round(4).reset_index())
+
+
+def with_printed_data(frame: pd.DataFrame) -> str:
+    """Runs on data as the paper had them, beside our data and print."""
+    rows = []
+    for (name, method), lines in frame[frame["variant"] == "paper"].groupby(["set", "method"], sort=False):
+        ours = frame[(frame["variant"] == "default") & (frame["set"] == name) & (frame["method"] == method)]
+        column = column_of(method)
+        for measure in MEASURES:
+            told = printed_by_set(column[0], measure, column[1]).get(name) if column else None
+            means = {"our data": ours[measure].mean(), "data as printed": lines[measure].mean(), "printed": told}
+            rows.append({"set": name, "method": method, "measure": measure} | means)
+    return _with_dashes(pd.DataFrame(rows).round(4)) if rows else ""
 
 
 def benchmark_depths(frame: pd.DataFrame) -> str:

@@ -133,7 +133,20 @@ def test_choices_count_single_and_shrunken_leaves(tables):
     chosen = [(0.0, 1), (3.0, 4), (0.0, 2), (3.0, 1)]
     lines = [fold("aids", k, "default", candidate={"shrinkage": s}, leaves=n) for k, (s, n) in enumerate(chosen)]
     *_, last = rows_of(tables.choices(pd.DataFrame([*lines, fold("aids", 0, "km")])))
-    assert last == {"set": "all", "folds": "4", "one leaf": "2", "shrunken": "1", "mean leaves": "2.0"}
+    counted = {"folds": "4", "one leaf": "2", "shrunken": "1", "penalties": "3", "mean leaves": "2.0"}
+    assert last == {"set": "all"} | counted
+
+
+def test_the_default_stands_beside_those_that_have_its_sets(tables):
+    def folds(method, sets, value):
+        same = dict.fromkeys(tables.MEASURES, value)
+        return [fold(name, k, method, **same) for name in sets for k in range(5)]
+
+    lines = folds("default", ["aids", "credit"], 0.7) + folds("cox", ["aids", "credit", "gbsg2"], 0.8)
+    lines += folds("tree5", ["aids", "gbsg2"], 0.9)
+    rows = rows_of(tables.beside_default(pd.DataFrame(lines)))
+    assert [(row["method"], row["sets"], row["ibs"]) for row in rows] == [("cox", "2", "0.8"), ("default", "2", "0.7")]
+    assert tables.beside_default(pd.DataFrame(lines[10:])) == ""
 
 
 def test_pages_hold_every_table_and_no_nan(tables):
@@ -148,6 +161,14 @@ def test_pages_hold_every_table_and_no_nan(tables):
     assert "## cd_auc on training rows, depth 2" in training
     assert "## harrell_c standard deviations on held-out rows, depth 2" in training
     assert " nan" not in held_out + training
+
+
+def test_data_as_printed_stand_beside_ours(tables):
+    lines = [fold("flchain", 0, m, **dict.fromkeys(tables.MEASURES, 0.7)) for m in ("cox", "paper:loglogistic:2")]
+    lines += [line | {"variant": "paper"} | dict.fromkeys(tables.MEASURES, 0.9) for line in lines]
+    rows = rows_of(tables.with_printed_data(pd.DataFrame(lines)))
+    cells = [(row["method"], row["our data"], row["data as printed"], row["printed"]) for row in rows[::4]]
+    assert cells == [("cox", "0.7", "0.9", "-"), ("paper:loglogistic:2", "0.7", "0.9", "0.933")]
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------
