@@ -92,6 +92,11 @@ def test_a_cell_has_our_mean_over_folds_and_the_printed_one(tables):
     assert rows[-1]["Llog"] == f"{rest + 0.001:.3f} / {rest:.3f}"
 
 
+def test_a_printed_zero_is_no_figure(tables):
+    assert "flchain" not in tables.printed_by_set("Llog", "harrell_c", 1, "train")
+    assert "flchain" in tables.printed_by_set("Llog", "harrell_c", 1)
+
+
 def test_means_are_over_the_sets_that_both_have(tables):
     frame = printed_folds(tables, 0.0)
     few = frame[frame["set"].isin(["aids", "credit"])]
