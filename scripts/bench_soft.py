@@ -39,10 +39,10 @@ from softsurv.data.partition import stratified_folds  # noqa: E402
 from softsurv.data.preprocess import Preprocessor  # noqa: E402
 from softsurv.data.survival_data import SurvivalData  # noqa: E402
 from softsurv.hazards import get_family  # noqa: E402
+from softsurv.soft.capacity import stack_parts  # noqa: E402
 from softsurv.soft.nodec import Progress, nodec  # noqa: E402
 from softsurv.soft.objective import Objective  # noqa: E402
 from softsurv.soft.optimisers import minimise  # noqa: E402
-from softsurv.soft.parallel import slabs  # noqa: E402
 from softsurv.soft.penalties import Penalties, no_penalties  # noqa: E402
 from softsurv.soft.precondition import GramMetric  # noqa: E402
 from softsurv.soft.problem import make_problem  # noqa: E402
@@ -168,7 +168,7 @@ def train(
 
 def run_softsurv(fold: Fold, runs: Runs, settings: Training) -> None:
     """softsurv on the starts of a fold, in stacks of its own choice, with the course of every stack."""
-    for part in slabs(len(fold.routing), fold.data.n * 2**DEPTH, torch.device("cpu")):
+    for part in stack_parts(fold.objective.problem, 2**DEPTH, n_jobs=len(fold.routing)):
         trees = torch.arange(len(fold.routing))[part]
         start = (fold.objective.take(trees), fold.routing[part], fold.leaves[part])
         course = Course(float(start[0].value(*start[1:]).sum()))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from softsurv.soft.parallel import MAX_CELLS
+from softsurv.soft.problem import Problem
+
+MAX_CELLS = 400_000
+"""Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
 
 LIVE_TABLES = 16
 """Tables (L, N) per tree that are alive at once while value and gradient of right-censored rows are computed."""
@@ -53,7 +56,7 @@ def stack_size(
         Memory to fill, instead of what the GPU has free.
     """
     if free_bytes is None and device.type != "cuda":
-        return max(1, MAX_CELLS // (n_rows * n_leaves))
+        return max(1, MAX_CELLS // (n_rows * n_leaves * n_causes))
     free = free_memory(device) if free_bytes is None else free_bytes
     tables = n_causes * (LIVE_TABLES if right_censored else CENSORED_TABLES) + n_times * FAIR_TABLES
     cells = n_rows * n_leaves * tables
@@ -61,6 +64,45 @@ def stack_size(
     per_tree = cells if shared_design else cells + table
     room = MEMORY_SHARE * free / dtype.itemsize - (table if shared_design else 0)
     return max(1, int(room // per_tree))
+
+
+def stack_parts(
+    problem: Problem,
+    n_leaves: int,
+    *,
+    n_jobs: int,
+    trees_per_job: int = 1,
+    n_times: int = 0,
+    free_bytes: int | None = None,
+) -> list[slice]:
+    """Consecutive parts of jobs that train together, sized by :func:`stack_size`.
+
+    Parameters
+    ----------
+    problem : Problem
+        What they are trained on.
+    n_leaves : int
+        L.
+    n_jobs, trees_per_job : int
+        A job's trees stay together, however many they are.
+    n_times, free_bytes : int
+        As there.
+    """
+    _, n_rows, n_columns = problem.design.shape
+    size = stack_size(
+        n_rows,
+        n_leaves,
+        n_columns,
+        problem.design.device,
+        problem.design.dtype,
+        shared_design=problem.n_groups == 1,
+        right_censored=problem.right_censored,
+        n_causes=problem.n_causes,
+        n_times=n_times,
+        free_bytes=free_bytes,
+    )
+    together = max(1, size // trees_per_job)
+    return [slice(first, min(first + together, n_jobs)) for first in range(0, n_jobs, together)]
 
 
 def free_memory(device: torch.device) -> int:

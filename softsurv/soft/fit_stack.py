@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from softsurv.errors import NumericalError
+from softsurv.soft.capacity import stack_parts
 from softsurv.soft.causes import fit_uncounted_leaves, objective_of
 from softsurv.soft.fair_leaves import fair_in_leaves, fair_single_leaves
 from softsurv.soft.fairness import GroupFairness
@@ -23,7 +24,7 @@ from softsurv.soft.group_lasso import GroupLasso, fit_named
 from softsurv.soft.nodec import Progress, Trained, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import Function, LbfgsSettings, Metric, Minimum, minimise
-from softsurv.soft.parallel import Machine, keep_memory, map_parts, slabs
+from softsurv.soft.parallel import Machine, keep_memory, map_parts
 from softsurv.soft.penalties import Penalties, single_leaf_penalties, tree_penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, taken
@@ -234,7 +235,7 @@ def _fit_one_cause(problem: Problem, ridge: Tensor, l2_all: Tensor, budget: Stop
 
 
 def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Progress | None = None) -> Trained:
-    """Train every tree of a stack, in parts that fit the processor's caches.
+    """Train every tree of a stack, in parts that fit the processor's caches or the device's memory.
 
     Parameters
     ----------
@@ -253,7 +254,9 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
     problem = stack.objective.problem
     if problem.n_groups > 1:  # folds with rows of their own: their caller chooses how many train at once
         return _fit_part(stack, training, machine.budget, progress)
-    parts = slabs(stack.n_trees, problem.design.shape[1] * stack.leaves.shape[1], stack.leaves.device)
+    fairness = stack.objective.fairness
+    n_times = 0 if fairness is None else len(fairness.step)
+    parts = stack_parts(problem, stack.leaves.shape[1], n_jobs=stack.n_trees, n_times=n_times)
     fit_part = partial(_fit_part, stack, training, machine.budget, progress)
     return _joined(map_parts(fit_part, parts, machine.workers))
 

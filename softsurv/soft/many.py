@@ -123,8 +123,16 @@ def _parts(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Mac
     """
     longest, columns = max(r.data.n for r in rows), max(r.data.x.shape[1] for r in rows) + 1
     leaves, trees = 2 ** recipes[0].candidate.depth, sum(len(recipe.used_starts) for recipe in recipes)
-    leaves *= rows[0].data.n_causes  # each holds the hazards of all
-    room = stack_size(longest, leaves, columns, machine.device, machine.dtype, shared_design=False)
+    room = stack_size(
+        longest,
+        leaves,
+        columns,
+        machine.device,
+        machine.dtype,
+        shared_design=False,
+        right_censored=all(r.data.entry is None and r.data.upper is None for r in rows),
+        n_causes=rows[0].data.n_causes,
+    )
     together = 1 if recipes[0].fairness else max(1, min(len(rows), room // trees))
     size = math.ceil(len(rows) / math.ceil(len(rows) / together))  # parts of equal size
     return (slice(first, first + size) for first in range(0, len(rows), size))

@@ -19,10 +19,6 @@ from softsurv.stopping import StopSignal
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-MAX_CELLS = 400_000
-"""Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
-
-
 FINISHING, MOST_FINISHING = 2.0, 0.25
 """Time kept for finishing a tree: so many times that of reading its rows, at most this share of the time limit."""
 
@@ -67,12 +63,6 @@ def keep_memory() -> None:
     page. The threshold follows the largest block freed so far, up to 32 MB: freeing one such block raises it for good.
     """
     torch.empty(30_000_000, dtype=torch.uint8)
-
-
-def slabs(n_trees: int, cells_per_tree: int, device: torch.device) -> list[slice]:
-    """Consecutive parts of a stack, sized to the processor's caches; the whole stack at once on a GPU."""
-    size = n_trees if device.type != "cpu" else max(1, MAX_CELLS // max(cells_per_tree, 1))
-    return [slice(first, min(first + size, n_trees)) for first in range(0, n_trees, size)]
 
 
 @contextmanager

@@ -23,13 +23,14 @@ from softsurv.arrays import IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
+from softsurv.soft.capacity import stack_parts
 from softsurv.soft.causes import make_problem_of_causes, objective_of
 from softsurv.soft.fair_leaves import held_out_distance
 from softsurv.soft.fairness import GroupFairness, fairness_of
 from softsurv.soft.fit_stack import fit_anchors, fit_stack, make_stack
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings
-from softsurv.soft.parallel import Machine, map_parts, slabs
+from softsurv.soft.parallel import Machine, map_parts
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
@@ -249,7 +250,8 @@ class InnerFolds:
             losses = self._held_out_loss(objective, trained.routing[trees], trained.leaves[trees], fold[trees])
             return losses.double().cpu()
 
-        parts = slabs(stack.n_trees, self.data.n * 2**depth, machine.device)
+        n_times = 0 if fairness is None else len(fairness.step)
+        parts = stack_parts(self.problem, 2**depth, n_jobs=stack.n_trees, n_times=n_times)
         losses = torch.cat(map_parts(losses_of, parts, machine.workers))
         return self._trials(candidates, losses.view(len(self.rows), len(candidates), -1).mean(-1))
 

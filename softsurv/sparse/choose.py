@@ -19,7 +19,8 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards.base import LeafFamily
-from softsurv.soft.parallel import Machine, map_parts, slabs
+from softsurv.soft.capacity import stack_parts
+from softsurv.soft.parallel import Machine, map_parts
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import SEPARATOR, Models, Problems, fit_causes, some, take
@@ -133,7 +134,7 @@ class FamilyTrials:
     def __init__(self, name: str, problems: Problems, fold: Fold, grid: Grid, machine: Machine) -> None:
         self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
         self.workers, self.budget = machine.workers, machine.budget
-        self.device, self.n_folds = problems[0].design.device, len(fold.masks)
+        self.n_folds = len(fold.masks)
 
     def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Models]:
         """One regression with each ridge; and the models (F * R, 2, Q + K), those of the first fold first."""
@@ -176,8 +177,7 @@ class FamilyTrials:
                 tell(what, len(families[part]) * each)
                 return found
 
-            cells = self.n_folds * 2**level * self.fold.masks.shape[1]
-            parts = slabs(len(families), cells, self.device)
+            parts = stack_parts(self.problems[0], 2**level, n_jobs=len(families), trees_per_job=self.n_folds)
             trials += [trial for found in map_parts(grown, parts, self.workers) for trial in found]
         return trials
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +15,16 @@ from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, EvaluationWarning
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import optimisers
-from softsurv.soft.capacity import CENSORED_TABLES, FAIR_TABLES, LIVE_TABLES, MEMORY_SHARE, stack_size
+from softsurv.soft import capacity, optimisers
+from softsurv.soft.capacity import (
+    CENSORED_TABLES,
+    FAIR_TABLES,
+    LIVE_TABLES,
+    MAX_CELLS,
+    MEMORY_SHARE,
+    stack_parts,
+    stack_size,
+)
 from softsurv.soft.cross_validation import (
     fit_folds,
     make_folds,
@@ -22,14 +32,16 @@ from softsurv.soft.cross_validation import (
     prepare_fold,
 )
 from softsurv.soft.fairness import fairness_of
+from softsurv.soft.fit_stack import Stack, fit_stack
+from softsurv.soft.nodec import NodecSettings
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
-from softsurv.soft.parallel import MAX_CELLS
+from softsurv.soft.parallel import Machine, keep_memory
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties
 
 CPU = torch.device("cpu")
@@ -108,6 +120,25 @@ def test_late_entry_causes_and_fairness_take_their_part_of_the_memory():
     assert stack_size(500, 4, 10, device, free_bytes=free, right_censored=False) < plain / 2
     assert stack_size(500, 4, 10, device, free_bytes=free, n_causes=2) in (plain // 2, plain // 2 + 1)
     assert stack_size(500, 4, 10, device, free_bytes=free, n_times=50) < plain / 40
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+@pytest.mark.parametrize("data", [simulate, with_everything])
+def test_training_a_part_stays_within_the_memory_that_it_was_sized_for(tools, solver, rho, data, monkeypatch):
+    rows = replace(data(1000), group=torch.arange(1000) % 2)
+    plain = tools.make_objective(rows, "weibull", 2, TREES, penalised=True)
+    fairness = fairness_of(rows, plain.problem, rho, 5)
+    objective = tools.make_objective(rows, "weibull", 2, TREES, penalised=True, fairness=fairness)
+    monkeypatch.setattr(capacity, "MAX_CELLS", TREES * 1000 * 4)  # all as one part
+    stack = Stack(objective, *tools.random_parameters(objective))
+    training = Training(solver=solver, joint=LbfgsSettings(max_iterations=5), nodec=NodecSettings(max_sweeps=1))
+    keep_memory()  # once per process, not to be counted
+    with operators_alone(), LiveMemory() as live:
+        fit_stack(stack, training, Machine(CPU))
+    n_times = 0 if fairness is None else len(fairness.step)
+    parts = stack_parts(objective.problem, 4, n_jobs=TREES, n_times=n_times, free_bytes=live.peak)
+    assert len(parts) > 1  # a device with so much memory would not train them all at once
 
 
 def some_data(n=60, seed=0):

@@ -62,7 +62,7 @@ def test_parts_of_a_stack_give_what_the_stack_gives(tools, solver, monkeypatch):
     stack, _, _ = folds_and_settings(tools)
     training = replace(SHORT, solver=solver, nodec=replace(SHORT.nodec, max_sweeps=1))
     whole = fit_stack(stack, training, CPU)
-    monkeypatch.setattr("softsurv.soft.parallel.MAX_CELLS", 90 * 4 * 3)
+    monkeypatch.setattr("softsurv.soft.capacity.MAX_CELLS", 90 * 4 * 3)
     parts = fit_stack(stack, training, replace(CPU, workers=2))
     torch.testing.assert_close(parts.objective, whole.objective, rtol=1e-6, atol=1e-8)
     torch.testing.assert_close(parts.trace[-1], whole.trace[-1], rtol=1e-6, atol=1e-8)
