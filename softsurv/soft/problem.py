@@ -63,11 +63,6 @@ class Problem:
         return 1 + len(self.others)
 
     @property
-    def right_censored(self) -> bool:
-        """Whether no row has a late entry or an interval."""
-        return self.entry_features is None and self.upper_features is None
-
-    @property
     def of_causes(self) -> tuple[Problem, ...]:
         """The problem of each cause."""
         return (replace(self, others=()), *self.others)

@@ -12,8 +12,9 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.choose import Grid, try_all
+from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
+from softsurv.sparse.folds import Grid
 from softsurv.sparse.many_levels import level_scale, shrunk
 from softsurv.trees.linear_rule import Rules
 

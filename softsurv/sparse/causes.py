@@ -51,10 +51,11 @@ def fit_causes(
     start: Models | None = None,
     settings: LbfgsSettings = FIT,
     budget: StopSignal | None = None,
+    counts: FloatArray | None = None,
 ) -> tuple[Models, Tensor]:
     """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,).
 
-    The penalties are those of all causes, or of each.
+    The penalties are those of all causes, or of each. Losses are added up as often as each cause counts (K,).
     """
     starts = (None,) * len(problems) if start is None else start
     each = (penalties,) * len(problems) if isinstance(penalties, LeafPenalties) else penalties
@@ -62,7 +63,9 @@ def fit_causes(
         fit_leaves(problem, leaf, n_leaves, own, begin, settings, budget)
         for problem, own, begin in zip(problems, each, starts, strict=True)
     ]
-    return tuple(end.point[0] for end in ends), _added([end.loss for end in ends])
+    often = np.ones(len(problems)) if counts is None else counts
+    loss = _added([count * end.loss for count, end in zip(often.tolist(), ends, strict=True)])
+    return tuple(end.point[0] for end in ends), loss
 
 
 def losses_of_causes(

@@ -19,9 +19,10 @@ from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, curves_in_leaves, fit_causes
-from softsurv.sparse.choose import Grid, Say, Tried, try_all
+from softsurv.sparse.choose import Say, Tried, try_all
 from softsurv.sparse.covariance import rule_covariance
 from softsurv.sparse.finish import GRID_TIMES, Collapsed, collapse, shallower, soft_trees
+from softsurv.sparse.folds import Grid
 from softsurv.sparse.leaf_fit import LeafPenalties
 from softsurv.sparse.lost import LostLikelihood, lost_likelihood
 from softsurv.sparse.many_levels import covariance_in_data_units, level_scale, of_many_levels, shrunk
@@ -164,14 +165,15 @@ def fit_rules(
     stopped = None if choosing.budget is None else choosing.budget.status
     times, left = _times(data), list(tried.trials)
     while True:
-        chosen, reason = preferred(left, prefer)
+        best, reason = preferred(left, prefer)
+        chosen = tried.of_all_rows(best)
         problems = tried.problems[chosen.candidate.family]
-        settings = settle(chosen, tried.causes, grid)
+        settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
         penalties = tuple(setting.penalties(data.n) for setting in settings)
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, machine.budget)
-        if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not chosen):
+        if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not best):
             break
-        left.remove(chosen)  # its leaves are one model: that is no tree
+        left.remove(best)  # its leaves are one model: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=machine.budget)
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -183,7 +185,7 @@ def fit_rules(
     alone = rules and len(problems) == 1
     lost = lost_likelihood(data, problems[0], trees[0], leaf, penalties[0], machine) if alone else None
     return SparseFit(
-        trees, rules, chosen, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings)
+        trees, rules, best, tried, tuple(gone), float(loss[0]), reason, covariances, stopped, lost, tuple(settings)
     )
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
-from softsurv.soft.precondition import inverse_gram
-from softsurv.soft.problem import Problem, groups_of, taken
+from softsurv.soft.problem import Problem, taken
+from softsurv.sparse.leaf_metric import Leaves, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
@@ -27,11 +27,8 @@ FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
 ROUGH = LbfgsSettings(max_iterations=25, ftol=1e-6)
 """How far leaves are fitted between two looks at the rules, and for candidates to be compared."""
 
-CURVATURE = 0.25
-"""Typical curvature of a row's loss in its level: scales the first steps."""
-
-STEP = 1e-3
-"""Distance of central differences, on parameters of order one: an error of 1e-6 in slopes and curvatures."""
+STEP = 1e-4
+"""Distance of central differences: rounding and the third derivatives of splines both add some 1e-6 to curvatures."""
 
 
 @dataclass(frozen=True)
@@ -168,40 +165,6 @@ class LeafObjective:
         return total, d_shape
 
 
-class LeafMetric:
-    """First steps: the inverse Gram matrix for the common model, one over the rows' weight for deviations."""
-
-    def __init__(self, objective: LeafObjective) -> None:
-        problem = objective.problem
-        self.columns, self.per_group = objective.columns, problem.n_trees // problem.n_groups
-        self.inverse = inverse_gram(problem.design)
-        share = problem.weight.new_zeros(problem.n_trees, objective.n_leaves)
-        share.scatter_add_(1, objective.leaf, problem.weight[:, 0])
-        curvature = CURVATURE * share[..., None] + objective.strength[:, None]
-        self.scale = torch.where(objective.free[:, None], 1 / curvature.clamp(min=1e-12), 0.0)  # (M, L, Q + K)
-
-    def take(self, trees: Tensor) -> LeafMetric:
-        """The metric of some trees."""
-        part = copy(self)
-        part.scale = taken(self.scale, trees)
-        if len(self.inverse) > 1:
-            groups = groups_of(trees, self.per_group)
-            part.inverse, part.per_group = taken(self.inverse, groups), len(trees) // len(groups)
-        return part
-
-    def __call__(self, gradient: Tensor) -> Tensor:
-        """Steps (m, D) from gradients (m, D)."""
-        m, n_leaves, size = self.scale.shape
-        parts = gradient.view(m, 1 + n_leaves, size)
-        slopes = parts[:, :1, : self.columns]
-        if self.inverse.dim() == 3:
-            slopes = linear(slopes, self.inverse)
-        else:
-            slopes = slopes * self.inverse.repeat_interleave(m // len(self.inverse), 0)[:, None]
-        common = torch.cat([slopes / CURVATURE, parts[:, :1, self.columns :]], -1)
-        return torch.cat([common, self.scale * parts[:, 1:]], 1).flatten(1)
-
-
 def fit_leaves(
     problem: Problem,
     leaf: Tensor,  # (M, N)
@@ -216,9 +179,12 @@ def fit_leaves(
     if start is None:
         start = problem.design.new_zeros(problem.n_trees, 1 + n_leaves, q + problem.family.n_shape)
         start[:, 0, q:] = problem.family.initial_shape(problem.time_scale[0])
+        baseline = problem.family.baseline(start[: problem.n_groups, :1, q:], problem.features)[0]
+        start[:, 0, 0] = problem.per_tree(-baseline.mean((1, 2)))  # a spline's may begin far below the other rows
     objective = LeafObjective(problem, leaf, n_leaves, penalties)
     own = torch.where(objective.free[:, None], start[:, 1:], 0.0)
-    end = minimise(objective, (start[:, :1], own), settings, LeafMetric(objective), budget)
+    leaves = Leaves(problem, leaf, n_leaves, objective.strength, objective.free)
+    end = minimise(objective, (start[:, :1], own), settings, leaf_metric(leaves, start[:, 0, q:]), budget)
     return Minimum((torch.cat(end.point, 1),), end.loss, end.converged)
 
 

@@ -63,14 +63,47 @@ class Plan:
     max_terms: int
     rules: Rules
 
+    @property
+    def size(self) -> int:
+        """Number of splits."""
+        return sum(rule is not None for rule in self.rules)
+
 
 @dataclass(frozen=True)
 class Grown:
-    """Trees of one depth after training: rules, leaves (M, N) of all rows, models of each cause."""
+    """Trees of one depth after training.
+
+    Attributes
+    ----------
+    rules : tuple of Rules (M,)
+    leaf : Tensor (M, N)
+        The leaf of every row.
+    models : tuple of Tensor (M, 1 + L, Q + K)
+        Of each cause.
+    loss : Tensor (M,)
+        Penalised mean loss of the training rows, the causes' added up by what they count.
+    """
 
     rules: tuple[Rules, ...]
     leaf: Tensor
     models: Models
+    loss: Tensor
+
+    def better(self, other: Grown, trees: Tensor) -> Grown:
+        """With those of some trees (m,) that are better in the other, which has m."""
+        gain = other.loss < self.loss[trees]
+        if not bool(gain.any()):
+            return self
+        rules, better = list(self.rules), gain.nonzero()[:, 0].tolist()
+        for k in better:
+            rules[int(trees[k])] = other.rules[k]
+        at = trees[gain]
+
+        def joined(old: Tensor, new: Tensor) -> Tensor:
+            return old.index_copy(0, at.to(old.device), new[gain.to(new.device)])
+
+        models = tuple(joined(own, new) for own, new in zip(self.models, other.models, strict=True))
+        return Grown(tuple(rules), joined(self.leaf, other.leaf), models, joined(self.loss, other.loss))
 
 
 def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: float | None) -> LeafPenalties:
@@ -118,8 +151,12 @@ def grow(
     n_rows: FloatArray,
     sweeps: int = 2,
     budget: StopSignal | None = None,
+    models: Models | None = None,
 ) -> Grown:
     """Fit the leaves, improve the rules, and so on; the trees have one depth.
+
+    Of what a tree was after each fit of its leaves, that with the least loss is returned: rules are improved by what
+    they promise to second order, which is not always kept.
 
     Parameters
     ----------
@@ -130,33 +167,36 @@ def grow(
     n_rows : (folds,)
         Training rows of each fold.
     sweeps : int
-        How often every rule is looked at.
+        How often every rule is looked at; 0 fits the leaves alone.
     budget : StopSignal, optional
         Once it is exhausted, the rules stay as they are.
+    models : tuple of Tensor (M, 1 + L, Q + K), optional
+        To begin the fits of the leaves with.
     """
     fold = np.array([plan.fold for plan in plans])
     stack = take(problems, torch.as_tensor(fold))
     penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], None)
     rules = [plan.rules for plan in plans]
-    n_leaves = len(rules[0]) + 1
-    moving, models = np.ones(len(plans), dtype=bool), None
+    everyone, n_leaves = torch.arange(len(plans)), len(rules[0]) + 1
+    moving, best = np.ones(len(plans), dtype=bool), None
 
     def stop() -> bool:
         return budget is not None and budget.exhausted
 
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
-        models, _ = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget)
-        last = sweep == sweeps or not moving.any() or stop()
-        if last:
+        models, loss = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget, rows.counts)
+        now = Grown(tuple(rules), leaf, models, loss.double().cpu())
+        best = now if best is None else best.better(now, everyone)
+        if sweep == sweeps or not moving.any() or stop():
             break
         losses = losses_of_causes(stack, models, rows.counts).double().cpu().numpy()
         table = second_orders(stack, models, rows.counts) * rows.weight[:, None]
         for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
-    assert models is not None
-    return Grown(tuple(rules), leaf, models)
+    assert best is not None
+    return best
 
 
 def leaves_of(rules: Sequence[Rules], split: SplitData) -> Tensor:

@@ -11,8 +11,9 @@ from softsurv.errors import InvalidSurvivalDataError
 from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Candidate
-from softsurv.sparse.choose import FARTHEST, Grid, make_folds, try_all
+from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
+from softsurv.sparse.folds import FARTHEST, Grid, make_folds
 from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family
 from softsurv.trees.linear_rule import LinearRule
 

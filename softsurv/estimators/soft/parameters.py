@@ -20,7 +20,7 @@ from softsurv.soft.nodec import NodecSettings
 from softsurv.soft.recipe import SOLVERS, Candidate, Recipe, Training
 from softsurv.soft.selection import Grid
 from softsurv.soft.starts import STARTS
-from softsurv.sparse.choose import Grid as RuleGrid
+from softsurv.sparse.folds import Grid as RuleGrid
 from softsurv.trees.topology import check_depth
 
 PENALTIES = ("l2", "shrinkage", "routing_l2")

@@ -1,0 +1,98 @@
+"""What is tried in the choice of a tree of rules, and on which rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.data.survival_data import SurvivalData
+from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE
+from softsurv.sparse.splits import SplitData
+from softsurv.sparse.train import TrainingRows
+
+FARTHEST = 12.0
+"""Nats that a held-out row counts at most for each of several causes. A row whose features are far from all others can
+cost a hundred, and would alone decide on families, trees and penalties of every cause."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is tried."""
+
+    single_ridges: tuple[float, ...] = (0.1, USUAL_RIDGE, 1.0, 10.0, CONSTANT)
+    ridges: tuple[float, ...] = (USUAL_RIDGE, 30.0)
+    leaves: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    terms: tuple[int, ...] = (1, 3)
+    shrinkage: tuple[tuple[float, float | None], ...] = (
+        (10.0, None),
+        (40.0, None),
+        (160.0, None),
+        (40.0, 10.0),
+        (10.0, 1.0),
+    )
+    """Pairs of shrinkage and slope shrinkage."""
+    depth: int | None = None
+    n_folds: int = 5
+    least_events: float = 10.0
+    split_penalty: float = 10.0
+
+    def n_candidates(self, n_families: int) -> int:
+        """How many candidates are tried: one leaf with each family, and the trees of one family."""
+        sizes = sum(size > 1 for size in self.leaves)
+        trees = sizes * len(self.ridges) * len(self.terms) * len(self.shrinkage)
+        return n_families * len(self.single_ridges) + trees
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows of the folds, those of all rows last."""
+
+    masks: FloatArray  # (F, N) 1 where a row trains
+    held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
+    rows: TrainingRows
+    subject: IntArray | None = None  # (N,) where subjects have several rows
+    most: float = math.inf  # nats that a held-out row counts at most
+
+    @property
+    def n_rows(self) -> FloatArray:
+        """Training rows of each fold, (F,)."""
+        return self.masks.sum(1)
+
+    def by_subject(self, losses: FloatArray) -> FloatArray:
+        """Losses of rows (..., N) added up for each subject, (..., S)."""
+        if self.subject is None:
+            return losses
+        flat = losses.reshape(-1, losses.shape[-1])
+        return np.array([np.bincount(self.subject, own) for own in flat]).reshape(*losses.shape[:-1], -1)
+
+
+def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None) -> Fold:
+    """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone.
+
+    Events of causes that do not count (K,) are none of those that a leaf must have.
+    """
+    events, subject = data.failed, None
+    if counts is not None and data.cause is not None:
+        events = np.append(False, counts > 0)[data.cause.cpu().numpy()]
+    weight = np.ones(data.n) if data.weight is None else data.weight.double().cpu().numpy()
+    weight = weight * 2.0 ** -np.rint(np.log2(weight.mean()))  # exact: the unit of the weights changes no rule
+    masks = [np.ones(data.n)]
+    if data.subject is not None:
+        subject = np.unique(data.subject.cpu().numpy(), return_inverse=True)[1]
+    if grid.n_folds > 1:
+        for train, _ in data.folds(max(2, min(grid.n_folds, data.n_failed_subjects)), seed):
+            mask = np.zeros(data.n)
+            mask[train] = 1.0
+            masks.insert(len(masks) - 1, mask)
+    table = np.array(masks)
+    folds = tuple(np.flatnonzero(mask) for mask in table)
+    rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty, counts)
+    held = (1 - table) * weight
+    total = held.sum()
+    mean_one = torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held)
+    return Fold(table, mean_one, rows, subject, FARTHEST if data.n_causes > 1 else math.inf)

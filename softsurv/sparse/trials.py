@@ -1,0 +1,192 @@
+"""The candidates of one leaf family, on every inner fold and on all rows, as one stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from softsurv.arrays import FloatArray, IntArray
+from softsurv.soft.capacity import stack_parts
+from softsurv.soft.parallel import Machine, map_parts
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
+from softsurv.sparse.folds import Fold, Grid
+from softsurv.sparse.leaf_fit import ROUGH
+from softsurv.sparse.prefer import Trial
+from softsurv.sparse.train import Grown, Plan, complete, grow, held_out_losses, penalties_of, start_rules
+from softsurv.trees.linear_rule import Rules
+
+Planned = tuple[Candidate, list[Plan]]
+"""A candidate, and its tree on each fold."""
+
+
+Pool = dict[tuple[int, int], list[tuple[int, Rules]]]
+"""Rules found for a number of splits on a fold, by whichever candidate, with its most terms."""
+
+
+class FamilyTrials:
+    """Candidates of one leaf family, or of one for each cause, on all folds."""
+
+    def __init__(self, name: str, problems: Problems, fold: Fold, grid: Grid, machine: Machine) -> None:
+        self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
+        self.workers, self.budget = machine.workers, machine.budget
+        self.n_folds = len(fold.masks)
+
+    def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Models]:
+        """One regression with each ridge; and the models (F * R, 2, Q + K), those of the first fold first."""
+        which = np.arange(self.n_folds).repeat(len(ridges))
+        stack = take(self.problems, torch.as_tensor(which))
+        leaf = torch.zeros(len(which), self.problems[0].weight.shape[-1], dtype=torch.int64)
+        strengths = np.tile(ridges, self.n_folds)
+        penalties = penalties_of(self.fold.n_rows[which], strengths, 0.0, None)
+        models, _ = fit_causes(stack, leaf, 1, penalties, budget=self.budget)
+        losses = self._losses(stack, models, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
+        last = some(models, slice(len(which) - len(ridges), None))
+        trials = [
+            Trial(Candidate(self.name, 0, ridge, leaves=1), losses[k], (), some(last, slice(k, k + 1)))
+            for k, ridge in enumerate(ridges)
+        ]
+        return trials, models
+
+    def trees(self, stop: Callable[[], bool], tell: Callable[[str, int], None]) -> list[Trial]:
+        """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
+        grid = self.grid
+        if stop():
+            return []
+        _, bases = self.single_leaves(grid.ridges)
+        if stop():
+            return []
+        which = np.arange(self.n_folds).repeat(len(grid.ridges))
+        depth = max((size - 1).bit_length() for size in grid.leaves)
+        stack = take(self.problems, torch.as_tensor(which))
+        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
+        trials: list[Trial] = []
+        each = len(grid.shrinkage)
+        for level in range(1, depth + 1):
+            sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
+            planned = self._plans(starts, sizes, 2**level - 1)
+            what = f"{self.name}, depth {level}"
+            tell(what, (len(sizes) * len(grid.ridges) * len(grid.terms) - len(planned)) * each)  # cannot be grown
+            trials += self._of_depth(planned, stop, partial(tell, what))
+        return trials
+
+    def _of_depth(self, planned: list[Planned], stop: Callable[[], bool], tell: Callable[[int], None]) -> list[Trial]:
+        """Grow the trees of some candidates of one depth, let them learn of each other, and fit their leaves."""
+        if not planned:
+            return []
+        n_leaves = len(planned[0][1][0].rules) + 1
+        parts = stack_parts(self.problems[0], n_leaves, n_jobs=len(planned), trees_per_job=self.n_folds)
+
+        def grown(part: slice) -> Grown | None:
+            plans = _plans_of(planned[part])
+            return None if stop() else self._grow(plans)
+
+        found = map_parts(grown, parts, self.workers)
+        pool: Pool = {}
+        for part, one in zip(parts, found, strict=True):
+            for plan, rules in zip(_plans_of(planned[part]), one.rules, strict=True) if one is not None else ():
+                pool.setdefault((plan.size, plan.fold), []).append((plan.max_terms, rules))
+
+        def scored(job: tuple[slice, Grown | None]) -> list[Trial]:
+            part, one = job
+            trials = [] if one is None else self._scored(planned[part], self._learned(planned[part], one, pool))
+            tell(len(planned[part]) * len(self.grid.shrinkage))
+            return trials
+
+        return [
+            trial for of_part in map_parts(scored, zip(parts, found, strict=True), self.workers) for trial in of_part
+        ]
+
+    def _plans(self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int) -> list[Planned]:
+        """Trees of one depth to be trained: for each candidate one on each fold."""
+        planned, depth = [], (n_branches + 1).bit_length() - 1
+        strength, slopes = self.grid.shrinkage[0]
+        for size in sizes:
+            for number, ridge in enumerate(self.grid.ridges):
+                own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
+                found = [complete(rules, n_branches) for rules in own if rules is not None]
+                if len(found) < len(own):
+                    continue  # some fold has too few events for so many leaves
+                for terms in self.grid.terms:
+                    candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
+                    plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
+                    planned.append((candidate, plans))
+        return planned
+
+    def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
+        return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
+
+    def _learned(self, planned: list[Planned], grown: Grown, pool: Pool) -> Grown:
+        """Each tree with the rules, its own or another candidate's, under which its leaves fit best."""
+        plans = _plans_of(planned)
+        others = []
+        for plan, own in zip(plans, grown.rules, strict=True):
+            known = [rules for terms, rules in pool[plan.size, plan.fold] if terms <= plan.max_terms]
+            others.append([rules for rules in dict.fromkeys(known) if rules != own])
+        for turn in range(max(map(len, others))):
+            if self.budget is not None and self.budget.exhausted:
+                break
+            at = [m for m, own in enumerate(others) if turn < len(own)]
+            tried = [replace(plans[m], rules=others[m][turn]) for m in at]
+            alike = tuple(torch.cat([own[at, :1], torch.zeros_like(own[at, 1:])], 1) for own in grown.models)
+            fitted = self._grow(tried, 0, alike)
+            grown = grown.better(fitted, torch.tensor(at))
+        return grown
+
+    def _scored(self, planned: list[Planned], grown: Grown) -> list[Trial]:
+        """Fit the leaves of some candidates' trees with each shrinkage, and score them where they did not train."""
+        plans = _plans_of(planned)
+        which = np.array([plan.fold for plan in plans])
+        stack = take(self.problems, torch.as_tensor(which))
+        models = grown.models
+        trials: list[Trial] = []
+        for strength, slopes in self.grid.shrinkage:
+            if trials and self.budget is not None and self.budget.exhausted:
+                break
+            penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
+            n_leaves = len(plans[0].rules) + 1
+            models, _ = fit_causes(stack, grown.leaf, n_leaves, penalties, models, ROUGH, self.budget)
+            losses = self._losses(stack, models, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
+            for k, (candidate, _) in enumerate(planned):
+                last = (k + 1) * self.n_folds - 1
+                own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
+                all_rows = some(models, slice(last, last + 1))
+                fold_rules = grown.rules[last + 1 - self.n_folds : last + 1]
+                trials.append(Trial(own, losses[k], grown.rules[last], all_rows, fold_rules))
+        return trials
+
+    def of_all_rows(self, trial: Trial) -> Trial:
+        """The trial with the best tree of all rows among those that the rules of its folds lead to.
+
+        The folds say how well the setting does; on all rows a search from one start may end elsewhere.
+        """
+        starts = list(dict.fromkeys(trial.fold_rules))
+        if len(starts) < 2 or (self.budget is not None and self.budget.exhausted):
+            return trial
+        candidate, last = trial.candidate, self.n_folds - 1
+        plans = [Plan(last, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules) for rules in starts]
+        grown = self._grow(plans)
+        stack = take(self.problems, torch.full((len(plans),), last))
+        n_rows = self.fold.n_rows[[last] * len(plans)]
+        penalties = penalties_of(n_rows, candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
+        models, loss = fit_causes(
+            stack, grown.leaf, len(starts[0]) + 1, penalties, grown.models, ROUGH, self.budget, self.fold.rows.counts
+        )
+        best = int(loss.argmin())
+        return replace(trial, rules=grown.rules[best], models=some(models, slice(best, best + 1)))
+
+    def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
+        """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
+        counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
+        losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts, self.fold.most)
+        return self.fold.by_subject(losses.double().cpu().numpy())
+
+
+def _plans_of(planned: Sequence[Planned]) -> list[Plan]:
+    """The trees of some candidates on all folds."""
+    return [plan for _, of_folds in planned for plan in of_folds]

@@ -1,0 +1,112 @@
+"""The metric of the leaves' fits: the curvature it stands for, and how few rounds it needs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from softsurv.data.readers import survival_data
+from softsurv.hazards import family_names, get_family
+from softsurv.soft.precondition import RIDGE
+from softsurv.soft.problem import make_problem
+from softsurv.sparse import leaf_fit
+from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves
+from softsurv.sparse.leaf_metric import CURVATURE, JointMetric, Leaves, SlopesMetric, leaf_metric
+
+TREES, N, LEAVES = 3, 200, 2
+
+
+def a_stack(family, first=1e-4):
+    """Problem and leaves of a stack; one row has its event far before all others."""
+    rng = np.random.default_rng(0)
+    time = rng.weibull(np.where(np.arange(N) % 2 == 0, 0.7, 2.5))
+    time[0] = first
+    x = pd.DataFrame(rng.random((N, 3)))
+    event = rng.random(N) < 0.7
+    event[0] = True
+    data = survival_data(x, time=time, event=event)
+    weight = torch.as_tensor(rng.integers(1, 3, (TREES, N)).astype(float))
+    return make_problem(data, get_family(family), weight=weight), torch.arange(N).expand(TREES, -1) % LEAVES
+
+
+def penalties(slopes):
+    each = torch.full((TREES,), 0.02, dtype=torch.float64)
+    return LeafPenalties(each, 2 * each, torch.full_like(each, slopes))
+
+
+def objective_of(family, slopes=np.inf):
+    problem, leaf = a_stack(family)
+    return LeafObjective(problem, leaf, LEAVES, penalties(slopes))
+
+
+def metric_of(objective, shape):
+    leaves = Leaves(objective.problem, objective.leaf, LEAVES, objective.strength, objective.free)
+    return leaf_metric(leaves, shape)
+
+
+def steps(metric, size):
+    """The matrix (M, D, D) that the metric multiplies gradients with."""
+    unit = torch.eye((1 + LEAVES) * size, dtype=torch.float64)
+    return torch.stack([metric(row.expand(TREES, -1).contiguous()) for row in unit], 1)
+
+
+@pytest.mark.parametrize("slopes", [np.inf, 0.1])
+@pytest.mark.parametrize("family", family_names())
+def test_steps_lead_down(family, slopes):
+    objective = objective_of(family, slopes)
+    shape = torch.full((TREES, objective.problem.family.n_shape), 0.3, dtype=torch.float64)
+    matrix = steps(metric_of(objective, shape), objective.columns + shape.shape[1])
+    torch.testing.assert_close(matrix, matrix.mT)
+    free = torch.cat([torch.ones_like(objective.free[:, None]), objective.free[:, None].expand(-1, LEAVES, -1)], 1)
+    for own, moves in zip(matrix, free.flatten(1), strict=True):
+        assert (own[~moves] == 0).all()
+        assert (torch.linalg.eigvalsh(own[moves][:, moves]) > 0).all()
+
+
+def test_the_joint_metric_is_the_inverse_of_a_curvature():
+    objective = objective_of("spline_po")
+    problem, q, k = objective.problem, objective.columns, objective.problem.family.n_shape
+    shape = torch.linspace(-0.5, 0.5, k, dtype=torch.float64).expand(TREES, -1)
+    metric = metric_of(objective, shape)
+    assert isinstance(metric, JointMetric)
+    unit = torch.diag(torch.cat([torch.ones(q), shape[0].exp()]).double())
+    slopes = torch.cat([problem.design[0], problem.features[0, :k].T], 1)
+    own = torch.cat([torch.zeros(N, q), problem.features[0, k:].T * problem.event[0].T], 1).double()
+    plain = (CURVATURE * slopes.T @ slopes + own.T @ own) / N
+    plain = plain + RIDGE * torch.diag(plain.diag())
+    size = q + k
+    matrix = steps(metric, size)
+    torch.testing.assert_close(matrix[0, :size, :size], torch.linalg.inv(unit @ plain @ unit))
+    at = [0, *range(q, size)]
+    share = float(problem.weight[1, 0, objective.leaf[1] == 1].sum())
+    block = (unit @ plain @ unit)[at][:, at] * share + torch.diag(objective.strength[1, at])
+    second = [2 * size + place for place in at]
+    torch.testing.assert_close(matrix[1][second][:, second], torch.linalg.inv(block))
+
+
+@pytest.mark.parametrize("family", ["spline_po", "loglogistic"])
+def test_some_trees_keep_their_metric(family):
+    objective = objective_of(family)
+    shape = torch.full((TREES, objective.problem.family.n_shape), 0.3, dtype=torch.float64)
+    gradient = torch.randn(TREES, (1 + LEAVES) * (objective.columns + shape.shape[1]), dtype=torch.float64)
+    metric, some = metric_of(objective, shape), torch.tensor([2, 0])
+    torch.testing.assert_close(metric.take(some)(gradient[some]), metric(gradient)[some])
+
+
+@pytest.mark.parametrize("family", ["spline_po", "spline_ph"])
+def test_a_rough_fit_of_splines_is_nearer_to_the_end_than_from_zero_with_slopes_alone(family, monkeypatch):
+    """One very early event: the level of a spline is where its first part begins."""
+    problem, leaf = a_stack(family)
+    end = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), settings=FIT).loss
+    rough = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), settings=ROUGH).loss
+    monkeypatch.setattr(leaf_fit, "leaf_metric", lambda leaves, shape: SlopesMetric(leaves))
+    zero = problem.design.new_zeros(TREES, 1 + LEAVES, problem.design.shape[-1] + problem.family.n_shape)
+    plain = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), zero, ROUGH).loss
+    assert (rough - end).mean() < 0.7 * (plain - end).mean()
+
+
+def test_a_leaf_without_rows_has_a_finite_metric():
+    problem, leaf = a_stack("spline_po")
+    found = fit_leaves(problem, torch.zeros_like(leaf), LEAVES, penalties(np.inf))
+    assert torch.isfinite(found.point[0]).all()
+    assert found.point[0][:, 2].abs().max() < 1e-6

@@ -1,0 +1,112 @@
+"""Candidates learn of each other: the tree of a candidate is the best that any search of its size found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.metrics import adjusted_rand_score
+
+from softsurv import SoftSurvivalTree
+from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
+from softsurv.hazards import get_family
+from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import make_problem
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.causes import fit_causes, take
+from softsurv.sparse.folds import Grid, make_folds
+from softsurv.sparse.splits import SplitData
+from softsurv.sparse.train import Plan, grow, leaves_of, penalties_of
+from softsurv.sparse.trials import FamilyTrials
+from softsurv.trees.linear_rule import LinearRule
+
+N = 300
+ROUGHLY = 3e-3  # to which leaves are fitted while rules are compared; a wrong rule costs 0.02 and more
+GRID = Grid(leaves=(1, 2), shrinkage=((10.0, None), (40.0, None)))
+
+
+def crossing(seed: int) -> tuple[SurvivalData, np.ndarray]:
+    """Two halves of one median whose curves cross there, and six features of noise; true leaves (N,)."""
+    rng = np.random.default_rng(seed)
+    x = pd.DataFrame(rng.random((N, 7)), columns=[f"x{k}" for k in range(7)])
+    half = (x["x0"] > 0.5).to_numpy()
+    shape = np.where(half, 2.5, 0.7)
+    time = np.log(2) ** (-1 / shape) * rng.weibull(shape)
+    late = rng.exponential(4, N)
+    return survival_data(x, time=np.minimum(time, late), event=time <= late), half
+
+
+@pytest.fixture(scope="module")
+def family():
+    data, _ = crossing(0)
+    split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(7)), ())
+    fold = make_folds(data, split, GRID, 0)
+    problem = make_problem(data, get_family("spline_po"), weight=torch.as_tensor(fold.masks))
+    return FamilyTrials("spline_po", (problem,), fold, GRID, Machine(torch.device("cpu")))
+
+
+def loss_of(family, candidate, rules, fold):
+    """Penalised loss of a tree on the rows of a fold, its leaves fitted anew."""
+    stack = take(family.problems, torch.tensor([fold]))
+    penalties = penalties_of(
+        family.fold.n_rows[[fold]], candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage
+    )
+    leaf = leaves_of([rules], family.fold.rows.split)
+    return float(fit_causes(stack, leaf, len(rules) + 1, penalties, None)[1][0])
+
+
+def test_no_candidate_has_a_tree_that_another_of_its_size_betters(family):
+    trials = [t for t in family.trees(lambda: False, lambda *_: None) if t.candidate.shrinkage == 10.0]
+    for mine in trials:
+        allowed = [t for t in trials if t.candidate.max_terms <= mine.candidate.max_terms]
+        for fold, rules in enumerate(mine.fold_rules):
+            own = loss_of(family, mine.candidate, rules, fold)
+            best = min(loss_of(family, mine.candidate, other.fold_rules[fold], fold) for other in allowed)
+            assert own <= best + ROUGHLY
+
+
+def test_the_tree_of_all_rows_is_no_worse_than_what_a_fold_found(family):
+    trial = family.trees(lambda: False, lambda *_: None)[0]
+    noise = (LinearRule((3,), (1.0,), 0.5),)
+    last = family.n_folds - 1
+    poor = replace(trial, rules=noise, fold_rules=(*trial.fold_rules[:-1], noise))
+    found = family.of_all_rows(poor)
+    mine = loss_of(family, trial.candidate, found.rules, last)
+    assert mine <= min(loss_of(family, trial.candidate, rules, last) for rules in poor.fold_rules) + ROUGHLY
+    assert mine < loss_of(family, trial.candidate, noise, last) - 0.02
+    assert found.models[0].shape == trial.models[0].shape
+
+
+def test_growing_never_ends_above_where_it_began(family):
+    rules = [(LinearRule((k,), (1.0,), 0.5),) for k in range(7)]
+    plans = [Plan(0, ridge, 10.0, 3, one) for one in rules for ridge in (0.3, 30.0)]
+    how = family.problems, family.fold.rows, plans, family.fold.n_rows
+    start, end = grow(*how, sweeps=0), grow(*how)
+    assert (end.loss <= start.loss).all()
+    assert (end.loss < start.loss - 1e-3).any()
+    for m in (0, 5):  # what is returned belongs together
+        candidate = Candidate("spline_po", 1, plans[m].ridge, plans[m].baseline)
+        assert float(end.loss[m]) > loss_of(family, candidate, end.rules[m], 0) - 1e-4
+        assert torch.equal(leaves_of([end.rules[m]], family.fold.rows.split)[0], end.leaf[m])
+
+
+def test_better_takes_over_whole_trees(family):
+    plans = [Plan(0, 0.3, 10.0, 1, (LinearRule((k,), (1.0,), 0.5),)) for k in (1, 2, 3)]
+    noise = grow(family.problems, family.fold.rows, plans, family.fold.n_rows, 0)
+    true = [replace(plan, rules=(LinearRule((0,), (1.0,), 0.5),)) for plan in plans[:2]]
+    fitted = grow(family.problems, family.fold.rows, true, family.fold.n_rows, 0)
+    both = noise.better(fitted, torch.tensor([2, 0]))
+    assert [rules[0].columns for rules in both.rules] == [(0,), (2,), (0,)]
+    assert torch.equal(both.leaf[2], fitted.leaf[0])
+    assert torch.equal(both.models[0][0], fitted.models[0][1])
+    assert both.loss.tolist() == [float(fitted.loss[1]), float(noise.loss[1]), float(fitted.loss[0])]
+    assert noise.better(noise, torch.arange(3)) is noise
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_the_default_finds_curves_that_cross(seed):
+    data, half = crossing(seed)
+    model = SoftSurvivalTree().fit(data.X, data.y)
+    assert adjusted_rand_score(half, model.apply(data.X)) > 0.7
