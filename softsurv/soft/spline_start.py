@@ -15,8 +15,9 @@ from softsurv.soft.problem import Problem
 from softsurv.soft.starts import presumed_outcomes
 from softsurv.trees.topology import n_leaves
 
-COX_RIDGE = 0.1
-"""One-hot codes of one column are collinear; the ridge that the Cox regressions of the tables have too."""
+RIDGE = 0.1
+"""On the coefficients of features, in Cox regression and in least squares: one-hot codes of one column are collinear,
+and what is nearly so among the drawn events would get coefficients of 1e12, from which training does not return."""
 
 LEAST_SLOPE = 1e-3
 """Least coefficient of an increasing function, so that the slope is above zero and its logarithm finite."""
@@ -56,7 +57,7 @@ def spline_leaves(
 def event_hazards(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Cumulative hazards by a Cox regression at the events (E,), and which rows those are (N,)."""
     x, (time, event) = data.x.numpy(), presumed_outcomes(data)
-    cox = fit_cox(x, time, event, COX_RIDGE)
+    cox = fit_cox(x, time, event, RIDGE)
     return np.maximum(cox.hazard_at(time[event]) * np.exp(cox.log_risk(x[event])), LEAST_HAZARD), event
 
 
@@ -65,10 +66,17 @@ def least_squares(
     rise: FloatArray,  # (n, K) increasing functions of log time
     target: FloatArray,  # (n,)
 ) -> FloatArray:  # (Q + K,)
-    """Coefficients of the features, then logarithms of the positive ones of the functions."""
+    """Coefficients of the features, then logarithms of the positive ones of the functions.
+
+    The ridge stands as further rows, one for each feature.
+    """
     from scipy.optimize import lsq_linear
 
     free = np.full(x.shape[1], np.inf)
+    ridge = RIDGE**0.5 * np.eye(x.shape[1])[1:]
+    x = np.vstack([x, ridge])
+    rise = np.vstack([rise, np.zeros((len(ridge), rise.shape[1]))])
+    target = np.append(target, np.zeros(len(ridge)))
     lower = np.concatenate([-free, np.full(rise.shape[1], LEAST_SLOPE)])
     found = lsq_linear(np.hstack([x, rise]), target, (lower, np.inf)).x
     return np.concatenate([found[: x.shape[1]], np.log(np.maximum(found[x.shape[1] :], LEAST_SLOPE))])

@@ -93,6 +93,18 @@ def test_least_squares_keep_the_slope_positive():
     assert np.exp(found[2]) > 1
 
 
+def test_least_squares_of_columns_that_are_nearly_collinear_stay_finite():
+    rng = np.random.default_rng(0)
+    level = (np.arange(50) % 5 == 0).astype(float)
+    x = np.column_stack([np.ones(50), level, 1 - level + 1e-13 * rng.random(50), rng.random(50)])
+    rise = rng.random((50, 2))
+    target = 1 + 2 * level - x[:, 3] + 3 * rise[:, 0] + rise[:, 1]
+    found = least_squares(x, rise, target)
+    assert np.abs(found).max() < 5
+    fitted = x @ found[:4] + rise @ np.exp(found[4:])
+    assert np.abs(fitted - target).max() < 0.1
+
+
 def test_a_failing_cox_regression_is_said_and_leaves_begin_at_random(tools, monkeypatch):
     def fails(*_):
         raise ArithmeticError("overflow")
