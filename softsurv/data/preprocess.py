@@ -63,6 +63,8 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         One for each column of the result.
     dropped_ : dict of str to str
         Raw columns left out, with the reason.
+    incomplete_ : list of str
+        Raw columns kept that had missing values in training.
     feature_names_in_ : ndarray of str
         Names of the raw columns; only where fitted on a table with names.
     n_features_in_ : int
@@ -130,6 +132,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.sources_: list[Source] = []
         self.columns_: list[OutputColumn] = []
         self.dropped_: dict[str, str] = {}
+        self.incomplete_: list[str] = []
         block = NumberBlock.of(frame) if block is None else block
         ranges = dict(zip(block.place, zip(*(part.tolist() for part in block.ranges()), strict=True), strict=True))
         n, places = len(frame), self.input_names_ if order is None else order
@@ -202,6 +205,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             ],
             "columns": [column._asdict() for column in self.columns_],
             "dropped": dict(self.dropped_),
+            "incomplete": list(self.incomplete_),
         }
 
     @classmethod
@@ -227,6 +231,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             ]
             fitted.columns_ = [OutputColumn(**column) for column in state["columns"]]
             fitted.dropped_ = dict(state["dropped"])
+            fitted.incomplete_ = list(state.get("incomplete", ()))  # states of earlier versions do not say
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"preprocessor state is incomplete or damaged: {error}") from error
         return fitted
@@ -286,6 +291,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if encoded:
             self.sources_.append(source)
             self.columns_ += encoded
+            self.incomplete_ += [name] if some_missing else []
 
     def _fitlevels(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
         if self.encode is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,12 @@ class Rule:
             return gone
         yes = np.isin(values.astype(str), self.levels) if self.levels else values <= self.threshold
         return np.where(gone, bool(self.missing), yes) if gone.any() else np.asarray(yes)
+
+
+def fills_text(fills: Mapping[str, float | str | None], names: Iterable[str]) -> str:
+    """What a missing value of each named column counts as, in a sentence."""
+    words = {name: f"{value:.6g}" if isinstance(value, float) else str(value) for name, value in fills.items()}
+    return f"Missing values: {', '.join(f'{name} counts as {words[name]}' for name in names)}."
 
 
 def fill(column: pd.Series, source: Source) -> NDArray[Any]:

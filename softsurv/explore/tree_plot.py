@@ -116,7 +116,8 @@ def plot_tree(
         _draw_rule(ax, node, place, max_terms)
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit, looks[one.leaf])
-    _draw_key(ax, place, curve_name(read), list(looks.values()))
+    spread = any(bool((one.upper > one.lower).any()) for one in leaves if one.rows.size)
+    _draw_key(ax, place, curve_name(read), list(looks.values()), spread=spread)
     return ax
 
 
@@ -246,21 +247,22 @@ def _draw_panel(
     panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
 
 
-def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle]) -> None:
-    """Legend of the lines. Mean and spread have the colour of a middle risk."""
+def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle], *, spread: bool) -> None:
+    """Legend of the lines, on the left, where a wide picture in a page begins; mean and spread in a middle colour."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     color = looks[len(looks) // 2].color
+    band = [Patch(facecolor=color, alpha=0.22, label="5–95 % of rows")] if spread else []
     ax.legend(
         handles=[
-            Line2D([], [], color=color, linewidth=1.8, label="predicted: mean"),
-            Patch(facecolor=color, alpha=0.22, label="5–95 % of rows"),
+            Line2D([], [], color=color, linewidth=1.8, label="predicted: mean" if spread else "predicted"),
+            *band,
             Line2D([], [], color=INK, linewidth=0.9, label=f"observed: {steps_name}"),
         ],
         title="lower risk to the left at every split; darker: higher" if len(looks) > 1 else None,
         title_fontsize=8 if place.width_inches >= 6 else 7,
-        loc="upper center" if place.width_inches < 6 else "upper right",
+        loc="upper center" if place.width_inches < 6 else "upper left",
         ncols=3,
         fontsize=8 if place.width_inches >= 6 else 7,
         frameon=False,

@@ -1,4 +1,4 @@
-"""Missing values that are routed: the optimum against enumeration, and every way to read a tree against ``apply``."""
+"""Missing values, routed or imputed: the optimum against enumeration, every way to read a tree against ``apply``."""
 
 import json
 
@@ -226,3 +226,23 @@ def test_a_wrong_argument(make):
     outcome = y if make is OptimalSurvivalTree else y[0].astype(float)
     with pytest.raises(InvalidParameterError, match='missing must be "impute" or "route", got \'drop\''):
         make(missing="drop").fit(X, outcome)
+
+
+# -- imputed values in the text --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", [OptimalSurvivalTree, OptimalClassificationTree])
+def test_the_text_of_an_imputed_tree_says_what_stands_for_missing_values(kind, tmp_path):
+    """A cut may lie between the mean that was filled in and a neighbour: only the note makes it understood."""
+    X, risk, outcome = some_rows()
+    tree = kind(max_depth=3).fit(X, outcome if kind is OptimalSurvivalTree else (risk > 0.85).astype(int))
+    text = tree.export_text()
+    asked = {source.name for source in (tree.tree_.sources[k] for k in tree.tree_.feature if k >= 0)}
+    printed = PrintedTree(text, X.columns)
+    assert set(printed.fills) == asked & {"age", "grade", "sex"}
+    assert X["age"].isna().any()
+    assert float(printed.fills["age"]) == pytest.approx(X["age"].mean(), rel=1e-5)
+    rows = X.where(X.notna(), None).to_dict("records")
+    assert [printed.leaf(row) for row in rows] == tree.apply(X).tolist()
+    tree.save(tmp_path / "model")
+    assert load_model(tmp_path / "model").export_text() == text
+    complete = kind(max_depth=1).fit(X[["size"]], outcome if kind is OptimalSurvivalTree else (risk > 0.85).astype(int))
+    assert "Missing values" not in complete.export_text()

@@ -129,6 +129,14 @@ def test_the_key_of_eight_leaves_hides_no_curve(deep, optimal):
             assert ax.get_legend().get_window_extent().x1 <= ax.figure.bbox.x1
 
 
+def test_the_key_of_a_tree_is_where_a_page_begins_and_names_what_is_drawn(gbsg2, optimal):
+    spread, steps = (plot_tree(case.tree, case.test).get_legend() for case in (gbsg2, optimal))
+    assert "5–95 % of rows" in [text.get_text() for text in spread.get_texts()]
+    assert [text.get_text() for text in steps.get_texts()] == ["predicted", "observed: Kaplan-Meier"]
+    axes = steps.axes
+    assert steps.get_window_extent().x0 - axes.get_window_extent().x0 < 0.1 * axes.get_window_extent().width
+
+
 def test_the_median_of_every_leaf_is_in_view(gbsg2, optimal):
     for subject in (gbsg2, optimal):
         for draw in (plot_hazard, plot_cumulative_hazard):

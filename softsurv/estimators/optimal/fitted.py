@@ -190,11 +190,9 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
         count = float(self.curves_.hazards[leaf](time))
         return f"{leaf_size(self.leaf_table_, leaf)}, mean count {count:.2f} by {time:g}"
 
-    def export_text(self) -> str:
-        """The tree as text: rules in the data's own units, and each leaf's numbers."""
-        check_is_fitted(self, "tree_")
-        text = self.tree_.export_text(self.leaf_lines())
-        return text if self.leaf_ in HISTORIES.values() else f"{text}\n{RELATIVE_TO}"
+    def _reading_notes(self) -> list[str]:
+        relative = [] if self.leaf_ in HISTORIES.values() else [RELATIVE_TO]
+        return [*relative, *super()._reading_notes()]
 
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""

@@ -167,10 +167,6 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         check_is_fitted(self, "tree_")
         return [f"{self._leaf_text(k)} (n = {self.leaf_weight_[k]:g})" for k in range(self.tree_.n_leaves)]
 
-    def export_text(self) -> str:
-        """The tree as text: rules in the data's own units, and what each leaf answers."""
-        return self.tree_.export_text(self.leaf_lines())
-
     def to_dict(self) -> dict[str, Any]:
         """Tree, labels and report as plain JSON values."""
         check_is_fitted(self, "tree_")

@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarize import Binarizer
+from softsurv.data.rules import fills_text
 from softsurv.errors import warn
 from softsurv.results import FitReport, Status
 from softsurv.trees.hard_tree import HardTree
@@ -77,6 +78,18 @@ class ExactTree(Proven):
     @abstractmethod
     def leaf_lines(self) -> list[str]:
         """What is printed of each leaf."""
+
+    def export_text(self) -> str:
+        """The tree as text: rules in the data's own units, what each leaf says, and what must be known besides."""
+        check_is_fitted(self, "tree_")
+        return "\n".join([self.tree_.export_text(self.leaf_lines()), *self._reading_notes()])
+
+    def _reading_notes(self) -> list[str]:
+        """Sentences below the tree: what counts in the place of the missing values that a rule met in training."""
+        tree, incomplete = self.tree_, self.binarizer_.filler_.incomplete_
+        asked = dict.fromkeys(tree.sources[k] for k in tree.feature[tree.feature >= 0].tolist())
+        fills = {one.name: one.fill for one in asked if one.fill is not None and one.name in incomplete}
+        return [fills_text(fills, fills)] if fills else []
 
     def export_dot(self) -> str:
         """The tree in Graphviz's language."""

@@ -14,6 +14,7 @@ from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import is_number, numbers
 from softsurv.data.kinds import text_columns
 from softsurv.data.preprocess import Preprocessor
+from softsurv.data.rules import fills_text
 from softsurv.results import FitReport
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.topology import paths
@@ -112,17 +113,12 @@ def reading_notes(
     used = asked if tree.rules else fills.keys() if tree.depth else set()  # a dense split asks for every column
     imputed = [name for name in report.details.get("imputed", ()) if name in used]
     if imputed:
-        told = ", ".join(f"{name} counts as {_fill_text(fills[name])}" for name in imputed)
-        notes.append(f"Missing values: {told}.")
+        notes.append(fills_text(fills, imputed))
     for gone in report.details.get("collapsed", ()):
         notes.append(
             f"Taken out: {gone['rule']}; it changed no training row's survival by more than {gone['difference']:.2g}."
         )
     return notes
-
-
-def _fill_text(value: float | str | None) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def importances(
