@@ -90,8 +90,9 @@ def _number(value: float | None) -> str:
 def measure_note(result: Mapping[str, Any]) -> str:
     """What the measures rest on, and how to read them."""
     low, high = result["range"]
+    of = f" of {result['subjects']} subjects" if "subjects" in result else ""
     return (
-        f"{result['n']} rows, {result['events']} events, times {low:g} to {high:g}. "
+        f"{result['n']} rows{of}, {result['events']} events, measured at times {low:g} to {high:g}. "
         "Concordance and AUC: 0.5 is chance, 1 is perfect; ibs: lower is better."
     )
 

@@ -94,7 +94,7 @@ def test_visits_are_measured_at_risk(here, capsys):
     assert main(["evaluate", "path-model", "visits.csv"]) == 0
     out = capsys.readouterr().out
     assert " -  " in out
-    assert "240 rows" in out
+    assert "240 rows of 120 subjects, " in out
 
 
 def test_predict_has_the_incidence_of_each_cause(here):
