@@ -14,12 +14,12 @@ from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.style import (
     INK,
-    MARKERS,
     LineStyle,
     literal_text,
     new_axes,
     plain_axes,
     read_data,
+    series_marker,
     series_style,
     shorten,
     takes_tables,
@@ -118,7 +118,8 @@ def plot_leaf_effects(
     table = pd.DataFrame({f"leaf {leaf}": view.leaf_weights[leaf] for leaf in view.leaves}, index=list(view.names))
     looks = leaf_looks(tree)
     styles = [looks[leaf] for leaf in view.leaves]
-    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", styles)
+    ranks = [list(looks).index(leaf) for leaf in view.leaves]  # leaves of a like risk have like colours
+    return _dots(table, ax, n_features, f"Effect over the feature's range ({view.effect})", styles, ranks)
 
 
 def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | None, n_features: int) -> Axes:
@@ -134,16 +135,24 @@ def _cause_effects(view: TreeView, shown: Sequence[CauseWeights], ax: Axes | Non
     return _dots(table, ax, n_features, f"Effect over the feature's range ({effects})", looks)
 
 
-def _dots(table: pd.DataFrame, ax: Axes | None, n_features: int, label: str, looks: list[LineStyle]) -> Axes:
+def _dots(
+    table: pd.DataFrame,
+    ax: Axes | None,
+    n_features: int,
+    label: str,
+    looks: list[LineStyle],
+    ranks: Sequence[int] | None = None,  # by which columns take their markers; their order by default
+) -> Axes:
     """One row per feature, one marker per column, side by side within the row."""
+    markers = [series_marker(k) for k in ranks or range(table.shape[1])]
     strongest = table.abs().max(axis=1).sort_values(ascending=False, kind="stable")
     shown = table.loc[strongest.index[:n_features]].iloc[::-1]
-    ax = plain_axes(new_axes(ax, 6.4, 1.2 + 0.42 * len(shown)))
+    ax = plain_axes(new_axes(ax, 6.4, 1.2 + max(0.42, 0.06 * shown.shape[1]) * len(shown)))
     places = np.arange(len(shown))
     spread = 0.6 / max(shown.shape[1], 1)
     for k, name in enumerate(shown.columns):
         offset = (shown.shape[1] - 1 - 2 * k) / 2 * spread
-        look, marker = looks[k], MARKERS[k % len(MARKERS)]
+        look, marker = looks[k], markers[k]
         ax.hlines(places + offset, 0, shown[name], color=look.color, linewidth=1.0, alpha=0.7)
         ax.plot(shown[name], places + offset, marker, color=look.color, markersize=5, label=name)
     ax.axvline(0, color=INK, linewidth=0.8)

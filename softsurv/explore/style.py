@@ -55,6 +55,11 @@ def series_style(k: int) -> LineStyle:
     return LineStyle(OKABE_ITO[k % len(OKABE_ITO)], DASHES[turn], SVG_DASHES[turn])
 
 
+def series_marker(k: int) -> str:
+    """Marker of the k-th of several things; with the colour of `series_style` 64 have a look of their own."""
+    return MARKERS[(k + k // len(OKABE_ITO)) % len(MARKERS)]
+
+
 def risk_styles(n: int) -> list[LineStyle]:
     """Looks of n leaves from the lowest risk to the highest; no two have the same colour."""
     anchors = np.array([[int(color[k : k + 2], 16) for k in (1, 3, 5)] for color in RISK_COLORS], dtype=float)

@@ -33,6 +33,7 @@ from softsurv.explore import (
 )
 from softsurv.explore.effect_plots import profile
 from softsurv.explore.path_plot import YES
+from softsurv.explore.style import series_marker, series_style
 from softsurv.explore.view import tree_view
 
 
@@ -157,6 +158,19 @@ def test_routing_effects_name_the_place_of_each_node(deep, optimal):
         for answer in name.split(", "):
             at = view.nodes[at.left if answer == "yes" else at.right]
         assert at is node
+
+
+def test_no_two_of_many_effects_look_alike():
+    looks = [(series_style(k).color, series_marker(k)) for k in range(64)]
+    assert len(set(looks)) == len(looks)
+
+
+@pytest.mark.parametrize("plot", [plot_routing_effects, plot_leaf_effects])
+def test_no_two_effects_of_a_deep_tree_look_alike(deep, plot):
+    handles = plot(deep.tree).get_legend().legend_handles
+    looks = [(to_rgba(handle.get_color()), handle.get_marker()) for handle in handles]
+    assert len(looks) > 5
+    assert len(set(looks)) == len(looks)
 
 
 def test_curves_of_steps_are_upright(optimal):
