@@ -77,6 +77,11 @@ def number_text(value: float) -> str:
     return short if exact else repr(float(value)).removesuffix(".0")
 
 
+def rounded_text(value: float, digits: int = 4) -> str:
+    """A number in so many digits; a large one in full, 12340 and not 1.234e+04."""
+    return number_text(float(f"{value:.{digits}g}"))
+
+
 def level_words(level: str) -> str:
     """A level, in quotes where it could be read as anything else, such as ``"<=20mm"``."""
     plain = PLAIN_LEVEL.fullmatch(level) and not level.endswith(OR_MISSING)

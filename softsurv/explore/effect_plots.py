@@ -10,6 +10,7 @@ import pandas as pd
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import is_number, labels
+from softsurv.data.rules import rounded_text
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.style import (
@@ -224,7 +225,7 @@ def plot_feature_profile(
         places, means, color=INK, marker="o", markersize=3.5, linewidth=1.6, drawstyle=drawn, label="expected time"
     )
     unit = unit_of(read, time_unit)
-    twin.set_ylabel(f"Expected time up to {end:.4g} {unit}".rstrip())
+    twin.set_ylabel(f"Expected time up to {rounded_text(end)} {unit}".rstrip())
     twin.set_ylim(0, 1.15 * float(means.max()))
     handles = [*ax.get_legend_handles_labels()[0], *twin.get_legend_handles_labels()[0]]
     names = [*ax.get_legend_handles_labels()[1], *twin.get_legend_handles_labels()[1]]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from softsurv.data.rules import rounded_text
 from softsurv.explore.curves import leaf_looks, steps
 from softsurv.explore.style import INK, MUTED, PAPER, RULE_FILL, LineStyle, escaped
 from softsurv.explore.tree_layout import wrapped
@@ -126,7 +127,7 @@ def _panel(table: Any, leaf: int, look: LineStyle, x: float, top: float, end: fl
     ticks = "".join(
         f'<text x="{left + at * PANEL_WIDTH:.1f}" y="{y + PANEL_HEIGHT + 13}" text-anchor="{anchor}" '
         f'font-size="9.5" fill="{MUTED}">{text}</text>'
-        for at, anchor, text in ((0, "middle", "0"), (0.5, "middle", "time"), (1, "end", f"{end:.4g}"))
+        for at, anchor, text in ((0, "middle", "0"), (0.5, "middle", "time"), (1, "end", rounded_text(end)))
     )
     scale = "".join(
         f'<text x="{left - 3:.1f}" y="{y + PANEL_HEIGHT * (1 - at) + 3:.1f}" text-anchor="end" font-size="9" '

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.rules import rounded_text
 from softsurv.explore.style import escaped, without_control_characters, without_formulas
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def cell(value: Any) -> str:
     if isinstance(value, float | np.floating):
         if np.isnan(value):
             return "–"
-        return "not reached" if np.isinf(value) else f"{value:.4g}"
+        return "not reached" if np.isinf(value) else rounded_text(float(value))
     return str(value)
 
 

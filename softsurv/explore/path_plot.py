@@ -10,7 +10,7 @@ import pandas as pd
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.encoding import Source
 from softsurv.data.kinds import level_text
-from softsurv.data.rules import number_text
+from softsurv.data.rules import rounded_text
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.splits import QuestionSplit
 from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
@@ -103,7 +103,7 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
         _tell(ax, told)
     elif (count := _imputed(view, split, X)) is not None:
         _tell(ax, count)
-    words = number_text(float(f"{own:.4g}")) if own_known else "missing"
+    words = rounded_text(own) if own_known else "missing"
     ax.set_xlabel(f"{_axis(split)}: {words}", color=SUBJECT, fontsize=8.5)
 
 
@@ -117,7 +117,7 @@ def _imputed(view: TreeView, split: Any, X: pd.DataFrame) -> str | None:
     fill = next((source.fill for source in view.sources if [source.name] == names), None)
     if not isinstance(fill, float) or not (count := int(X[names[0]].isna().sum())):
         return None
-    return f"{count} missing: taken as {number_text(float(f'{fill:.4g}'))}"
+    return f"{count} missing: taken as {rounded_text(fill)}"
 
 
 def _bins(low: float, high: float, edge: float) -> FloatArray:

@@ -15,6 +15,7 @@ from softsurv.explore.style import (
     INK,
     MARKERS,
     MUTED,
+    key_below,
     literal_text,
     new_axes,
     plain_axes,
@@ -99,7 +100,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
         aspect="equal",
     )
     ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {n}", fontsize=9, color=INK)
-    ax.legend(fontsize=8, frameon=False, loc="upper left")
+    key_below(ax)  # a group may lie anywhere in the square
     return ax
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.data.encoding import is_number
+from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.explore.curves import (
     curve_name,
@@ -67,7 +68,8 @@ def _describe(column: pd.Series) -> dict[str, Any]:
     missing = int(column.isna().sum())
     if is_number(column):
         values = column.dropna().astype(float)
-        spread = f"mean {values.mean():.4g}, sd {values.std():.4g}, {values.min():.4g} to {values.max():.4g}"
+        mean, sd, low, high = map(rounded_text, (values.mean(), values.std(), values.min(), values.max()))
+        spread = f"mean {mean}, sd {sd}, {low} to {high}"
         return {"kind": "number", "missing": missing, "values": spread if len(values) else "none"}
     shares = column.astype(str)[column.notna()].value_counts(normalize=True)
     text = ", ".join(f"{level} {share:.0%}" for level, share in shares.head(6).items())

@@ -13,6 +13,7 @@ import numpy as np
 
 from softsurv.data.kinds import as_the_tree_knows
 from softsurv.data.readers import survival_data
+from softsurv.data.rules import rounded_text
 from softsurv.data.survival_data import SurvivalData
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def with_unit(value: float, unit: str) -> str:
         return "unknown"
     if not np.isfinite(value):
         return "not reached"
-    return f"{value:.4g} {unit}".rstrip()
+    return f"{rounded_text(value)} {unit}".rstrip()
 
 
 def survival_axes(ax: Axes, xlabel: str, ylabel: str = "Survival probability") -> Axes:
@@ -157,6 +158,15 @@ def key_beside(ax: Axes, most_inside: int, title: str = "") -> None:
     look |= {"title": title, "title_fontsize": 8} if title else {}
     if len(handles) > most_inside and figure.get_layout_engine() is not None:  # a layout makes room for it
         look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(**look)
+
+
+def key_below(ax: Axes) -> None:
+    """A legend in two columns below the axes where a layout makes room for it, otherwise within them."""
+    figure: Any = ax.figure
+    look: dict[str, Any] = {"fontsize": 8, "frameon": True, "framealpha": 0.9, "edgecolor": "none"}
+    if figure.get_layout_engine() is not None:
+        look |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "borderaxespad": 0.0}
     ax.legend(**look)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
 from softsurv.data.kinds import level_text
-from softsurv.data.rules import level_words, number_text
+from softsurv.data.rules import level_words, number_text, rounded_text
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, unsaid
 from softsurv.estimators.shared.training_rows import FAR_VALUES, Ranges, outside
@@ -134,7 +134,7 @@ def value_words(column: OutputColumn, encoded: float) -> str:
         return f"{column.source} is {'missing' if encoded else 'known'}"
     if column.kind == "level":
         return f"{column.source} {'=' if encoded else 'is not'} {level_words(str(column.level))}"
-    return f"{column.source} = {column.to_units(encoded):.4g}"
+    return f"{column.source} = {rounded_text(column.to_units(encoded))}"
 
 
 def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int = 6) -> pd.DataFrame:
@@ -143,7 +143,7 @@ def apart_words(view: TreeView, data: SurvivalData, rows: IntArray, count: int =
     numbers = {column.name for column in view.columns if column.kind == "number"}
 
     def text(column: str) -> list[str]:
-        return [f"{v:.4g}" if name in numbers else f"{v:.0%}" for name, v in found[column].items()]
+        return [rounded_text(float(v)) if name in numbers else f"{v:.0%}" for name, v in found[column].items()]
 
     return pd.DataFrame(
         {

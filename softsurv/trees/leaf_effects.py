@@ -14,7 +14,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn, Source
-from softsurv.data.rules import level_words, number_text
+from softsurv.data.rules import level_words, rounded_text
 from softsurv.hazards.base import LeafFamily
 from softsurv.trees.soft_tree import SoftTree, with_intercept
 
@@ -72,7 +72,7 @@ def contrasts(
         if column.kind == "number":
             step = _step(column, float(spread[k]), per)
             encoded[k] = step / column.scale
-            words = f"+{number_text(float(f'{step:.4g}'))}" + (" (1 sd)" if per == "sd" else "")
+            words = f"+{rounded_text(step)}" + (" (1 sd)" if per == "sd" else "")
             found.append(Contrast(column.source, words, encoded))
         elif column.kind == "missing":
             encoded[k] = 1.0
@@ -259,7 +259,7 @@ def typical_words(columns: Sequence[OutputColumn], sources: Sequence[Source], ty
     levels, words = {source.name: source.levels for source in sources}, {}
     for column, value in zip(columns, typical, strict=True):
         if column.kind == "number":
-            words[column.source] = f"{column.source} {column.to_units(float(value)):.4g}"
+            words[column.source] = f"{column.source} {rounded_text(column.to_units(float(value)))}"
         elif column.kind == "level" and (value or column.source not in words):
             level = column.level if value else _hidden_level(columns, column.source, levels[column.source]) or "other"
             words[column.source] = f"{column.source} {level_words(str(level))}"

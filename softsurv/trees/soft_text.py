@@ -9,7 +9,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn
-from softsurv.data.rules import number_text
+from softsurv.data.rules import rounded_text
 from softsurv.trees.hard_text import quoted
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.linear_rule import term_text
@@ -87,7 +87,7 @@ def _median_words(table: LeafTable, leaf: int) -> str:
         middle, digits = table.median[leaf], 4
     else:
         middle, digits = table.predicted[leaf], 3
-    return f"predicted median {number_text(float(f'{middle:.{digits}g}')) if np.isfinite(middle) else 'not reached'}"
+    return f"predicted median {rounded_text(middle, digits) if np.isfinite(middle) else 'not reached'}"
 
 
 def leaf_size(table: LeafTable, leaf: int) -> str:

@@ -33,7 +33,7 @@ from softsurv.explore import (
 )
 from softsurv.explore.effect_plots import profile
 from softsurv.explore.path_plot import YES
-from softsurv.explore.style import series_marker, series_style
+from softsurv.explore.style import series_marker, series_style, with_unit
 from softsurv.explore.view import tree_view
 
 
@@ -158,6 +158,22 @@ def test_routing_effects_name_the_place_of_each_node(deep, optimal):
         for answer in name.split(", "):
             at = view.nodes[at.left if answer == "yes" else at.right]
         assert at is node
+
+
+def test_the_key_of_a_calibration_hides_no_group(gbsg2):
+    ax = plot_calibration(gbsg2.tree, gbsg2.test)
+    ax.figure.canvas.draw()
+    key = ax.get_legend().get_window_extent()
+    assert key.y1 < ax.xaxis.label.get_window_extent().y0
+    assert key.y0 >= ax.figure.bbox.y0
+    assert key.x1 <= ax.figure.bbox.x1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(12340.4, "12340 hours"), (3.14159, "3.142 hours"), (np.inf, "not reached")]
+)
+def test_long_times_are_written_in_full(value, text):
+    assert with_unit(value, "hours") == text
 
 
 def test_no_two_of_many_effects_look_alike():
