@@ -21,7 +21,7 @@ def main() -> None:
     data = load_dataset("gbsg2")
     out = Path(__file__).resolve().parents[1] / "docs" / "images"
     out.mkdir(exist_ok=True)
-    plot_tree(SoftSurvivalTree(depth=2).fit(data), data).figure.savefig(out / "tree.png", dpi=110)
+    plot_tree(SoftSurvivalTree(depth=2, max_terms=1).fit(data), data).figure.savefig(out / "tree.png", dpi=110)
     near = OptimalSurvivalTree(max_depth=3).fit(data).rashomon_set(0.015)
     plot_importance_ranges(near).figure.savefig(out / "importance_ranges.png", dpi=110)
 

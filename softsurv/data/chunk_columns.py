@@ -26,6 +26,7 @@ class _Column:
     """What one column has shown so far; of a number column, sums chunk by chunk, so that they add up exactly."""
 
     number: bool | None = None
+    some_missing: bool = False
     low: float = math.inf
     high: float = -math.inf
     count: int = 0
@@ -36,6 +37,7 @@ class _Column:
     def see(self, column: pd.Series, name: str) -> None:
         """Take in the column's part of one chunk."""
         present = column.notna()
+        self.some_missing |= not present.all()
         if not present.any():
             return
         kind = is_number(column)
@@ -46,6 +48,7 @@ class _Column:
         self.number = kind
         if kind:
             values = numbers(column, name)
+            self.some_missing |= bool(np.isnan(values).any())
             values = values[~np.isnan(values)]
             require(np.isfinite(values), values, f"column {name!r}", "finite or missing", "replace it")
             self.low, self.high = min(self.low, float(values.min())), max(self.high, float(values.max()))
@@ -54,7 +57,9 @@ class _Column:
             return
         if isinstance(column.dtype, pd.CategoricalDtype) and not self.order:
             self.order = tuple(str(level) for level in column.cat.categories)
-        self.levels.update(level for level in labels(column, name) if level is not None)
+        known = [level for level in labels(column, name) if level is not None]
+        self.some_missing |= len(known) < len(column)
+        self.levels.update(known)
 
     @property
     def is_identifier(self) -> bool:
@@ -71,6 +76,7 @@ class _Column:
         if None not in (self.number, other.number) and self.number != other.number:
             raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories throughout, got both")
         self.number = other.number if self.number is None else self.number
+        self.some_missing |= other.some_missing
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.count, self.sums = self.count + other.count, self.sums + other.sums
         self.levels, self.order = self.levels + other.levels, self.order or other.order
@@ -117,6 +123,7 @@ def fit_preprocessor(chunks: Iterator[Chunk], gather: Gather = lambda value: [va
         "sources": sources,
         "columns": columns,
         "dropped": dropped,
+        "incomplete": [source["name"] for source in sources if total[source["name"]].some_missing],
     }
     return Preprocessor.from_dict(state)
 
