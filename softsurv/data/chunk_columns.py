@@ -73,6 +73,7 @@ class _Column:
         return "all missing" if self.number is None else "identifier" if self.is_identifier else "constant"
 
     def merge(self, other: _Column, name: str) -> None:
+        """Add what another process has seen of the column."""
         if None not in (self.number, other.number) and self.number != other.number:
             raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories throughout, got both")
         self.number = other.number if self.number is None else self.number

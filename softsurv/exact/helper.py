@@ -90,7 +90,8 @@ class Helper:
                 return False
         if name is not None and self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
-                print(name, file=self._process.stdin, flush=True)
+                self._process.stdin.write(f"{name}\n")
+                self._process.stdin.flush()
         return True
 
     def wait_for(self, name: str | None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from softsurv.exact.compile import CUTS, price_of, ready, ready_to_join
 from softsurv.exact.cuts.run import CutRun
+from softsurv.exact.cuts.scratch import bytes_of_cuts
 from softsurv.exact.depth_run import DepthRun, work_of
 from softsurv.exact.first_trees import LONG_WORK, Ahead
 from softsurv.exact.joint.run import DEEPEST, JointRun
@@ -59,6 +60,7 @@ class SearchState:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
         self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
         self.held += bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
+        self.held += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
         self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
 
     def take_scratch(self, threads: int) -> None:
@@ -101,6 +103,7 @@ class SearchState:
         return self._packed
 
     def joint_run(self, depth: int, n_jobs: int, stop: StopSignal) -> Callable[[], JointRun]:
+        """Compile the search by joint sums; what is returned makes it, or takes the one whose sums are there."""
         calls = ready_to_join(self.task, triples=depth > 2, stop=stop)
 
         def run() -> JointRun:

@@ -99,6 +99,7 @@ def _rule_lines(node: ViewNode, max_terms: int) -> list[str]:
 
 
 def rule_box(node: ViewNode, x: float, max_terms: int) -> str:
+    """The rule of a node in a box around x, at the height of its level."""
     lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10

@@ -46,10 +46,6 @@ class Tried:
     problems: dict[str, Problems]
     of_family: FamilyTrials
 
-    def of_all_rows(self, trial: Trial) -> Trial:
-        """See `FamilyTrials.of_all_rows`; one leaf stays as it is."""
-        return self.of_family.of_all_rows(trial) if trial.rules else trial
-
     def table(self, chosen: Trial) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
         best = best_of(self.trials)

@@ -166,7 +166,7 @@ def fit_rules(
     times, left = _times(data), list(tried.trials)
     while True:
         best, reason = preferred(left, prefer)
-        chosen = tried.of_all_rows(best)
+        chosen = tried.of_family.of_all_rows(best)
         problems = tried.problems[chosen.candidate.family]
         settings = settle(chosen, tried.of_family if data.n_causes > 1 else None, grid)
         penalties = tuple(setting.penalties(data.n) for setting in settings)

@@ -52,24 +52,29 @@ def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
     """The metric of a stack, for common models that begin with these shapes (M, K)."""
     family, (rows, columns) = leaves.problem.family, leaves.problem.design.shape[1:]
     joint = isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS)
-    return JointMetric(leaves, shape) if joint else SlopesMetric(leaves)
+    if joint:
+        return JointMetric(leaves, curvature_of(leaves.problem), shape)
+    return SlopesMetric(leaves, inverse_gram(leaves.problem.design) / CURVATURE)
 
 
 class SlopesMetric:
-    """The inverse Gram matrix for the common slopes, one over the rows' weight for deviations."""
+    """The inverse Gram matrix for the common slopes, one over the rows' weight for deviations.
 
-    def __init__(self, leaves: Leaves) -> None:
+    Parameters
+    ----------
+    leaves : Leaves
+    inverse : Tensor (G, Q, Q), or (G, Q) of a diagonal
+        Inverse curvature of each group in the common slopes.
+    """
+
+    def __init__(self, leaves: Leaves, inverse: Tensor) -> None:
         problem = leaves.problem
         self.columns, self.per_group = problem.design.shape[-1], problem.n_trees // problem.n_groups
-        self.inverse = self._inverse(problem)
+        self.inverse = inverse
         share = problem.weight.new_zeros(problem.n_trees, leaves.n_leaves)
         self.share = share.scatter_add_(1, leaves.leaf, problem.weight[:, 0])
         curvature = CURVATURE * self.share[..., None] + leaves.strength[:, None]
         self.scale = torch.where(leaves.free[:, None], 1 / curvature.clamp(min=1e-12), 0.0)  # (M, L, Q + K)
-
-    def _inverse(self, problem: Problem) -> Tensor:
-        """Of each group for the common slopes: (G, Q, Q), or (G, Q) of a diagonal."""
-        return inverse_gram(problem.design) / CURVATURE
 
     def take(self, trees: Tensor) -> Self:
         """The metric of some trees."""
@@ -103,35 +108,26 @@ class JointMetric(SlopesMetric):
 
     The curvature is that of least squares in the linear predictor, plus that of the events' log slopes, at shapes of
     zero; shapes count in units of what their parts rise.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    curvature : Tensor (G, Q + K, Q + K)
+    shape : Tensor (M, K)
+        Shapes of the common models to begin with.
     """
 
-    def __init__(self, leaves: Leaves, shape: Tensor) -> None:
-        super().__init__(leaves)
+    def __init__(self, leaves: Leaves, curvature: Tensor, shape: Tensor) -> None:
+        super().__init__(leaves, torch.cholesky_inverse(torch.linalg.cholesky_ex(curvature)[0]))
         q = self.columns
         self.unit = (-shape).exp()[:, None]  # (M, 1, K)
         at = torch.tensor([0, *range(q, q + shape.shape[-1])], device=shape.device)
         self.at, self.free = at, leaves.free[:, None, at]
         share = self.share.clamp(min=LEAST_SHARE)[..., None, None]
-        own = self.gram[:, at[:, None], at].repeat_interleave(self.per_group, 0)[:, None] * share
+        own = curvature[:, at[:, None], at].repeat_interleave(self.per_group, 0)[:, None] * share
         units = torch.cat([torch.ones_like(self.unit[..., :1]), self.unit], -1)[:, None]  # (M, 1, 1, 1 + K)
         own = own + torch.diag_embed(leaves.strength[:, None, at] * units[:, :, 0].square())
-        del self.gram
         self.of_leaf = torch.cholesky_inverse(torch.linalg.cholesky_ex(own)[0]) * units * units.mT  # (M, L, 1+K, 1+K)
-
-    def _inverse(self, problem: Problem) -> Tensor:
-        """Of each group for common slopes and shapes, (G, Q + K, Q + K)."""
-        k = problem.family.n_shape
-        design, rise = problem.design.double(), problem.features[:, :k].double()
-        slope = problem.features[:, k : 2 * k].double() * problem.event.double()
-        count = design[..., :1].square().sum(1)[..., None]  # padding lacks the column of ones
-        table = torch.cat([design, rise.mT], -1)
-        gram = CURVATURE * (table.mT @ table)
-        gram[:, self.columns :, self.columns :] += slope @ slope.mT
-        gram = gram / count
-        diagonal = gram.diagonal(dim1=1, dim2=2)
-        gram = gram + torch.diag_embed(torch.where(diagonal > 0, RIDGE * diagonal, 1.0))
-        self.gram = gram.to(problem.design)
-        return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(problem.design)
 
     def take(self, trees: Tensor) -> Self:
         part = super().take(trees)
@@ -147,3 +143,17 @@ class JointMetric(SlopesMetric):
     def _leaves(self, gradient: Tensor) -> Tensor:
         own = (self.of_leaf @ gradient[..., self.at, None])[..., 0]
         return (self.scale * gradient).index_copy(-1, self.at, torch.where(self.free, own, 0.0))
+
+
+def curvature_of(problem: Problem) -> Tensor:
+    """Curvature of each group's mean loss in common slopes and shapes, (G, Q + K, Q + K), a little regularised."""
+    q, k = problem.design.shape[-1], problem.family.n_shape
+    design, rise = problem.design.double(), problem.features[:, :k].double()
+    slope = problem.features[:, k : 2 * k].double() * problem.event.double()
+    count = design[..., :1].square().sum(1)[..., None]  # padding lacks the column of ones
+    table = torch.cat([design, rise.mT], -1)
+    gram = CURVATURE * (table.mT @ table)
+    gram[:, q:, q:] += slope @ slope.mT
+    gram = gram / count
+    diagonal = gram.diagonal(dim1=1, dim2=2)
+    return (gram + torch.diag_embed(torch.where(diagonal > 0, RIDGE * diagonal, 1.0))).to(problem.design)

@@ -163,7 +163,8 @@ class FamilyTrials:
     def of_all_rows(self, trial: Trial) -> Trial:
         """The trial with the best tree of all rows among those that the rules of its folds lead to.
 
-        The folds say how well the setting does; on all rows a search from one start may end elsewhere.
+        The folds say how well the setting does; on all rows a search from one start may end elsewhere. One leaf stays
+        as it is.
         """
         starts = list(dict.fromkeys(trial.fold_rules))
         if len(starts) < 2 or (self.budget is not None and self.budget.exhausted):

@@ -61,10 +61,12 @@ def test_a_helper_that_fails_keeps_nobody_waiting(two_cores):
     with Helper([NONE]) as helper:
         helper._process.wait(SECONDS)
         helper.wait_for(NONE)
+        assert NONE in helper._done
     with Helper([ROOT]) as helper:
         helper._begun.add(ROOT)
         helper._process.kill()
         helper.wait_for(ROOT)
+        assert ROOT in helper._done
 
 
 def test_without_a_helper_this_process_compiles_all(monkeypatch):
@@ -94,7 +96,9 @@ def test_the_helper_ends_with_its_parent(two_cores):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True, timeout=SECONDS
     )
-    wait_until(lambda: not is_alive(int(done.stdout)))
+    pid = int(done.stdout)
+    wait_until(lambda: not is_alive(pid))
+    assert not is_alive(pid)
 
 
 def is_alive(pid):

@@ -7,7 +7,7 @@ import torch
 
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
-from softsurv.soft.precondition import RIDGE
+from softsurv.soft.precondition import RIDGE, inverse_gram
 from softsurv.soft.problem import make_problem
 from softsurv.sparse import leaf_fit
 from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves
@@ -99,7 +99,9 @@ def test_a_rough_fit_of_splines_is_nearer_to_the_end_than_from_zero_with_slopes_
     problem, leaf = a_stack(family)
     end = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), settings=FIT).loss
     rough = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), settings=ROUGH).loss
-    monkeypatch.setattr(leaf_fit, "leaf_metric", lambda leaves, shape: SlopesMetric(leaves))
+    monkeypatch.setattr(
+        leaf_fit, "leaf_metric", lambda leaves, shape: SlopesMetric(leaves, inverse_gram(problem.design) / CURVATURE)
+    )
     zero = problem.design.new_zeros(TREES, 1 + LEAVES, problem.design.shape[-1] + problem.family.n_shape)
     plain = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), zero, ROUGH).loss
     assert (rough - end).mean() < 0.7 * (plain - end).mean()

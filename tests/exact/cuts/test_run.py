@@ -83,3 +83,24 @@ def test_rows_counted_by_kinds_cost_what_no_label_saves_too():
     """Their common cost is not taken off, so that a row bounds similar support by its dearest label."""
     solve = fuzz_exact.cuts(np.random.default_rng(94357))
     assert not fuzz_exact.differ(solve(Bounds()), solve(Bounds(cuts=False)))
+
+
+@pytest.mark.parametrize("levels", [2, 3, 40])
+def test_memory_is_counted_before_it_is_taken(levels):
+    """Rows are as many as the search keeps apart; the intervals are left out, of which few are waiting."""
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.permutation(2000), rng.integers(0, levels, 2000), rng.permutation(2000)])
+    nominal = np.array([False, True, False])
+    statistics = np.column_stack([np.ones(2000), rng.exponential(size=2000)])
+    search = search_by_cuts(relative_risk.TASK, codes, nominal, statistics)
+    counted = []
+    for search.by_cuts in (False, True):
+        search.empty()
+        counted.append(search.held)
+    search.solve(2)
+    held = [
+        value.nbytes
+        for name, value in search.run.cuts._asdict().items()
+        if isinstance(value, np.ndarray) and name not in ("key", "slot", "back", "span", "side_bound")
+    ]
+    assert counted[1] - counted[0] == pytest.approx(sum(held), rel=0.15)
