@@ -6,7 +6,8 @@ Log-logistic leaves, depth 2, 3 folds. The twin (`_slow_twin.py`: SLSQP with ana
 `preset="paper"` begin at the same routing on the same folds. ``harrell_c`` and ``ibs`` are means over folds and starts
 on held-out rows, as the paper reports them; ``best start`` is the score of the start with the lowest training
 objective. Seconds are CPU seconds for each fit on one thread; SciPy's own way, finite differences, is timed on the
-first fold (``differences``). Every finished fold is a line of the result file.
+first fold (``differences``). The rows of a k-means start are the paper's Llog-init and what may hold it back. Every
+finished fold is a line of the result file.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ from softsurv.soft.objective import Objective  # noqa: E402
 from softsurv.soft.optimisers import LbfgsSettings  # noqa: E402
 from softsurv.soft.penalties import no_penalties  # noqa: E402
 from softsurv.soft.problem import Problem, make_problem  # noqa: E402
+from softsurv.soft.recipe import LeafStart  # noqa: E402
 from softsurv.soft.restricted import fit_leaves  # noqa: E402
-from softsurv.soft.starts import initial_leaves, random_routing  # noqa: E402
+from softsurv.soft.starts import initial_leaves, kmeans_routing, random_routing  # noqa: E402
 from softsurv.trees.soft_tree import SoftTree  # noqa: E402
 
 SETS = ("aids", "whas500", "credit", "gbsg2", "framingham")
@@ -61,8 +63,9 @@ class Variant:
     """One way to run the decomposition."""
 
     settings: NodecSettings = field(default_factory=lambda: PRINTED)
-    near: bool = False
+    leaves: LeafStart = "random"
     on_slopes_alone: bool = False
+    clusters: bool = False
 
 
 BEFORE = replace(PRINTED, balance=Balance(), branch=SHORT, leaf=SHORT, patience=10)
@@ -74,8 +77,14 @@ VARIANTS = {
     "no reassignment": Variant(replace(PRINTED, balance=Balance(0.0, 0.0, 0.0))),
     "no early stop: 10 sweeps": Variant(replace(PRINTED, patience=10)),
     "penalty on the slopes alone, as the twin": Variant(on_slopes_alone=True),
-    "leaves begin at the single-leaf fit": Variant(near=True),
-    "all of these but the penalty: the preset of 0.1": Variant(BEFORE, near=True),
+    "leaves begin at the single-leaf fit": Variant(leaves="near"),
+    "all of these but the penalty: the preset of 0.1": Variant(BEFORE, leaves="near"),
+    "k-means start, leaves fitted to the clusters (Llog-init)": Variant(leaves="own", clusters=True),
+    "k-means start, leaves at random": Variant(clusters=True),
+    "k-means start, leaves at the single-leaf fit": Variant(leaves="near", clusters=True),
+    "k-means start, no reassignment": Variant(
+        replace(PRINTED, balance=Balance(0.0, 0.0, 0.0)), leaves="own", clusters=True
+    ),
 }
 
 
@@ -110,19 +119,22 @@ def objective_of(fold: Fold, on_slopes_alone: bool) -> Objective:
     return Objective(problem, DEPTH, replace(free, **{"l2" if on_slopes_alone else "l2_all": ridge}))
 
 
-def first_leaves(fold: Fold, objective: Objective, near: bool) -> torch.Tensor:
-    """Random leaves, or near the single-leaf fit and fitted a little to the routing, (M, L, Q + 1)."""
-    if not near:
+def first_leaves(fold: Fold, objective: Objective, routing: torch.Tensor, start: LeafStart) -> torch.Tensor:
+    """Leaves at random, near the single-leaf fit, or fitted each to the rows of its own, (M, L, Q + 1)."""
+    if start == "random":
         return random_leaves(fold.problem, DEPTH, fold.seeds)
+    if start == "own":
+        return fit_leaves(objective, routing, random_leaves(fold.problem, DEPTH, fold.seeds), PRINTED.leaf, DEPTH)
     single = fit_single_leaf(fold.problem, l2_all=objective.penalties.l2_all).point[0]
-    return fit_leaves(objective, fold.routing, initial_leaves(single, DEPTH, fold.seeds), FIRST_LEAVES)
+    return fit_leaves(objective, routing, initial_leaves(single, DEPTH, fold.seeds), FIRST_LEAVES)
 
 
 def run_variant(fold: Fold, variant: Variant) -> tuple[Any, Any, Any, float]:
     """Routing, leaves and objectives of all starts, and CPU seconds for each."""
     began = time.process_time()
     objective = objective_of(fold, variant.on_slopes_alone)
-    done = nodec(objective, fold.routing, first_leaves(fold, objective, variant.near), variant.settings)
+    routing = kmeans_routing(fold.train.x.numpy(), DEPTH, fold.seeds) if variant.clusters else fold.routing
+    done = nodec(objective, routing, first_leaves(fold, objective, routing, variant.leaves), variant.settings)
     return done.routing, done.leaves, done.objective, (time.process_time() - began) / len(fold.seeds)
 
 

@@ -1,5 +1,6 @@
 """The scripts that repeat the experiments of paper `sst`: tables beside print, runs that go on, equal starts."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from softsurv import load_dataset
+from softsurv.errors import DataWarning
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 
@@ -287,6 +290,28 @@ def test_measures_of_training_rows_leave_the_readings_out(encoded):
     own = reproduce_sst.training_scores(encoded, curves)
     assert own == {f"train {m}": whole[m] for m in reproduce_sst.MEASURES}
     assert set(whole) == {*reproduce_sst.MEASURES, "harrell_c_ties", "ibs_log"}
+
+
+def test_a_held_out_row_of_time_zero_counts_as_training_takes_it(encoded):
+    """Half the smallest positive training time: below every curve's first step, and ranked before all others."""
+    import reproduce_sst
+    from _sst_benchmarks import benchmark_curves
+
+    train, zero = encoded, encoded.time.clone()
+    zero[:5] = 0.0
+    least = float(train.time[train.time > 0].min()) / 2
+    seen = []
+
+    def curves(at):
+        seen.append(at.min())
+        return benchmark_curves("cox", train, encoded, 0)(at)
+
+    with pytest.warns(DataWarning, match="time is 0 in 5"):
+        held = dataclasses.replace(encoded, time=zero)
+    floored = dataclasses.replace(encoded, time=torch.where(zero > 0, zero, least))
+    found = reproduce_sst.measures_of(train, held, curves)
+    assert found == reproduce_sst.measures_of(train, floored, curves)
+    assert min(seen) > 0
 
 
 def test_an_unknown_figure_is_named(tmp_path, monkeypatch, capsys):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from softsurv.soft import logistic_kernels
+from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
@@ -32,6 +34,8 @@ def fit_logistic(
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
+    if is_compiled(design, mass):
+        return _fit_compiled(design, mass, labels, penalty, budget)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
     value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
     watch = Watch(late=runs_ahead(v))
@@ -52,6 +56,26 @@ def fit_logistic(
         weights, v = torch.where(fits, trial, weights), torch.where(fits, at, v)
         value, size = torch.where(fits[..., 0], reached, value), torch.where(fits, 1.0, 0.5 * size)
     return weights
+
+
+def _fit_compiled(
+    design: Tensor,  # (G, N, Q)
+    mass: Tensor,  # (M, S, N)
+    labels: Tensor,  # (M, S, N)
+    penalty: Tensor,  # (M, S, Q)
+    budget: StopSignal | None,
+) -> Tensor:  # (M, S, Q)
+    """The same node by node, in compiled rounds."""
+    shape = penalty.shape[:2]
+    mass, labels, penalty = (table.flatten(0, 1).contiguous() for table in (mass, labels, penalty))
+    weights, size = torch.zeros_like(penalty), torch.ones_like(penalty[:, 0])
+    moving, value = mass.any(-1), _value(torch.zeros_like(mass), weights, mass, labels, penalty)
+    tables = arrays(design, mass, labels, penalty, weights, value, size, moving)
+    for _ in range(MAX_ITERATIONS):
+        if (budget is not None and budget.exhausted) or not bool(moving.any()):
+            break
+        logistic_kernels.newton(*tables, (TOLERANCE, LEAST_STEP, LEAST_CURVATURE))
+    return weights.unflatten(0, shape)
 
 
 def weighted_gram(design: Tensor, weight: Tensor) -> Tensor:

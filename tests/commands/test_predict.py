@@ -29,6 +29,15 @@ def test_predict_writes_a_table(trial, model, capsys):
     assert np.allclose(table.iloc[:, 4:], tree.predict_survival_function(rows, [0, 2.5, 10]))
 
 
+def test_times_beyond_the_training_times_are_said(trial, model, capsys):
+    last = load_model(model).horizon_
+    assert main(["predict", model, "trial.csv", "--times", "1", repr(last), "--out", "p.csv"]) == 0
+    assert not capsys.readouterr().err
+    assert main(["predict", model, "trial.csv", "--times", "1", "500", "900", "--out", "p.csv"]) == 0
+    said = f"no training row was observed after {last:g}; what is predicted for 500, 900 is extrapolated"
+    assert said in capsys.readouterr().err
+
+
 def test_predict_writes_to_the_screen_without_out(trial, model, capsys):
     assert main(["predict", model, "trial.csv"]) == 0
     lines = capsys.readouterr().out.splitlines()

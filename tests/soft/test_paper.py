@@ -10,6 +10,7 @@ from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.hazards import get_family
 from softsurv.soft import fit, paper
 from softsurv.soft.logistic import fit_logistic, weighted_gram
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.problem import make_problem
 from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves
 from softsurv.stopping import StopSignal
@@ -33,6 +34,22 @@ def test_logistic_regressions_of_all_nodes_are_those_of_sklearn():
             model.fit(design[0, :, 1:], labels[tree, node], sample_weight=mass[tree, node])
             expected = np.concatenate([model.intercept_, model.coef_[0]])
             np.testing.assert_allclose(found[tree, node], expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_compiled_rounds_come_to_the_weights_of_the_operators(groups):
+    """Rows without weight, a node without rows, zeros of encoded categories, and more steps than one node needs."""
+    design, mass, labels = nodes(3, m=4)
+    design[..., 2] = (design[..., 2] > 0.5).double()
+    design = torch.cat([design, design.flip(1)])[:groups]
+    mass[2, 1] = 0.0
+    ridge = torch.tensor([1e-3, 1 / 120, 0.1, 3.0], dtype=torch.float64)[:, None, None].expand(4, 2, 1)
+    found = fit_logistic(design, mass, labels, ridge)
+    with operators_alone():
+        expected = fit_logistic(design, mass, labels, ridge)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    assert not found[2, 1].any()
+    assert bool(found[2, 0].any())
 
 
 def test_classes_that_separate_and_extreme_weights_end_at_finite_weights():
