@@ -26,10 +26,14 @@ from _sst_tables import (
 READINGS = (*MEASURES, "harrell_c_ties", "ibs_log")
 
 
+KEYS = ["set", "variant", "seed", "fold", "method"]
+
+
 def finished(path: Path) -> pd.DataFrame:
-    """Lines of an earlier run."""
+    """Lines of an earlier run; the last one of a fold that was run again."""
     lines = path.read_text().splitlines() if path.exists() else []
-    return pd.DataFrame([json.loads(line) for line in lines])
+    frame = pd.DataFrame([json.loads(line) for line in lines])
+    return frame.drop_duplicates(KEYS, keep="last", ignore_index=True) if lines else frame
 
 
 def _page(parts: list[tuple[str, str]]) -> str:

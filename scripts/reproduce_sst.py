@@ -10,9 +10,10 @@ Methods: ``default`` (SoftSurvivalTree() as it is), ``single`` (depth 0), those 
 ``paper:LEAF:DEPTH[:kmeans]`` (NODEC-DR with the published settings: measures are means over ``--starts`` starts, as
 printed, and beside them those of the start with the lowest training objective); ``twin:loglogistic:DEPTH`` is a plain
 program of the paper (`_slow_twin.py`) from the same starts. ``--thresholds`` is the order of the two thresholds of the
-reassignment. Every finished fold is a line of the result file; the same command goes on where it stopped. ``--jobs``
-folds run at a time, by ``--backend`` loky on this machine, or dask or ray on a cluster (packages of their own; dask's
-scheduler by DASK_SCHEDULER_ADDRESS, ray's by RAY_ADDRESS).
+reassignment. Every finished fold is a line of the result file; the same command goes on where it stopped, and one with
+more ``--starts`` runs the folds again that had fewer. ``--jobs`` folds run at a time, by ``--backend`` loky on this
+machine, or dask or ray on a cluster (packages of their own; dask's scheduler by DASK_SCHEDULER_ADDRESS, ray's by
+RAY_ADDRESS).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import pandas as pd
 import torch
 from _sst_benchmarks import Curves, fitted_curves
 from _sst_printed import SETS
-from _sst_report import finished, report, training_report
+from _sst_report import KEYS, finished, report, training_report
 from _sst_tables import MEASURES
 from _sst_twin import twin_starts
 from tqdm import tqdm
@@ -180,6 +181,12 @@ def spread(todo: list[tuple], jobs: int, backend: str) -> Iterator[dict]:
             yield from joblib.Parallel(n_jobs=jobs, return_as=kind)(joblib.delayed(run_fold)(*job) for job in part)
 
 
+def starts_done(frame: pd.DataFrame) -> dict[tuple, int]:
+    """Starts of every finished fold, 1 for a method without any."""
+    lines = frame.to_dict("records")
+    return {tuple(v[k] for k in KEYS): len(s["ibs"]) if isinstance(s := v.get("starts"), dict) else 1 for v in lines}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=SETS)
@@ -195,18 +202,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/sst.jsonl"))
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    old = finished(args.out)
-    keys = ["set", "variant", "seed", "fold", "method"]
-    known = set(map(tuple, old[keys].to_numpy().tolist())) if len(old) else set()
+    done = starts_done(finished(args.out))
     asked = Asked(args.thresholds, args.starts, args.training_scores)
     written = " (thresholds of the text)" if args.thresholds == "text" else ""
+
+    def is_done(name: str, seed: int, method: str, fold: int) -> bool:
+        of_starts = method.startswith(("paper:", "twin:"))
+        told = method + written * method.startswith("paper:")
+        return done.get((name, args.variant or "default", seed, fold, told), 0) >= (args.starts if of_starts else 1)
+
     todo = [
         (name, args.variant, seed, fold, method, asked)
         for seed in args.seeds
         for method in args.methods
         for name in args.sets
         for fold in args.folds
-        if (name, args.variant or "default", seed, fold, method + written * method.startswith("paper:")) not in known
+        if not is_done(name, seed, method, fold)
     ]
     with args.out.open("a") as file:
         for line in tqdm(spread(todo, args.jobs, args.backend), total=len(todo), unit="fold"):

@@ -205,6 +205,28 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "r_training.md").exists()
 
 
+def test_more_starts_run_the_folds_again_that_had_fewer(tmp_path, monkeypatch):
+    import reproduce_sst
+    from _sst_report import finished
+
+    asked = []
+
+    def run_fold(name, variant, seed, number, method, how):
+        asked.append((method, number, how.starts))
+        starts = {m: [0.5] * how.starts for m in reproduce_sst.MEASURES}
+        return fold(name, number, method, starts if ":" in method else None, **dict.fromkeys(starts, 0.5))
+
+    monkeypatch.setattr(reproduce_sst, "run_fold", run_fold)
+    command = ["reproduce_sst.py", "--sets", "aids", "--folds", "0", "--methods", "paper:weibull:1", "km"]
+    for starts in ("2", "5", "3"):
+        monkeypatch.setattr(sys, "argv", [*command, "--out", str(tmp_path / "r.jsonl"), "--starts", starts])
+        reproduce_sst.main()
+    assert asked == [("paper:weibull:1", 0, 2), ("km", 0, 2), ("paper:weibull:1", 0, 5)]
+    frame = finished(tmp_path / "r.jsonl")
+    assert len(frame) == 2
+    assert {len(s["ibs"]) for s in frame["starts"].dropna()} == {5}
+
+
 def test_fairness_fits_are_not_repeated(tmp_path, monkeypatch):
     import reproduce_fairness
     from _results import Results
