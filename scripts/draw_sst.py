@@ -114,6 +114,7 @@ def curves_by_leaf(sets: tuple[str, ...], target: Path) -> None:
             at.set_title(f"{name}, depth {depth}", fontsize=9)
     for at in grid[-1]:
         at.set_xlabel("time")
+    figure.supylabel("survival", fontsize=10)
     _save(figure, target)
 
 
@@ -129,6 +130,7 @@ def curves_by_penalty(penalties: tuple[int, ...], trees: str, target: Path) -> N
             at.set_title(f"k = {k}, {name} rows", fontsize=9)
     for at in grid[-1]:
         at.set_xlabel("weeks")
+    figure.supylabel("survival", fontsize=10)
     _save(figure, target)
 
 

@@ -21,7 +21,7 @@ from softsurv.soft.nodec import Progress
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem
 from softsurv.soft.recipe import Recipe
-from softsurv.soft.spline_start import spline_leaves
+from softsurv.soft.spline_start import spline_leaves, within_limits
 from softsurv.soft.starts import counted_events, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
@@ -144,11 +144,12 @@ def trees_of_causes(
 
 
 def _spline_leaves(data: SurvivalData, recipe: Recipe, problem: Problem, random: Tensor) -> Tensor:
-    """Leaves (S, L, Q + K) by Cox regression and least squares; random ones where the regression fails, as printed."""
-    seeds = [recipe.seed + k for k in range(len(random))]
+    """Leaves (S, L, Q + K) by Cox regression and least squares; random ones where these fail, as printed."""
+    seeds, depth = [recipe.seed + k for k in range(len(random))], recipe.candidate.depth
     try:
-        parts = zip(data.by_cause(), problem.of_causes, strict=True)
-        return torch.cat([spline_leaves(part, own, recipe.candidate.depth, seeds) for part, own in parts], -1)
+        parts = zip(data.by_cause(), problem.of_causes, problem.blocks(random), strict=True)
+        found = [within_limits(own, spline_leaves(part, own, depth, seeds), noise) for part, own, noise in parts]
+        return torch.cat(found, -1)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
         warn(f"the Cox regression that spline leaves begin at failed ({failure}); they begin at random", DataWarning)
         return random

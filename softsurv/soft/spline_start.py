@@ -11,8 +11,10 @@ from torch import Tensor
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.cox import fit_cox
 from softsurv.data.survival_data import SurvivalData
+from softsurv.numerics import EXP_LIMIT
 from softsurv.soft.problem import Problem
 from softsurv.soft.starts import presumed_outcomes
+from softsurv.trees.routing import linear
 from softsurv.trees.topology import n_leaves
 
 RIDGE = 0.1
@@ -52,6 +54,24 @@ def spline_leaves(
         drawn = [rng.integers(0, len(target), size) for _ in range(leaves)]
         tables.append([least_squares(x[rows], rise[rows], target[rows]) for rows in drawn])
     return torch.as_tensor(np.array(tables)).to(problem.design)
+
+
+def within_limits(
+    problem: Problem,
+    leaves: Tensor,  # (S, L, Q + K)
+    random: Tensor,  # (S, L, Q + K)
+) -> Tensor:  # (S, L, Q + K)
+    """The leaves, and random ones in the place of those whose hazard overflows at some row.
+
+    A leaf of a deep tree is regressed on a handful of events: with as many features it may say exp(36) for other rows.
+    From there a search whose first step is the gradient does not return.
+    """
+    family, columns = problem.family, problem.design.shape[-1]
+    if family.link.name != "proportional_hazards":  # a loss of odds grows with log H, not with H
+        return leaves
+    value, _ = family.baseline(leaves[..., columns:], problem.features)
+    over = (linear(leaves[..., :columns], problem.design) + value > EXP_LIMIT).any(-1, keepdim=True)
+    return torch.where(over, random, leaves)
 
 
 def event_hazards(data: SurvivalData) -> tuple[FloatArray, BoolArray]:

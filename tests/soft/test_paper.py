@@ -12,7 +12,7 @@ from softsurv.soft import fit, paper
 from softsurv.soft.logistic import fit_logistic, weighted_gram
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.problem import make_problem
-from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves
+from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves, within_limits
 from softsurv.stopping import StopSignal
 
 
@@ -120,6 +120,17 @@ def test_least_squares_of_columns_that_are_nearly_collinear_stay_finite():
     assert np.abs(found).max() < 5
     fitted = x @ found[:4] + rise @ np.exp(found[4:])
     assert np.abs(fitted - target).max() < 0.1
+
+
+@pytest.mark.parametrize(("name", "replaced"), [("spline_ph", True), ("spline_po", False)])
+def test_a_leaf_whose_hazard_overflows_at_some_row_begins_at_random(tools, name, replaced):
+    problem = make_problem(tools.simulate(60, 2), get_family(name))
+    leaves = torch.zeros(2, 2, problem.design.shape[-1] + problem.family.n_shape, dtype=torch.float64)
+    leaves[0, 1, 0], random = 40.0, torch.rand_like(leaves)
+    found = within_limits(problem, leaves, random)
+    torch.testing.assert_close(found[0, 1], random[0, 1] if replaced else leaves[0, 1])
+    found[0, 1] = leaves[0, 1]
+    torch.testing.assert_close(found, leaves)
 
 
 def test_a_failing_cox_regression_is_said_and_leaves_begin_at_random(tools, monkeypatch):
