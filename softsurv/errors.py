@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -40,6 +41,13 @@ class ConcurrentFitError(SoftsurvError, RuntimeError):
 
 class ModelFileError(SoftsurvError, ValueError):
     """A saved model is damaged, incomplete, or written by a newer version."""
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """The hint "; did you mean 'cox'?" where a known name is close to the given one, else nothing."""
+    by_lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(given).lower(), by_lower, n=1)
+    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 class SoftsurvWarning(UserWarning):

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
+from softsurv.errors import DataWarning, InvalidSurvivalDataError, did_you_mean, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
 
 _ROLES = ("time", "event", "entry", "upper", "weight", "group", "cause", "start", "stop", "id")
 
+_NUMBERS = ("time", "entry", "upper", "weight", "start", "stop")
+
 _MAX_CODES = 10
 """A column of more values than this is a measurement, not a code of outcomes."""
 
 _EVENT_WORDS = {"yes", "y", "true", "event", "observed", "dead", "died", "death", "deceased", "failed", "failure"}
 _EVENT_WORDS |= {"churned", "relapse", "relapsed"}
 """What is usually written where an event was observed."""
+
+_MAX_NAMES = 12
+"""Column names that an error lists at most."""
 
 _MIN_ROWS = 20
 """In shorter tables the numbers of rows may well be a measurement."""
@@ -203,6 +208,8 @@ def read_data(args: argparse.Namespace, training: bool = False, causes: tuple[st
         columns["event"], frame = _event(frame, columns["event"])
     for role, name in columns.items():
         check_column(frame, name, role)
+        if role in _NUMBERS:
+            _check_numbers(frame[name], name, role)
     _refuse_shared(columns, dropped)
     how: dict[str, Any] = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
     how |= {"cause_names": causes if "cause" in columns else (), "recurrent": bool(args.recurrent)}
@@ -238,10 +245,11 @@ def check_name(known: list[str] | None, name: str, option: str) -> None:
     """Raise where an option names none of the known columns; nothing where these are not known."""
     if known is None or name in known:
         return
-    near = difflib.get_close_matches(name.lower(), {c.lower(): c for c in known}, n=1)
-    hint = "it" if not near else f"did you mean {next(c for c in known if c.lower() == near[0])!r}? It"
-    shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    raise InvalidSurvivalDataError(f"--{option} must name a column of DATA, got {name!r}; {hint} has {shown}")
+    hint = did_you_mean(name, known)
+    rest = len(known) - _MAX_NAMES
+    shown = ", ".join(known[:_MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+    has = f"{hint} It has" if hint else "; it has"
+    raise InvalidSurvivalDataError(f"--{option} must name a column of DATA, got {name!r}{has} {shown}")
 
 
 def _event(frame: pd.DataFrame, given: str) -> tuple[str, pd.DataFrame]:
@@ -271,6 +279,17 @@ def _check_binary(column: pd.Series, name: str) -> None:
     raise InvalidSurvivalDataError(
         f"{wrong}; say which one marks an observed event, such as --event {name}={likely_event(column)}"
     )
+
+
+def _check_numbers(column: pd.Series, name: str, option: str) -> None:
+    """Raise where a column holds words alone; single cells that are no numbers are left to the reader, which has rows."""
+    import pandas as pd
+
+    if len(column) and pd.to_numeric(column, errors="coerce").isna().all() and column.notna().any():
+        raise InvalidSurvivalDataError(
+            f"--{option} must name a column of numbers, got {name!r} with the values {_values(column)}; "
+            "name another one, or make it numbers first"
+        )
 
 
 def likely_event(column: pd.Series) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
 from softsurv.commands._input import add_outcome, add_table, at_least, check_table, read_data
 from softsurv.commands._output import data_line, echo, output_file
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, did_you_mean
 
 _EPILOG = """\
 examples:
@@ -78,11 +77,8 @@ def _check_model(name: str) -> None:
     """Raise where a model has neither a known name nor a class."""
     if ":" in name or name in NAMES:
         return
-    near = difflib.get_close_matches(name, NAMES, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InvalidParameterError(
-        f"--models must name models, got {name!r}; {hint}There are {', '.join(NAMES)}, or MODULE:CLASS"
-    )
+    known = f"{', '.join(NAMES)} or MODULE:CLASS"
+    raise InvalidParameterError(f"--models must name any of {known}, got {name!r}{did_you_mean(name, NAMES)}")
 
 
 def _model(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from softsurv.data import event_sets as event_sets  # enters its sets
 from softsurv.data.catalogue import DATASETS as DATASETS
 from softsurv.data.sources import SURVSET_LEAKS, as_data, as_history, from_survset
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +56,7 @@ def load_dataset(name: str, variant: str | None = None) -> SurvivalData:
     if not isinstance(name, str) or name not in DATASETS:
         raise InvalidParameterError(
             f"name must be one of {', '.join(sorted(DATASETS))} or survset:<name>, got {name!r}"
+            f"{did_you_mean(name, DATASETS)}"
         )
     info = DATASETS[name]
     _check_variant(variant, info.variants, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import signature
 
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, did_you_mean
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.parametric import Exponential, Gompertz, LogLogistic, LogNormal, Weibull
 from softsurv.hazards.royston_parmar import SplineHazards, SplineOdds
@@ -35,7 +35,7 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
     if isinstance(name, LeafFamily):
         return name
     if name not in _REGISTRY:
-        raise InvalidParameterError(f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}")
+        raise InvalidParameterError(f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}{did_you_mean(name, _REGISTRY)}")
     unknown = settings.keys() - signature(_REGISTRY[name]).parameters.keys()
     if unknown:
         raise InvalidParameterError(f"{name} takes no setting {', '.join(sorted(unknown))}; leave it out")

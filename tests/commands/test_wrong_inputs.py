@@ -55,7 +55,10 @@ WRONG = {
         [*FIT[:2], *OUTCOME, "--drop", "Id"],
         "--drop must name a column of DATA, got 'Id'; did you mean 'id'?",
     ),
-    "text as time": ([*FIT, "--time", "arm", "--event", "died"], "time must be numbers, got '"),
+    "text as time": (
+        [*FIT, "--time", "arm", "--event", "died"],
+        "--time must name a column of numbers, got 'arm' with the values ",
+    ),
     "text as event": (
         [*FIT[:2], "--time", "months", "--event", "status"],
         "say which one marks an observed event, such as --event status=",
@@ -76,15 +79,22 @@ WRONG = {
     "only zero times": (["fit", "zeros.csv", *OUTCOME], "time must be > 0 in at least one row, got only zeros"),
     "infinite feature": (["fit", "infinite.csv", *OUTCOME], "X must be finite or missing"),
     "unknown leaf": ([*FIT, *OUTCOME, "--leaf", "cauchy"], "leaf must be one of exponential, weibull"),
+    "misspelt leaf": ([*FIT, *OUTCOME, "--leaf", "weibul"], "got 'weibul'; did you mean 'weibull'?"),
     "wrong depth": ([*FIT, *OUTCOME, "--depth", "-1"], "depth must be"),
     "wrong test size": ([*FIT, *OUTCOME, "--test-size", "2"], "test_size must be"),
     "output is a file": ([*FIT, *OUTCOME, "--out", "trial.csv"], "--out must be a folder, got the file"),
     "no model": (["predict", "nowhere", "trial.csv"], "'nowhere' holds no model"),
     "unknown model": (
         ["compare", *FIT[1:2], *OUTCOME, "--models", "coxx"],
-        "got 'coxx'; did you mean 'cox'? There are",
+        "--models must name any of soft, optimal, cox, kaplan_meier, forest, boosting, greedy_tree, cause_specific_cox, "
+        "aalen_johansen or MODULE:CLASS, got 'coxx'; did you mean 'cox'?",
     ),
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
+    "misspelt data set": (["datasets", "gbgs2"], "got 'gbgs2'; did you mean 'gbsg2'?"),
+    "a wide table": (
+        ["fit", "wide.csv", "--time", "zzz", "--event", "died"],
+        "got 'zzz'; it has id, age, arm, months, died, status, v0, v1, v2, v3, v4, v5 and 14 more",
+    ),
     "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
     "no record": (["fit", "--config", "trial.csv"], "'trial.csv' is no run record"),
     "folder of the output": (["datasets", "veterans", "--out", "no/v.csv"], "--out must lie in an existing folder"),
@@ -114,6 +124,7 @@ def wrong(trial) -> Path:
     }
     for name, change in changes.items():
         table.assign(**change).to_csv(f"{name}.csv", index=False)
+    table.assign(**dict.fromkeys(map("v{}".format, range(20)), 1)).to_csv("wide.csv", index=False)
     return trial
 
 

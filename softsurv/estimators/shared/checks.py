@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from softsurv.errors import InvalidParameterError
+from softsurv.errors import InvalidParameterError, did_you_mean
 
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...], where: str = "") -> None:
     """The value is one of a few."""
     if not any(value is known or (isinstance(value, str) and value == known) for known in allowed):
-        raise InvalidParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}{where}, got {value!r}")
+        known = [one for one in allowed if isinstance(one, str)] if isinstance(value, str) else []
+        raise InvalidParameterError(
+            f"{name} must be one of {', '.join(map(repr, allowed))}{where}, got {value!r}{did_you_mean(value, known)}"
+        )
 
 
 def whole(name: str, value: Any, least: int) -> None:
