@@ -263,10 +263,11 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str | None =
     Parameters
     ----------
     path : fitted optimal tree or DataFrame
-        A tree whose size was chosen by cross-validation: the held-out loss of each size above the best one, with two
-        standard errors of that difference. Another tree: the training objective of its ``path_``, which says
-        nothing about new rows. Or a frame with a column ``leaves``, one column for each measure to draw, and where
-        known a column ``<measure>_se`` for its error.
+        A tree whose size was chosen by cross-validation: the held-out loss of each limit on the leaves above the best
+        limit, with two standard errors of that difference. Of the limits as good as the best the largest is chosen.
+        Settings with a cost per leaf are drawn apart, at their mean number of leaves over the folds. Another tree: the
+        training objective of its ``path_``, which says nothing about new rows. Or a frame with a column ``leaves``, one
+        column for each measure to draw, and where known a column ``<measure>_se`` for its error.
     ax : matplotlib axes, optional
     ylabel : str, optional
         What the measures are, with their unit.
@@ -279,7 +280,7 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str | None =
     label, chosen = "Training objective", None
     if len(getattr(path, "selection_", ())) and "max_leaves" in path.selection_:
         path, chosen = _held_out(path.selection_)
-        label = "Held-out loss above the best"
+        label = "Held-out loss above the best limit"
     elif hasattr(path, "path_"):
         path = pd.DataFrame([{"leaves": one.max_leaves, "optimal tree": one.objective} for one in path.path_])
     if not isinstance(path, pd.DataFrame) or "leaves" not in path.columns or path.shape[1] < 2:
@@ -288,31 +289,34 @@ def plot_size_quality(path: Any, ax: Axes | None = None, *, ylabel: str | None =
     return _draw_sizes(path.sort_values("leaves"), chosen, ylabel or label, new_axes(ax, 5.6, 3.6))
 
 
-def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, float]:
-    """The best setting of each size: its loss above the best of all with two standard errors; and the size chosen.
-
-    The size is the mean number of leaves over the folds where settings with a cost per leaf were compared as well.
-    """
-    size = "leaves" if "leaves" in selection else "max_leaves"
-    best = selection.sort_values("loss", kind="stable").drop_duplicates(size)
-    frame = pd.DataFrame({"leaves": best[size], "held out": best["difference"]})
-    chosen = float(selection.loc[selection["chosen"], size].iloc[0])
-    return frame.assign(**{"held out_se": 2 * best["error"]}), chosen
+_LIMIT, _COST = "limit on the leaves", "cost per leaf"
 
 
-def _draw_sizes(ordered: pd.DataFrame, chosen: float | None, ylabel: str, ax: Axes) -> Axes:
+def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, tuple[float, float]]:
+    """The best setting of each size: its loss above the best limit with two standard errors; and the chosen point."""
+    kind = np.where(selection["complexity"] > selection["complexity"].min(), _COST, _LIMIT)
+    point = selection.loc[selection["chosen"], ["leaves", "difference"]].iloc[0]
+    parts = []
+    for name in (one for one in (_LIMIT, _COST) if one in kind):
+        best = selection[kind == name].sort_values("loss", kind="stable").drop_duplicates("leaves")
+        parts.append(pd.DataFrame({"leaves": best["leaves"], name: best["difference"], f"{name}_se": 2 * best["error"]}))
+    return pd.concat(parts), (float(point["leaves"]), float(point["difference"]))
+
+
+def _draw_sizes(ordered: pd.DataFrame, chosen: tuple[float, float] | None, ylabel: str, ax: Axes) -> Axes:
     from matplotlib.ticker import MaxNLocator
 
     plain_axes(ax)
     measures = [name for name in ordered.columns.drop("leaves") if not str(name).endswith("_se")]
     for k, name in enumerate(measures):
-        look, error = series_style(k), ordered.get(f"{name}_se")
+        known = ordered[ordered[name].notna()]
+        look, error = series_style(k), known.get(f"{name}_se")
         how: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": MARKERS[k % len(MARKERS)]}
-        ax.errorbar(ordered["leaves"], ordered[name], yerr=error, capsize=3, label=str(name), **how)
-        if chosen is not None:
-            at = float(ordered.loc[ordered["leaves"] == chosen, name].iloc[0])
-            ax.plot([chosen], [at], "o", markersize=13, markerfacecolor="none", color=INK, label="chosen")
-            ax.axhline(0, color=MUTED, linestyle="--", linewidth=1, label="best; bars of two standard errors reach it")
+        ax.errorbar(known["leaves"], known[name], yerr=error, capsize=3, label=str(name), **how)
+    if chosen is not None:
+        ax.plot(*chosen, "o", markersize=13, markerfacecolor="none", color=INK, linestyle="none", label="chosen")
+        words = "best limit; bars that reach it: as good"
+        ax.axhline(0, color=MUTED, linestyle="--", linewidth=1, label=words)
     ax.set(xlabel="Number of leaves", ylabel=ylabel)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(fontsize=8, frameon=False)

@@ -10,10 +10,10 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.data.encoding import OutputColumn, Source
-from softsurv.data.rules import Rule, rule_text
+from softsurv.data.rules import Rule, rounded_text, rule_text
 from softsurv.explore.style import shorten
 from softsurv.trees.linear_rule import LinearRule
-from softsurv.trees.soft_text import points, split_text
+from softsurv.trees.soft_text import points, split_label, split_text
 from softsurv.trees.soft_tree import SoftTree
 
 
@@ -69,11 +69,12 @@ class LinearSplit:
     columns: tuple[OutputColumn, ...]
 
     def text(self, max_terms: int = 3, name_limit: int = 60) -> str:
-        words = split_text(self.tree, self.node, self.columns, partial(shorten, limit=name_limit))
+        named = partial(shorten, limit=name_limit)
         if self.tree.rules:
-            return words
-        strongest = [shorten(name, name_limit) for name in list(self.strengths())[:max_terms]]
-        return f"{words} (strongest: {', '.join(strongest)})"
+            return split_text(self.tree, self.node, self.columns, named)
+        threshold = points(self.tree, self.node, self.columns)[0]  # in full beside the points, in `export_text`
+        strongest = ", ".join(map(named, list(self.strengths())[:max_terms]))
+        return f"points {split_label(self.node)} > {rounded_text(threshold)} (strongest: {strongest})"
 
     def strengths(self) -> dict[str, float]:
         return ranked(self.names, np.abs(self.weights[1:]))

@@ -287,13 +287,15 @@ def test_size_against_quality():
 def test_sizes_are_drawn_with_the_errors_of_their_held_out_losses(gbsg2):
     tree = OptimalSurvivalTree(max_depth=2, tune="cv", random_state=0).fit(gbsg2.train)
     ax = plot_size_quality(tree, axes())
-    assert ax.get_ylabel() == "Held-out loss above the best"
-    best = tree.selection_.loc[tree.selection_.groupby("leaves")["loss"].idxmin(), "difference"]
-    drawn = np.asarray(ax.containers[0][0].get_ydata(orig=False), dtype=float)
-    np.testing.assert_allclose(drawn, best.to_numpy(dtype=float))
+    assert ax.get_ylabel() == "Held-out loss above the best limit"
+    costly = tree.selection_["complexity"] > 0
+    for container, settings in zip(ax.containers, (tree.selection_[~costly], tree.selection_[costly]), strict=True):
+        best = settings.loc[settings.groupby("leaves")["loss"].idxmin()]
+        np.testing.assert_allclose(container[0].get_xdata(orig=False), best["leaves"].to_numpy(dtype=float))
+        np.testing.assert_allclose(container[0].get_ydata(orig=False), best["difference"].to_numpy(dtype=float))
+    assert min(ax.containers[0][0].get_ydata(orig=False)) == 0
     chosen = next(line for line in ax.lines if line.get_label() == "chosen")
     assert chosen.get_xdata()[0] == tree.selection_.loc[tree.selection_["chosen"], "leaves"].iloc[0]
-    assert len(ax.containers) == 1
 
 
 @pytest.mark.parametrize("kind", ["gbsg2", "optimal", "deep"])

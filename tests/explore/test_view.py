@@ -9,6 +9,7 @@ import torch
 from sklearn.exceptions import NotFittedError
 
 from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
+from softsurv.data.rules import rounded_text
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import leaf_looks, leaf_summary
 from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten
@@ -44,11 +45,19 @@ def test_branch_order_is_that_of_the_routing_probabilities(mixed):
         np.testing.assert_allclose(p[:, node.branch], 1 / (1 + np.exp(-margin)), rtol=1e-9)
 
 
-def test_rules_are_those_of_the_exported_text(gbsg2):
-    text = gbsg2.tree.export_text()
-    rules = [node.split.text().split(" (strongest")[0] for node in tree_view(gbsg2.tree).branches]
+def test_rules_are_those_of_the_exported_text(optimal):
+    text = optimal.tree.export_text()
+    rules = [node.split.text() for node in tree_view(optimal.tree).branches]
     assert rules
     assert all(rule in text for rule in rules)
+
+
+def test_dense_splits_are_those_of_the_exported_text_in_four_digits(gbsg2):
+    """Ten digits are of use beside the table of points alone."""
+    full = dict(re.findall(r"points (\w+) > (\S+)$", gbsg2.tree.export_text(), re.MULTILINE))
+    shown = dict(re.match(r"points (\w+) > (\S+) ", n.split.text()).groups() for n in tree_view(gbsg2.tree).branches)
+    assert shown == {letter: rounded_text(float(value)) for letter, value in full.items()}
+    assert all(len(re.sub(r"\D", "", value).lstrip("0")) <= 4 for value in shown.values())
 
 
 def test_a_branch_node_stands_between_its_children_and_leaves_are_evenly_spaced(deep):
@@ -109,7 +118,7 @@ def test_branch_nodes_that_send_all_rows_one_way_are_left_out(mixed):
     np.testing.assert_allclose(tree.leaf_probability(mixed.data).sum(1), 1.0)
     tree.leaf_table_ = leaf_table_of(mixed.data, tree.apply(mixed.data), 3)
     text = tree.export_text()
-    assert all(node.split.text().split(" (strongest")[0] in text for node in view.branches)
+    assert all(node.split.text().split(" > ")[0] in text for node in view.branches)
     assert re.findall(r"leaf (\d)", text) == ["0", "1", "2"]
 
 
