@@ -50,5 +50,5 @@ def _leaf(tree: Any, leaf: int, look: LineStyle) -> str:
     return (
         f'{link} <svg width="{WIDE + 1}" height="{TALL}" aria-hidden="true">'
         f'<path d="M.5 0v{TALL - 1}h{WIDE}" fill="none" stroke="{MUTED}"/>'
-        f'<path d="{path}" fill="none" stroke="{look.color}" stroke-width="2"/></svg> {words}'
+        f'<path d="{path}" fill="none" stroke="{look.color}" stroke-width="2"/></svg> <span class="size">{words}</span>'
     )

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ACROSS = 900
+"""Pixels from which a wide picture gets a page of its own on paper, across."""
+
 LINE = 24
 """Characters of text that a cell of a table holds in one line."""
 
@@ -50,7 +53,7 @@ img{max-width:100%;height:auto}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
 .tree{display:flex;flex-direction:column}
 .fold,.fold ul{list-style:none;margin:0;padding-left:14px}.fold ul{border-left:1px solid #d5d9de;margin-left:5px}
-.fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
+.fold .size{display:inline-block}.fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
 .answer{color:#5f6670;display:inline-block;min-width:1.9em}
 .end{border-left:6px solid;padding-left:6px;font-weight:600;display:inline-block;min-width:4.6em}
 .zoom{display:block;font-size:.88rem;color:#5f6670}.zoom:has(:checked)+.wide img{max-width:100%!important}
@@ -58,8 +61,10 @@ img{max-width:100%;height:auto}
 @media(max-width:760px){.fold{order:-1}}
 @media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}nav,.skip{display:none}
-h2,h3{break-after:avoid}figure,tr,.note{break-inside:avoid}.leaf{break-before:page}
-.zoom{display:none}.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}}
+h2,h3{break-after:avoid}figure,tr,.note,section:has(>.rule){break-inside:avoid}.across{page:across}
+.zoom{display:none}.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}
+@supports(page:across){.across .wide img{max-width:25cm!important}}}
+@page across{size:landscape}
 """
 
 
@@ -155,4 +160,5 @@ def figure(ax: Axes, alt: str, caption: str = "", wide: bool = False) -> str:
             '<label class="zoom"><input type="checkbox"> fit the picture to the page</label>'
             f'<div class="scroll wide" tabindex="0" role="region" aria-label="{escaped(alt)}">{image}</div>'
         )
-    return f"<figure>{image}{words}</figure>"
+    across = ' class="across"' if wide and width > ACROSS else ""
+    return f"<figure{across}>{image}{words}</figure>"

@@ -15,6 +15,7 @@ from softsurv.explore.style import (
     INK,
     MARKERS,
     MUTED,
+    chance,
     key_below,
     literal_text,
     new_axes,
@@ -99,7 +100,7 @@ def draw_calibration(ax: Axes, curves: list[CalibrationCurve], test: DCalibratio
         ylim=(-0.02, 1.02),
         aspect="equal",
     )
-    ax.set_title(f"D-calibration: p = {test.p_value:.3g}, n = {n}", fontsize=9, color=INK)
+    ax.set_title(f"D-calibration: {chance(test.p_value)}, n = {n}", fontsize=9, color=INK)
     key_below(ax)  # a group may lie anywhere in the square
     return ax
 
@@ -126,7 +127,7 @@ def draw_d_calibration(ax: Axes, test: DCalibration) -> Axes:
     ax.bar(middles, test.shares, width=0.9 / n_bins, color=series_style(0).color, alpha=0.75, label="share of rows")
     ax.axhline(1 / n_bins, color=INK, linestyle="--", linewidth=1, label="calibrated")
     ax.set(xlabel="Predicted survival probability at own time", ylabel="Share of rows", xlim=(0, 1))
-    ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}", fontsize=9, color=INK)
+    ax.set_title(f"D-calibration: χ² = {test.statistic:.3g}, {chance(test.p_value)}", fontsize=9, color=INK)
     ax.set_ylim(top=1.25 * max(test.shares.max(), 1 / n_bins))
     ax.legend(fontsize=8, frameon=False, ncols=2, loc="upper center")
     return ax
@@ -299,7 +300,9 @@ def _held_out(selection: pd.DataFrame) -> tuple[pd.DataFrame, tuple[float, float
     parts = []
     for name in (one for one in (_LIMIT, _COST) if one in kind):
         best = selection[kind == name].sort_values("loss", kind="stable").drop_duplicates("leaves")
-        parts.append(pd.DataFrame({"leaves": best["leaves"], name: best["difference"], f"{name}_se": 2 * best["error"]}))
+        parts.append(
+            pd.DataFrame({"leaves": best["leaves"], name: best["difference"], f"{name}_se": 2 * best["error"]})
+        )
     return pd.concat(parts), (float(point["leaves"]), float(point["difference"]))
 
 

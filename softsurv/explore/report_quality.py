@@ -14,7 +14,7 @@ from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.quality import calibration_curves, default_horizons
 from softsurv.explore.quality_plots import draw_calibration, draw_d_calibration, plot_brier
 from softsurv.explore.report_causes import AT_RISK, cause_quality, quality_at_risk
-from softsurv.explore.style import unit_of, with_unit
+from softsurv.explore.style import chance, unit_of, with_unit
 from softsurv.metrics.ranges import evaluation_range
 from softsurv.trees.leaf_table import same_rows
 
@@ -90,7 +90,7 @@ def calibration_section(tree: Any, data: SurvivalData, time_unit: str | None) ->
         },
         index=[with_unit(float(h), unit) for h in horizons],
     )
-    words = f"D-calibration: χ² = {test.statistic:.3g}, p = {test.p_value:.3g}: {verdict}."
+    words = f"D-calibration: χ² = {test.statistic:.3g}, {chance(test.p_value)}: {verdict}."
     return (
         paragraph(words)
         + '<div class="row">'

@@ -26,7 +26,17 @@ from softsurv.explore.folded import folded_tree
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
 from softsurv.explore.plots import plot_leaf_curves
 from softsurv.explore.stability import plot_split_stability, split_stability
-from softsurv.explore.style import INK, MUTED, LineStyle, escaped, survival_axes, time_label, unit_of, with_unit
+from softsurv.explore.style import (
+    INK,
+    MUTED,
+    LineStyle,
+    chance,
+    escaped,
+    survival_axes,
+    time_label,
+    unit_of,
+    with_unit,
+)
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
@@ -114,10 +124,9 @@ def logrank_words(tree: Any, data: SurvivalData) -> str:
     test = logrank_test(group=leaf, **known)
     if test.degrees_of_freedom == 0:
         return ""
-    chance = f"p = {test.p_value:.3g}" if test.p_value >= 0.001 else "p < 0.001"
     return (
         f"Log-rank test that these rows have one survival curve in all leaves: statistic {test.statistic:.4g} on "
-        f"{test.degrees_of_freedom} degrees of freedom, {chance}. On rows that the tree was trained on this test "
+        f"{test.degrees_of_freedom} degrees of freedom, {chance(test.p_value)}. On rows that the tree was trained on this test "
         "promises too much, as the tree chose its leaves to differ."
     )
 
@@ -143,7 +152,7 @@ def _leaf_section(
 ) -> str:
     row: Any = summary.loc[one.leaf]
     unit = unit_of(data, time_unit)
-    rule = '<div class="leaf"></div>' + paragraph("Where: " + row["rule"], "rule")
+    rule = paragraph("Where: " + row["rule"], "rule")
     table_ = tree.leaf_table_
     trained = f"{counted(table_.n[one.leaf], 'training row')}, {counted(table_.events[one.leaf], 'event')}"
     if one.rows.size == 0:

@@ -135,6 +135,11 @@ def with_unit(value: float, unit: str) -> str:
     return f"{rounded_text(value)} {unit}".rstrip()
 
 
+def chance(p_value: float) -> str:
+    """A test's p-value in words; one below 0.001 says no more than that."""
+    return f"p = {p_value:.3g}" if p_value >= 0.001 else "p < 0.001"
+
+
 def survival_axes(ax: Axes, xlabel: str, ylabel: str = "Survival probability") -> Axes:
     """Axes of survival curves: both from 0, light grid, no box."""
     ax.set(xlabel=xlabel, ylabel=ylabel, ylim=(0.0, 1.02))

@@ -35,7 +35,9 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
     if isinstance(name, LeafFamily):
         return name
     if name not in _REGISTRY:
-        raise InvalidParameterError(f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}{did_you_mean(name, _REGISTRY)}")
+        raise InvalidParameterError(
+            f"leaf must be one of {', '.join(_REGISTRY)}, got {name!r}{did_you_mean(name, _REGISTRY)}"
+        )
     unknown = settings.keys() - signature(_REGISTRY[name]).parameters.keys()
     if unknown:
         raise InvalidParameterError(f"{name} takes no setting {', '.join(sorted(unknown))}; leave it out")

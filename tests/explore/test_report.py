@@ -18,6 +18,7 @@ from softsurv.explore.curves import table_of
 from softsurv.explore.page import cell, counted
 from softsurv.explore.report_card import limits_of
 from softsurv.explore.report_tree import logrank_words, write_at_risk
+from softsurv.explore.style import chance
 from softsurv.explore.view import tree_view
 from softsurv.trees.leaf_table import same_rows
 
@@ -159,6 +160,19 @@ def test_it_prints(page, browser, tmp_path):
     _, console = browser(page, f"--print-to-pdf={out}", "--no-pdf-header-footer")
     assert console == []
     assert out.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("which", "across"), [("gbsg2", 0), ("optimal", 1)])
+def test_on_paper_a_picture_of_many_leaves_has_a_page_across(which, across, browser, tmp_path, request):
+    subject, out = request.getfixturevalue(which), tmp_path / "report.pdf"
+    browser(report_html(subject.tree, subject.test, n_boot=20), f"--print-to-pdf={out}", "--no-pdf-header-footer")
+    sizes = re.findall(rb"/MediaBox \[0 0 (\d+) (\d+)\]", out.read_bytes())
+    assert len(sizes) > 5
+    assert sum(int(width) > int(height) for width, height in sizes) == across
+
+
+def test_small_chances_are_no_tiny_numbers():
+    assert [chance(p) for p in (0.0853, 0.001, 4e-48)] == ["p = 0.0853", "p = 0.001", "p < 0.001"]
 
 
 def test_screenshots_have_content(page, browser, tmp_path):
