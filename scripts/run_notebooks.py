@@ -18,6 +18,9 @@ from PIL import Image
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 COLOURS = 128
+OWN = ("site-packages", "once on this machine")
+"""What is said of this machine, its folders and what it compiles, is for nobody else."""
+
 LARGEST_PAGE = 100_000
 """Characters; a larger page, such as the explorer, is for those who run the notebook."""
 
@@ -49,8 +52,8 @@ def main(names: list[str]) -> None:
             NotebookClient(book, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
         for cell in book.cells:
             cell.metadata.pop("execution", None)
-            if "outputs" in cell:  # what a library says of this machine, with its folders, is for nobody else
-                cell.outputs = [output for output in cell.outputs if "site-packages" not in output.get("text", "")]
+            if "outputs" in cell:
+                cell.outputs = [one for one in cell.outputs if not any(said in one.get("text", "") for said in OWN)]
             for output in cell.get("outputs", []):
                 tidy(output)
         nbformat.write(book, path)

@@ -282,7 +282,7 @@ def _check_binary(column: pd.Series, name: str) -> None:
 
 
 def _check_numbers(column: pd.Series, name: str, option: str) -> None:
-    """Raise where a column holds words alone; single cells that are no numbers are left to the reader, which has rows."""
+    """Raise where a column holds words alone. The reader names the row of a single cell that is no number."""
     import pandas as pd
 
     if len(column) and pd.to_numeric(column, errors="coerce").isna().all() and column.notna().any():

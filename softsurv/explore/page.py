@@ -53,7 +53,8 @@ img{max-width:100%;height:auto}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
 .tree{display:flex;flex-direction:column}
 .fold,.fold ul{list-style:none;margin:0;padding-left:14px}.fold ul{border-left:1px solid #d5d9de;margin-left:5px}
-.fold .size{display:inline-block}.fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
+.fold .size{display:inline-block}
+.fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
 .answer{color:#5f6670;display:inline-block;min-width:1.9em}
 .end{border-left:6px solid;padding-left:6px;font-weight:600;display:inline-block;min-width:4.6em}
 .zoom{display:block;font-size:.88rem;color:#5f6670}.zoom:has(:checked)+.wide img{max-width:100%!important}

@@ -126,8 +126,8 @@ def logrank_words(tree: Any, data: SurvivalData) -> str:
         return ""
     return (
         f"Log-rank test that these rows have one survival curve in all leaves: statistic {test.statistic:.4g} on "
-        f"{test.degrees_of_freedom} degrees of freedom, {chance(test.p_value)}. On rows that the tree was trained on this test "
-        "promises too much, as the tree chose its leaves to differ."
+        f"{test.degrees_of_freedom} degrees of freedom, {chance(test.p_value)}. On rows that the tree was trained "
+        "on this test promises too much, as the tree chose its leaves to differ."
     )
 
 

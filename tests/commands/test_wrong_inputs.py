@@ -86,8 +86,8 @@ WRONG = {
     "no model": (["predict", "nowhere", "trial.csv"], "'nowhere' holds no model"),
     "unknown model": (
         ["compare", *FIT[1:2], *OUTCOME, "--models", "coxx"],
-        "--models must name any of soft, optimal, cox, kaplan_meier, forest, boosting, greedy_tree, cause_specific_cox, "
-        "aalen_johansen or MODULE:CLASS, got 'coxx'; did you mean 'cox'?",
+        "--models must name any of soft, optimal, cox, kaplan_meier, forest, boosting, greedy_tree, "
+        "cause_specific_cox, aalen_johansen or MODULE:CLASS, got 'coxx'; did you mean 'cox'?",
     ),
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
     "misspelt data set": (["datasets", "gbgs2"], "got 'gbgs2'; did you mean 'gbsg2'?"),
