@@ -51,7 +51,8 @@ def leaves_by_source(tree, number, category, levels):
     scope = {}
     exec(source, scope)
     rows = [{number: x, category: level} for x in (0.0, 2.0, 3.0, None) for level in (*levels, None, "other")]
-    frame = pd.DataFrame(rows, columns=[number, category], dtype=object)
+    names = pd.Index([number, category], dtype=object)  # the text of pandas 3 holds no lone surrogate
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
     expected = [tree.apply(frame.iloc[[k]])[0] for k in range(len(rows))]
     return [scope["leaf_of"](row) for row in rows], expected
 
