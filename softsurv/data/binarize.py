@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer
-from softsurv.data.blocks import NumberBlock, stacked
-from softsurv.data.coded_columns import CodedColumn, routed
+from softsurv.data.blocks import NumberBlock, in_blocks, stacked
+from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, routed
 from softsurv.data.cuts import block_cuts, explicit_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
-from softsurv.data.in_time import read_in_time
+from softsurv.data.in_time import look_at_numbers, read_in_time
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule, fill, rule_text
 from softsurv.errors import DataWarning, InvalidParameterError, ModelFileError, warn
@@ -165,7 +165,9 @@ class Binarizer(BaseEstimator):
                 else:
                     together.setdefault(wanted, []).append(name)
         for wanted, names in together.items():
-            cuts |= zip(names, block_cuts(stacked([table[name] for name in names]), wanted, least), strict=True)
+            for some in in_blocks(names, n):
+                look_at_numbers(n, len(names))
+                cuts |= zip(some, block_cuts(stacked([table[name] for name in some]), wanted, least), strict=True)
         return cuts
 
     def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
@@ -253,14 +255,9 @@ class Binarizer(BaseEstimator):
     def codes_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
         """Codes of n rows as :meth:`filled` gives them."""
         codes = np.empty((len(self.columns_), n), dtype=np.int32)
-        by_one_cut = [len(column.cuts) == 1 and not column.missing for column in self.columns_]
-        cut = [column for column, by_one in zip(self.columns_, by_one_cut, strict=True) if by_one]
-        if cut:
-            answers = stacked([table[column.name] for column in cut]) > np.array([column.cuts for column in cut])
-            codes[slice(None) if all(by_one_cut) else by_one_cut] = answers
-        of_levels = [k for k, column in enumerate(self.columns_) if column.levels]
-        others = set(np.flatnonzero(np.logical_not(by_one_cut)).tolist()).difference(of_levels)
-        for k in [*others, *read_in_time(of_levels, "categories to be coded")]:
+        rest = codes_by_cuts(self.columns_, table, codes)
+        of_levels = [k for k in rest if self.columns_[k].levels]
+        for k in [*set(rest).difference(of_levels), *read_in_time(of_levels, "categories to be coded")]:
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
         return np.ascontiguousarray(codes.T)
 
@@ -290,12 +287,7 @@ class Binarizer(BaseEstimator):
 
     def binary_of(self, codes: NDArray[np.int32]) -> NDArray[np.uint8]:
         """The 0/1 columns (N, B) of codes (N, number of ``columns_``)."""
-        splits, by_column = self.splits, np.ascontiguousarray(codes.T)
-        out = np.empty((len(splits), len(codes)), dtype=np.uint8)
-        for b, (f, code) in enumerate(splits):
-            yes = by_column[f] == code if self.columns_[f].nominal else by_column[f] <= code
-            out[b] = yes != self.rule(f, code)[1]
-        return np.ascontiguousarray(out.T)
+        return np.ascontiguousarray(answers(self.columns_, np.ascontiguousarray(codes.T), routes=self.routes).T)
 
     def rule(self, feature: int, code: int) -> tuple[Rule, bool]:
         """The question that a split asks, and whether its answers are swapped.

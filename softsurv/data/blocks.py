@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.data.in_time import look_at_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
+
+BLOCK_CELLS = 1 << 20
+"""Values that are looked at together: eight megabytes."""
+
+Name = TypeVar("Name")
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,7 @@ class NumberBlock:
     @classmethod
     def of(cls, frame: pd.DataFrame) -> NumberBlock:
         """The block of a frame with unique text names; it may be empty."""
+        look_at_numbers(*frame.shape)
         dtypes, names = frame.dtypes.tolist(), frame.columns.tolist()
         kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in set(dtypes)}
         kinds = [kind_of[dtype] for dtype in dtypes]
@@ -81,3 +88,10 @@ def yes_no(values: FloatArray) -> BoolArray:
 def stacked(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Columns of one length as the rows of a matrix: `np.stack` takes a microsecond a column."""
     return np.concatenate(columns).reshape(len(columns), -1)
+
+
+def in_blocks(columns: Sequence[Name], n: int) -> Iterator[Sequence[Name]]:
+    """The columns, as many at a time as make a block of n rows."""
+    size = max(1, BLOCK_CELLS // max(n, 1))
+    for first in range(0, len(columns), size):
+        yield columns[first : first + size]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from softsurv.data.blocks import in_blocks, stacked
+from softsurv.data.in_time import look_at_numbers
 from softsurv.data.rules import Rule
+
+FEW_CUTS = 32
+"""So few cuts are compared with all values: a block of columns at a time is faster than a search in each."""
 
 
 class CodedColumn(NamedTuple):
@@ -110,3 +115,49 @@ def routed(column: CodedColumn, n_missing: int, n: int, least: int) -> Sequence[
         return others + with_missing
     base = column._replace(missing="apart")
     return [base] if len(column.levels) + column.other < 3 else [base, *with_missing]
+
+
+def codes_by_cuts(
+    columns: Sequence[CodedColumn],
+    table: Mapping[str, NDArray[Any]],
+    out: NDArray[np.int32],  # (Q, N)
+) -> list[int]:
+    """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns."""
+    alike: dict[int, list[int]] = {}
+    rest = []
+    for k, column in enumerate(columns):
+        plain = not column.levels and not column.missing and len(column.cuts) <= FEW_CUTS
+        (alike.setdefault(len(column.cuts), []) if plain else rest).append(k)
+    for places in alike.values():
+        for some in in_blocks(places, out.shape[1]):
+            values = stacked([table[columns[k].name] for k in some])
+            cuts = np.array([columns[k].cuts for k in some])
+            codes = np.zeros(values.shape, dtype=np.int32)
+            for cut in cuts.T:
+                codes += ~(values <= cut[:, None])  # NaN lies above all cuts
+            out[some] = codes
+            look_at_numbers(out.shape[1], len(columns))
+    return rest
+
+
+def answers(
+    columns: Sequence[CodedColumn],
+    codes: NDArray[np.int32],  # (Q, N)
+    *,
+    routes: bool,
+) -> NDArray[np.uint8]:
+    """Answers (B, N) to all questions: 1 where a row answers yes to the rule of a split."""
+    ends = np.cumsum([0, *(len(column.splits) for column in columns)])
+    out = np.empty((ends[-1], codes.shape[1]), dtype=np.uint8)
+    special = [f for f, column in enumerate(columns) if column.levels or column.missing]
+    for some in in_blocks(range(len(columns)), codes.shape[1]):
+        first, last = ends[some[0]], ends[some[-1] + 1]
+        feature = np.repeat(some, np.diff(ends[some[0] : some[-1] + 2]))
+        out[first:last] = codes[feature] <= (np.arange(first, last) - ends[feature])[:, None]
+        look_at_numbers(codes.shape[1], len(columns))
+    for f in special:
+        column, code = columns[f], np.arange(len(columns[f].splits))[:, None]
+        yes = codes[f] == code if column.nominal else codes[f] <= code
+        swapped = [column.rule(f, k, routes=routes)[1] for k in column.splits]
+        out[ends[f] : ends[f + 1]] = yes != np.array(swapped, dtype=bool)[:, None]
+    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from softsurv.data.in_time import look_before_fitting
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.checks import jobs, n_threads, number, one_of, whole
@@ -187,6 +188,7 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             rows, names = self._in_order(raw)
             raw = raw.take(rows)
             encoder, data = encoded_rows(raw, True, names)
+        look_before_fitting(*raw.X.shape, budget)
         encoded = encoded_names(encoder, self.n_features_in_, getattr(self, "feature_names_in_", None))
         settings = self._settings()
         with budget, one_core_each():

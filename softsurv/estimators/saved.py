@@ -37,7 +37,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(model, "n_features_in_")
+    check_is_fitted(model, "tree_")
     arrays, state = model._state()
     survival = hasattr(model, "censoring_")
     if survival:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.errors import LimitWarning, warn
+from softsurv.errors import InvalidParameterError, LimitWarning, warn
 from softsurv.exact.problem import Scratch
 
 USUAL_LEVELS = 0.5
@@ -17,6 +17,9 @@ USUAL_LEVELS = 0.5
 
 COPIES = 1.2
 """Memory of rows beside their arrays, as a share: parts of them are copied for a moment."""
+
+MANY_TIMES = 8.0
+"""What a search makes of the rows may take so many times what they take, before it is refused beyond the limit."""
 
 PLAIN = {int, float, bool, str, type(None)}
 """Types of values that take hardly any memory: most of what structures hold beside arrays."""
@@ -58,6 +61,20 @@ class Room:
                 "codes and in the search, which goes on with the smallest cache; raise memory_limit, or leave out rows "
                 "or columns",
                 LimitWarning,
+            )
+
+    def refuse(self, own: float, what: str) -> None:
+        """Raise where ``what`` a search would make of the rows breaks the limit, and the rows themselves are small.
+
+        Raises
+        ------
+        InvalidParameterError
+        """
+        needed = COPIES * (self.held + own)
+        if needed > self.limit and own > MANY_TIMES * self.held:
+            raise InvalidParameterError(
+                f"memory_limit must be at least the {needed:.3g} bytes that {what} take, got {self.limit:.3g}; lower "
+                "thresholds, leave out rows or columns, or raise memory_limit"
             )
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.encoding import OutputColumn
+from softsurv.data.in_time import look_before_fitting
 from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards.base import LeafFamily
 from softsurv.results import Status
@@ -160,6 +161,7 @@ def fit_rules(
         How much each cause counts in the rules and in the choice; all alike by default.
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
+    look_before_fitting(*data.x.shape, machine.budget)
     choosing = machine.ending_sooner()
     tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status

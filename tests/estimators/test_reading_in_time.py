@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import softsurv
 from softsurv.data import in_time
@@ -58,6 +59,36 @@ def test_text_is_read_within_the_time_limit(name, table, passed):
     options, outcome = CASES[name]
     with pytest.raises(InvalidParameterError, match=SAID):
         getattr(softsurv, name)(**options, time_limit=1e6).fit(table, **outcome)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_large_table_of_numbers_is_read_within_the_time_limit(name, passed, monkeypatch):
+    """Nothing is kept of a fit that did not end, and the next one is as if there had been none."""
+    options, outcome = CASES[name]
+    numbers = pd.DataFrame(RNG.random((N, 3))).add_prefix("x")
+    kind = getattr(softsurv, name)
+    tree = kind(**options, **({"depth": 0, "l2": 1.0} if name == "SoftSurvivalTree" else {"max_depth": 1}))
+    with monkeypatch.context() as patched:
+        patched.setattr(in_time, "NUMBERS_ANYHOW", 0)
+        said = r"longer than reading 60 rows of 3 columns takes, got 1e\+06 s, which passed meanwhile; raise it"
+        with pytest.raises(InvalidParameterError, match=said):
+            tree.set_params(time_limit=1e6).fit(numbers, **outcome)
+    with pytest.raises(NotFittedError):
+        tree.predict(numbers)
+    tree.fit(numbers, **outcome)
+    again = kind(**tree.get_params()).fit(numbers, **outcome)
+    np.testing.assert_array_equal(tree.predict(numbers), again.predict(numbers))
+
+
+@pytest.mark.parametrize("name", ["SoftSurvivalTree", "OptimalModelTree"])
+@pytest.mark.parametrize("max_terms", [3, None])
+def test_no_leaf_is_begun_that_takes_longer_than_what_is_left(name, max_terms, monkeypatch):
+    monkeypatch.setattr(in_time, "NUMBERS_ANYHOW", 0)
+    monkeypatch.setattr(in_time, "ONE_LEAF", math.inf)
+    options = {"max_terms": max_terms} if name == "SoftSurvivalTree" else {}
+    numbers = pd.DataFrame(RNG.random((N, 3))).add_prefix("x")
+    with pytest.raises(InvalidParameterError, match="which left no time to fit a leaf; raise it"):
+        getattr(softsurv, name)(**options, time_limit=1e6).fit(numbers, **SURVIVAL)
 
 
 def test_fronts_read_within_the_time_limit(table, passed):

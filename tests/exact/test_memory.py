@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
-from softsurv.errors import LimitWarning
+from softsurv.errors import InvalidParameterError, LimitWarning
 from softsurv.exact.memory import COPIES, Room, bytes_of
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.rashomon.problem import SearchProblem
@@ -53,6 +53,16 @@ def test_a_limit_below_what_the_rows_take_is_told_with_both_numbers():
         room.check(1e4)
     with pytest.warns(LimitWarning, match=r"memory_limit=1e\+06 bytes is less than the 1.44e\+06"):
         room.check(4e5)
+
+
+def test_columns_that_take_many_times_the_table_are_refused_before_they_are_made():
+    """These would take 34 GB."""
+    rng = np.random.default_rng(1)
+    X, n = rng.standard_normal((20_000, 20)), 20_000
+    tree = OptimalSurvivalTree("ibs", max_depth=1, thresholds="all", memory_limit=1e8)
+    said = r"at least the 3.36e\+10 bytes that 399980 splits of 20000 rows, .*, got 1e\+08; lower thresholds"
+    with pytest.raises(InvalidParameterError, match=said):
+        tree.fit(X, (np.ones(n, dtype=bool), np.arange(1.0, n + 1)))
 
 
 @pytest.mark.parametrize("kind", ["classes", "fair", "survival", "brier"])

@@ -68,6 +68,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, **unknown: Any) -> IntArray:
+        check_is_fitted(self, "tree_")  # a fit that was refused has read the outcome
         if unknown:
             raise InvalidParameterError(
                 f"predictions of an optimal tree take no {', '.join(unknown)}; {instead_of(unknown.keys())}"

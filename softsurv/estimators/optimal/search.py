@@ -260,6 +260,10 @@ class IbsSearch(TreeSearch):
                 'entry must be left out for objective="ibs", whose censoring weights know no late entry; '
                 'take objective="relative_risk"'
             )
+        n_splits = sum(len(column.splits) for column in rows.binarizer.columns_)
+        room.refuse(
+            BINARY_COPIES * rows.n * n_splits, f"{n_splits} splits of {rows.n} rows, as columns of zeros and ones,"
+        )
         self.score = IbsScore.from_columns(rows.time, rows.event, rows.weight)
         self.binary = rows.binarizer.binary_of(rows.codes)
         self.reference = reference

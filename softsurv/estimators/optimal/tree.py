@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
 from softsurv.estimators.optimal.cross_validation import choose_size
@@ -213,7 +214,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         columns |= {"cause_names": cause_names, "start": start, "stop": stop, "id": id, "recurrent": recurrent}
         with timer.reading():
             data, rows, order = self._coded_rows(self._read(X, y, **columns))
-        search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
+            search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
+            look_at_numbers(*data.X.shape)
         with timer:  # a Ctrl-C between two searches counts too
             depth, leaves, tuned = self._size(data, search, timer)
             # whoever interrupted the cross-validation does not wait for the search

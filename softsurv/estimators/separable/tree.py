@@ -17,6 +17,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
 from softsurv.data.frames import checked_features
+from softsurv.data.in_time import look_at_numbers
 from softsurv.data.readers import refuse_other_rows
 from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
 from softsurv.estimators.separable.solve import Solved
@@ -127,6 +128,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
             limits = replace(limits, depth=0)
         rows = binned_rows(binarizer, table, n, weight)
         limits = replace(limits, room=limits.room.beside(checked, table, rows))
+        look_at_numbers(*checked.shape)
         return TrainingTable(table, rows, kept, n_given, binarizer, limits)
 
     def _solve(self, training: TrainingTable, objective: SeparableObjective) -> None:

@@ -92,6 +92,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
+        check_is_fitted(self, "tree_")  # a fit that was refused has read the outcome
         if unknown:
             raise InvalidParameterError(
                 f"predictions take path=, got {', '.join(unknown)}; {instead_of(unknown.keys())}"
@@ -163,7 +164,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
         Events and censorings at time 0 are read at ``time_floor_``.
         """
-        check_is_fitted(self, "censoring_")
+        check_is_fitted(self, "tree_")
         with as_the_tree_knows():
             data = survival_data(X, y, weight=columns.pop("sample_weight", None), **columns)
         rows = self._prepare(data.X)
@@ -281,13 +282,13 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         What is printed is the model: whoever follows the rules by hand comes to the leaf of ``apply``. A dense split
         is printed by its points, with the whole table of points below the tree.
         """
-        check_is_fitted(self, "censoring_")
+        check_is_fitted(self, "tree_")
         notes = reading_notes(self._trees, self.preprocessor_, self.report_, self.encoded_names_, self.cause_names_)
         return soft_tree_text(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_, notes)
 
     def export_dot(self) -> str:
         """The tree in Graphviz's language."""
-        check_is_fitted(self, "censoring_")
+        check_is_fitted(self, "tree_")
         return soft_tree_dot(self.tree_, self.preprocessor_, self.encoded_names_, self.leaf_table_)
 
     # -- saving --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from softsurv.data.in_time import look_before_fitting
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
@@ -240,6 +241,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         columns["recurrent"] = recurrent
         with budget.reading():
             raw, encoder, data = self._encoded_rows(X, y, event=event, **columns)
+        look_before_fitting(*raw.X.shape, budget)
         start = None if isinstance(self.init, str) else start_tree(self.init, raw)
         with budget, one_core_each() as workers:
             machine = Machine(choose_device(self.device), parameters.torch_dtype, budget, workers)

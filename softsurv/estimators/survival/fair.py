@@ -11,6 +11,7 @@ import pandas as pd
 
 from softsurv.arrays import FloatArray
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
+from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.optimal.parameters import OptimalParameters, check_parameters
@@ -180,6 +181,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         with timer.reading():
             data = self._read(X, y, group=group, weight=sample_weight, entry=entry, time=time, event=event)
             rows, codes, names = self._rows(data)
+            look_at_numbers(*data.X.shape)
         self.groups_ = names
         self.leaf_ = "nelson_aalen"
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
@@ -288,6 +290,7 @@ def survival_fairness_front(
     with stop.reading():
         data = model._read(X, y, group=group)
         rows, codes, _ = model._rows(data)
+        look_at_numbers(*data.X.shape)
     times = np.atleast_1d(np.asarray(horizon, dtype=float))
     search = FairRelativeRiskSearch(rows, model, codes, times, 1.0, Room(model.memory_limit).beside(data.X, rows))
     depth = max_depth if model.binarizer_.columns_ else 0

@@ -100,12 +100,17 @@ def tile(local, f, lo, work, cost, count):
 
 
 @array_kernel
-def one_split(local):
-    """Cost and rows of both leaves of every local split: (2, p), first row for rows with the feature."""
+def one_split(local, stop):
+    """Cost and rows of both leaves of every local split: (2, p), first row for rows with the feature.
+
+    Infinite where ``stop`` is set before a split's turn.
+    """
     p = local.feature.shape[0]
-    costs, counts = np.empty((2, p)), np.empty((2, p))
+    costs, counts = np.full((2, p), np.inf), np.zeros((2, p))
     work, cost, count = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     for lo in range(0, p, LANES):
+        if stop[0] != 0:
+            break
         tile(local, local.bits.shape[1] - 1, lo, work, cost, count)
         for j in range(min(LANES, p - lo)):
             for leaf in range(2):
@@ -116,7 +121,7 @@ def one_split(local):
 
 @entry
 def expand(rows, index, rules, ceiling):
-    """What the search needs to branch on a set of rows.
+    """What the search needs to branch on a set of rows. Worth nothing once ``rules.stop`` is set.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def expand(rows, index, rules, ceiling):
     feature = feasible_splits(count, key, rules.min_rows)
     p, complexity = feature.shape[0], rules.complexity
     local = gather(rows, index, feature, rules)
-    cost, counts = one_split(local)
+    cost, counts = one_split(local, rules.stop)
     work, costs, cells = np.empty(24 * LANES), np.empty(4 * LANES), np.empty(4 * LANES)
     tile(local, local.bits.shape[1] - 1, LANES * (p // LANES), work, costs, cells)  # column p is empty
     whole = np.array([count[-1], costs[LANES + p % LANES], bound[-1]])
@@ -220,7 +225,7 @@ def coarse_floor(rows, index, rules):
     words, mask = mask_words(rows.coarse, index)
     feature = enough_rows(packed_counts(rows.coarse, words, mask), rules.min_rows)
     local = gather_packed(rows, rows.coarse, words, mask, feature, LEAST)
-    costs, _ = one_split(local)
+    costs, _ = one_split(local, rules.stop)
     best, _ = best_pairs(local, feature.shape[0], rules)
     floor = np.full(rows.x.shape[1], np.inf)
     for k in range(feature.shape[0]):
@@ -255,7 +260,7 @@ def solve_shallow(rows, index, rules, depth, budget, floor):
     p = feature.shape[0]
     if p == 0:
         return loss, plan
-    costs, counts = one_split(local)
+    costs, counts = one_split(local, rules.stop)
     for f in range(p):
         if costs[0, f] + costs[1, f] < loss[2]:
             loss[2], plan[2, 0] = costs[0, f] + costs[1, f], feature[f]

@@ -18,7 +18,6 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -78,8 +77,9 @@ class BrierSearch:
 
     @cached_property
     def root(self) -> Node:
-        """The whole training set."""
-        *_, (size, leaf, bound), key = self._expand(self.everyone, math.inf)
+        """The whole training set as a leaf, priced without any split: it is there before the clock is looked at."""
+        no_splits = self.rows._replace(x=self.rows.x[:, :0])
+        *_, (size, leaf, bound), key = expand(no_splits, self.everyone, self.rules, math.inf)
         trusted = bound if self.rules.splitting else -math.inf
         useful = useful_depth(leaf, trusted, size, self.rules.complexity, self.rules.min_rows)
         return Node((int(key[0]), int(key[1])), float(size), float(leaf), float(bound), useful)
@@ -239,7 +239,8 @@ class BrierSearch:
 
         Returns also the least floor of the other splits.
         """
-        feature, node, key, pruned, _, _ = self._expand(index, ceiling)
+        feature, node, key, pruned, _, _ = expand(self.rows, index, self.rules, ceiling)
+        self.limits.check()  # stopped inside, it has not priced every split
         order = np.argsort(node[0, 1] + node[1, 1], kind="stable")  # by the children's losses as leaves
         feature, node, key = feature[order], node[:, :, order], key[:, :, order]
         sides = [
@@ -250,6 +251,3 @@ class BrierSearch:
             for side in range(2)
         ]
         return list(zip(feature.tolist(), zip(*sides, strict=True), strict=True)), pruned
-
-    def _expand(self, index: IntArray, ceiling: float) -> tuple[Any, ...]:
-        return expand(self.rows, index, self.rules, ceiling)

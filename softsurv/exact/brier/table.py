@@ -130,18 +130,20 @@ def feasible_splits(count, key, min_rows):
     """Splits with enough rows on both sides; of splits that agree (or are opposite) on all rows, the first."""
     p = count.shape[0] - 1
     kept = np.empty(p, dtype=np.int64)
+    places = 1
+    while places < 2 * p:
+        places *= 2
+    at = np.full(places, -1)  # a hash table of the splits kept: keys are random words
     n_kept = 0
     for f in range(p):
         if count[f] < min_rows or count[p] - count[f] < min_rows:
             continue
         opposite = key[0, p] - key[0, f]
-        seen = False
-        for k in range(n_kept):
-            other = key[0, kept[k]]
-            if other == key[0, f] or other == opposite:
-                seen = True
-                break
-        if not seen:
+        place = np.int64(min(key[0, f], opposite) & np.uint64(places - 1))
+        while at[place] >= 0 and key[0, at[place]] != key[0, f] and key[0, at[place]] != opposite:
+            place = (place + 1) & (places - 1)
+        if at[place] < 0:
+            at[place] = f
             kept[n_kept] = f
             n_kept += 1
     return kept[:n_kept]
