@@ -138,6 +138,8 @@ def column_names(file: Path) -> list[str] | None:
                 names = next(csv.reader(lines), [])
             except csv.Error:
                 return None
+        if any(mark in name for name in names for mark in "\0\ufffd"):  # another encoding, which the reader names
+            return None
         _refuse_other_separators(file, names)
         return names if len(names) > 1 else None
     if kind == ".parquet":

@@ -46,6 +46,8 @@ WRONG = {
     ),
     "no table": (["fit", "notes.txt", *OUTCOME], "must be a .csv or .parquet file"),
     "empty table": (["fit", "empty.csv", *OUTCOME], "must be a readable table, got 'empty.csv'"),
+    "UTF-16": (["fit", "wide.csv", *OUTCOME], "must be encoded as UTF-8, got other bytes in 'wide.csv'"),
+    "Latin-1 names": (["fit", "latin.csv", *OUTCOME], "must be encoded as UTF-8, got other bytes in 'latin.csv'"),
     "semicolons": (["fit", "semi.csv", *OUTCOME], "must be comma separated"),
     "wrong column": (
         [*FIT, "--time", "month", "--event", "died"],
@@ -113,6 +115,8 @@ def wrong(trial) -> Path:
     (trial / "notes.txt").write_text("no table")
     (trial / "empty.csv").write_text("")
     table.to_csv("semi.csv", index=False, sep=";")
+    table.to_csv("wide.csv", index=False, encoding="utf-16")
+    table.rename(columns={"age": "\xe2ge"}).to_csv("latin.csv", index=False, encoding="latin-1")
     five = table.index == 5
     changes = {
         "negative": {"months": table["months"].mask(five, -3.0)},
