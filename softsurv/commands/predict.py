@@ -39,7 +39,8 @@ spreadsheet would run as a formula, such as =1+1, gets a quote in front.
 """
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first."""
+"""A spreadsheet takes text that begins so for a formula; the last four are the wide forms of the first. Some
+readers of csv files skip blanks before it."""
 
 _OTHER_FORMATS = {".parquet", ".gz", ".zip", ".bz2", ".xz", ".zst", ".xlsx", ".feather", ".json"}
 """Names of files that other programs would read as something else than text."""
@@ -202,7 +203,7 @@ def _harmless(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
     cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # the writer puts no quotes around a lone carriage return
-    return f"'{cell}" if cell.startswith(_FORMULA) and not _is_number(cell) else cell
+    return f"'{cell}" if cell.lstrip(" ").startswith(_FORMULA) and not _is_number(cell) else cell
 
 
 def _is_number(text: str) -> bool:

@@ -124,7 +124,7 @@ def codes_by_cuts(
 ) -> list[int]:
     """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns."""
     alike: dict[int, list[int]] = {}
-    rest = []
+    rest: list[int] = []
     for k, column in enumerate(columns):
         plain = not column.levels and not column.missing and len(column.cuts) <= FEW_CUTS
         (alike.setdefault(len(column.cuts), []) if plain else rest).append(k)

@@ -161,7 +161,7 @@ def fit_rules(
         How much each cause counts in the rules and in the choice; all alike by default.
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
-    look_before_fitting(*data.x.shape, machine.budget)
+    look_before_fitting(data.n, data.x.shape[1], machine.budget)
     choosing = machine.ending_sooner()
     tried = try_all(shrunk(data, scale), split, [families] * data.n_causes, grid, seed, choosing, say, counts)
     stopped = None if choosing.budget is None else choosing.budget.status
