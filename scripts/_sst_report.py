@@ -49,6 +49,7 @@ def report(frame: pd.DataFrame) -> str:
         ("What was run", runs(frame)),
         ("Means over the sets without flchain and uissurv, ours / printed", all_methods(first)),
         ("Ours less printed, with its sign: depth 2, without flchain and uissurv", distances(first)),
+        ("Ours less printed, with its sign: depth 1, without flchain and uissurv", distances(first, 1)),
         ("The mean over the starts, and the start with the lowest training objective", best_starts(first)),
         ("The preset and a plain program of the paper from the same starts, Llog, depth 2", twin_beside_preset(first)),
         ("Data as the paper had them", with_printed_data(frame[frame["seed"] == 0])),

@@ -154,12 +154,14 @@ def all_methods(frame: pd.DataFrame) -> str:
     return as_markdown(pd.DataFrame(rows)) if rows else ""
 
 
-def distances(frame: pd.DataFrame) -> str:
-    """Ours less printed by set and reading, and how often it lies below."""
+def distances(frame: pd.DataFrame, depth: int = 2) -> str:
+    """Ours less printed by set and reading, and how often it lies below; benchmarks stand with depth 2."""
     rows = []
-    for column, method in methods_at(frame, 2).items():
+    for column, method in methods_at(frame, depth).items():
+        if depth == 1 and column in OF_BENCHMARK.values():
+            continue
         for reading in ("harrell_c", "harrell_c_ties", "uno_c", "cd_auc", "ibs", "ibs_log"):
-            gap = (by_set(frame, method, reading) - printed_by_set(column, reading, 2)).dropna()
+            gap = (by_set(frame, method, reading) - printed_by_set(column, reading, depth)).dropna()
             gap = gap.drop(list(OTHER_DATA), errors="ignore")
             row = {"column": column, "reading": reading, "sets": len(gap), "below print": int((gap < 0).sum())}
             row |= {"mean": f"{gap.mean():+.3f}", "mean distance": f"{gap.abs().mean():.3f}"}

@@ -85,6 +85,14 @@ def test_distances_from_print_keep_their_sign(tables, added, mean, below):
         assert not {"flchain", "uissurv"} & set(row)
 
 
+def test_distances_at_depth_one_are_those_of_soft_trees_alone(tables):
+    frame = pd.DataFrame([fold("aids", 0, method, harrell_c=0.8) for method in ("paper:weibull:1", "tree5")])
+    rows = rows_of(tables.distances(frame, 1))
+    print_ = tables.printed_by_set("W", "harrell_c", 1)["aids"]
+    assert {row["column"] for row in rows} == {"W"}
+    assert rows[0]["aids"] == f"{0.8 - print_:+.3f}"
+
+
 def test_a_cell_has_our_mean_over_folds_and_the_printed_one(tables):
     rows = rows_of(tables.beside_print(printed_folds(tables, 0.001), "harrell_c", 2))
     assert rows[0] == {"set": "aids", "Llog": "0.742 / 0.741"}

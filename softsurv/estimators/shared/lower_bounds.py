@@ -23,8 +23,8 @@ REACH, MARGINS = 0.99, (2.0, 3.0, 5.0)
 """Cut-offs tried in a leaf: this quantile, over its rows, of the times at which their curves reach so many times the
 allowed error. The first is taken that cuts few bounds."""
 
-CUT = 0.02
-"""Share of a leaf's bounds that the cut-off may cut."""
+CUT = 0.005
+"""Share of a leaf's bounds that the cut-off may cut; such a bound is shorter than it needs to be."""
 
 PIECE = 500
 """Rows whose curves are worked out at once, each at the times of all of them."""
