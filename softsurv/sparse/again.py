@@ -28,6 +28,8 @@ def rules_again(
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
+    Other ridges and fewer terms are searched too, as in the fit: their rules are taken over where they fit better.
+
     Parameters
     ----------
     data : SurvivalData
@@ -41,14 +43,17 @@ def rules_again(
         How much each cause counts.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
+    usual, terms = Grid(), candidate.max_terms or 1
     grid = Grid(
         single_ridges=(candidate.ridge,),
-        ridges=(candidate.ridge,),
+        ridges=tuple(dict.fromkeys((candidate.ridge, *usual.ridges))),
         leaves=(candidate.leaves or 2**candidate.depth,),
-        terms=(candidate.max_terms or 1,),
+        terms=tuple(sorted({terms, *(other for other in usual.terms if other < terms)})),
         shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
         n_folds=1,
     )
     rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
     trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts).trials
-    return max(trials, key=lambda trial: len(trial.rules)).rules
+    own = (candidate.ridge, candidate.max_terms)
+    found = [t.rules for t in trials if t.rules and (t.candidate.ridge, t.candidate.max_terms) == own]
+    return found[0] if found else ()
