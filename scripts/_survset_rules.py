@@ -24,6 +24,9 @@ from softsurv.data.rules import fill, level_words
 
 INDENT = 4
 COMPARE = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
+ROUNDING = 1e-12
+"""Share of the sizes of a sum's terms below which the machine may have rounded: a person adds decimals exactly."""
+
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 
 
@@ -97,23 +100,27 @@ def condition(text: str, table: Table) -> NDArray[np.bool_]:
     match = re.match(rf"^(.*) (<=|<|>=|>) (-?{NUMBER})$", text)
     if match is None:
         raise UnreadableTreeError(f"no condition: {text!r}")
-    return COMPARE[match[2]](total(match[1], table), float(match[3]))
+    value, sizes = total(match[1], table)
+    above = value - float(match[3])
+    above[np.abs(above) <= ROUNDING * (sizes + abs(float(match[3])))] = 0.0
+    return COMPARE[match[2]](above, 0.0)
 
 
 def _lists(listed: str, level: str) -> bool:
     return re.search(rf"(^|, ){re.escape(level_words(level))}(, |$)", listed) is not None
 
 
-def total(text: str, table: Table) -> NDArray[np.float64]:
-    """A printed sum of terms, (n,)."""
+def total(text: str, table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A printed sum of terms, and the sum of their sizes, both (n,)."""
     terms = table.terms()
     names = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
     one = re.compile(rf"(?P<sign>[+-]?) ?(?:(?P<size>{NUMBER}) )?(?P<name>{names})(?= [+-]|$)")
-    rest, value = text, np.zeros(table.n)
+    rest, value, sizes = text, np.zeros(table.n), np.zeros(table.n)
     while rest:
         term = one.match(rest)
         if term is None:
             raise UnreadableTreeError(f"no term: {rest!r}")
         factor = float(term["size"] or 1) * (-1 if term["sign"] == "-" else 1)
-        value, rest = value + factor * terms[term["name"]], rest[term.end() :].lstrip()
-    return value
+        summand, rest = factor * terms[term["name"]], rest[term.end() :].lstrip()
+        value, sizes = value + summand, sizes + np.abs(summand)
+    return value, sizes

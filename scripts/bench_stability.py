@@ -29,8 +29,8 @@ from softsurv import SoftSurvivalTree
 from softsurv.explore.stability import split_stability
 
 TABLE = Path(__file__).parent / "tables" / "stability.md"
-ABOUT = """Made by `scripts/bench_stability.py`: the default `SoftSurvivalTree` of all rows, its setting grown again on {n}
-bootstrap samples.
+ABOUT = """Made by `scripts/bench_stability.py`: the default `SoftSurvivalTree` of all rows, its setting grown again
+on {n} bootstrap samples.
 
 - `same feature`: share of the samples whose first split asks for the feature of the tree's first split.
 - `asked anywhere`: share in which some split asks for it.

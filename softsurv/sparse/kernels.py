@@ -173,8 +173,8 @@ def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner,
 
 
 @njit(cache=True, nogil=True)
-def best_cut(score, order, sums, size, least, penalty, margin, causes):
-    """Best place to part rows along a score.
+def cut_gains(score, order, sums, size, least, penalty, margin, causes):
+    """What each place to part rows along a score gains.
 
     Parameters
     ----------
@@ -191,10 +191,11 @@ def best_cut(score, order, sums, size, least, penalty, margin, causes):
 
     Returns
     -------
-    value : float
-        What the cut gains; -inf where none is allowed.
-    place : int
-        The cut lies between the rows ``order[place - 1]`` and ``order[place]``.
+    gains : (n - 1,)
+        Of the cuts between the rows ``order[t]`` and ``order[t + 1]``; -inf where a side would be too small, nan where
+        both have the same score.
+    best : float
+        The largest; -inf where no cut is allowed.
     """
     n, k = sums.shape
     total = np.zeros(k)
@@ -204,19 +205,23 @@ def best_cut(score, order, sums, size, least, penalty, margin, causes):
             total[j] += sums[i, j]
         all_size += size[i]
     low = np.zeros(k)
-    low_size, best, place = 0.0, -np.inf, -1
+    low_size, best, gains = 0.0, -np.inf, np.empty(max(n - 1, 0))
     for t in range(n - 1):
         i = order[t]
         for j in range(k):
             low[j] += sums[i, j]
         low_size += size[i]
-        if score[order[t + 1]] - score[i] <= margin or low_size < least or all_size - low_size < least:
-            continue
-        # of one column: what the rows below the cut gain by being there
-        value = -low[0] if k == 1 else gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
-        if value > best:
-            best, place = value, t + 1
-    return best, place
+        if score[order[t + 1]] - score[i] <= margin:
+            gains[t] = np.nan
+        elif low_size < least or all_size - low_size < least:
+            gains[t] = -np.inf
+        elif k == 1:  # what the rows below the cut gain by being there
+            gains[t] = -low[0]
+        else:
+            gains[t] = gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
+        if gains[t] > best:
+            best = gains[t]
+    return gains, best
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.sparse.kernels import N_SUMS, best_cut, best_pair, causes_of, gain_of
+from softsurv.sparse.kernels import N_SUMS, best_pair, causes_of, cut_gains, gain_of
 from softsurv.trees.linear_rule import LinearRule
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
@@ -29,8 +29,9 @@ correlation takes some of it away). With two causes the chi-squared values have 
 CLOSE = 1e-9
 """Neighbouring scores closer than this share of their size count as equal."""
 
-MOST_PLACES = 6
-"""A threshold is kept clear of sums with up to so many decimals."""
+SHORT_COST = 0.5
+"""What a threshold of fewer digits may cost in log-likelihood: less than data say about where a cut lies, whose
+interval of 95 % holds all thresholds within 1.9 of the best."""
 
 
 @dataclass(frozen=True)
@@ -96,48 +97,92 @@ class NodeRows:
         causes = causes_of(self.table)
         return float(sum(gain_of(self.table[side].sum(0), self.penalty, causes) for side in (high, ~high)))
 
-    def cut(self, score: FloatArray, turn: float = 1.0) -> tuple[float, float, float]:
-        """Best cut along ``turn * score``: its gain and the scores that it lies between."""
+    def cut(self, score: FloatArray, turn: float = 1.0) -> Cut:
+        """Best cut along ``turn * score``."""
         table = self.table if turn > 0 else -self.table
         order = np.argsort(score, kind="stable")
         margin = CLOSE * (1 + float(np.abs(score).max()))
-        gain, place = best_cut(score, order, table, self.size, self.least, self.penalty, margin, causes_of(table))
-        if place < 0:
-            return -np.inf, 0.0, 0.0
+        how = (self.size, self.least, self.penalty, margin, causes_of(table))
+        gains, best = cut_gains(score, order, table, *how)
         if turn < 0:  # rows above the cut go right: they lose the whole table
-            gain -= float(self.table.sum())
-        return gain, float(score[order[place - 1]]), float(score[order[place]])
+            best -= float(self.table.sum())
+        return Cut(best, gains, score[order])
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The best cut along a score, and all others.
+
+    Attributes
+    ----------
+    gain : float
+        Of the best; -inf where none is allowed.
+    gains : (n - 1,)
+        Of the cuts between neighbours, less a constant; -inf where a cut is not allowed, nan where both are equal.
+    scores : (n,)
+        In order.
+    """
+
+    gain: float
+    gains: FloatArray
+    scores: FloatArray
+
+    @property
+    def below(self) -> float:
+        """The largest score below the best cut."""
+        return float(self.scores[np.nanargmax(self.gains)])
+
+    def threshold(self, avoid: bool) -> float:
+        """The shortest number among neighbouring cuts that gain at most `SHORT_COST` less than the best.
+
+        If ``avoid``, it is none of the scores.
+        """
+        best = int(np.nanargmax(self.gains))
+        poor = np.flatnonzero(self.gains < self.gains[best] - SHORT_COST)
+        after = int(np.searchsorted(poor, best))
+        first = int(poor[after - 1]) + 1 if after > 0 else 0
+        last = int(poor[after]) if after < len(poor) else len(self.gains)
+        middle = 0.5 * float(self.scores[best]) + 0.5 * float(self.scores[best + 1])
+        return shortest(self.scores[first : last + 1], middle, avoid)
 
 
 @dataclass(frozen=True)
 class BestRule:
-    """A rule, what it gains, and whether the sides below it are to change places."""
+    """A rule, what the best cut along its score gains, whether the sides below are to change places, and the cuts."""
 
     rule: LinearRule
     gain: float
     swap: bool = False
+    cut: Cut | None = None
+
+    def short(self, single: tuple[int, ...]) -> BestRule:
+        """The rule with the shortest threshold that is as good; that of a sum is no row's score."""
+        if self.cut is None:
+            return self
+        avoid = len(self.rule.columns) > 1 or self.rule.columns[0] not in single
+        return replace(self, rule=replace(self.rule, threshold=self.cut.threshold(avoid)))
 
 
 def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
-    """The best rule of at most ``max_terms`` features, the old one unless another gains more."""
-    best = BestRule(old, rows.gain(old) + 1e-6)
+    """The best rule of at most ``max_terms`` features, the old one's unless others gain more."""
+    cut = rows.cut(old.score(rows.data.values))
+    best = BestRule(old, cut.gain + 1e-6, cut=cut) if np.isfinite(cut.gain) else BestRule(old, rows.gain(old) + 1e-6)
     alone = {}
     for column in rows.data.single:
         score = rows.data.values[column]
-        found = [(*rows.cut(score, turn), turn) for turn in rows.turns]
-        gain, low, high, turn = max(found)
-        alone[column] = gain
-        if gain > best.gain:
-            best = BestRule(LinearRule((column,), (1.0,), short_between(low, high)), gain, turn < 0)
+        cut, turn = max(((rows.cut(score, turn), turn) for turn in rows.turns), key=lambda one: one[0].gain)
+        alone[column] = cut.gain
+        if cut.gain > best.gain:
+            best = BestRule(LinearRule((column,), (1.0,), 0.0), cut.gain, turn < 0, cut)
     for columns in rows.data.categories:
         alone |= dict.fromkeys(columns, -np.inf)
         best = _better_levels(rows, best, columns)
     if max_terms > 1:
         for column, gain in alone.items():
             if not np.isfinite(gain):
-                alone[column] = max(rows.cut(rows.data.values[column], turn)[0] for turn in rows.turns)
+                alone[column] = max(rows.cut(rows.data.values[column], turn).gain for turn in rows.turns)
         best = _better_direction(rows, best, alone, max_terms)
-    return best
+    return best.short(rows.data.single)
 
 
 def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...]) -> BestRule:
@@ -148,10 +193,10 @@ def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...]) -> 
         code = np.zeros(len(rows.size))
         for place, level in enumerate(order):
             code[rows.data.values[columns[level]] > 0] = place
-        gain, low, _ = rows.cut(code)
-        if gain > best.gain:
-            chosen = tuple(sorted(columns[level] for level in order[int(low) + 1 :]))
-            best = BestRule(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
+        cut = rows.cut(code)
+        if cut.gain > best.gain:
+            chosen = tuple(sorted(columns[level] for level in order[int(cut.below) + 1 :]))
+            best = BestRule(LinearRule(chosen, (1.0,) * len(chosen), 0.5), cut.gain)
     return best
 
 
@@ -221,14 +266,14 @@ def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: floa
     columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * values[k].std()))
     lead = weights[columns[0]]
     coefficients = tuple(short_number(weights[k] / lead) for k in columns)
-    score = LinearRule(columns, coefficients, 0.0).score(values)
+    rule = LinearRule(columns, coefficients, 0.0)
     turn = turn if lead > 0 else -turn
     if rows.table.shape[1] > 1:
         turn = 1.0  # both sides are leaves, which have no order
-    gain, low, high = rows.cut(score, turn)
+    cut = rows.cut(rule.score(values), turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
-    if gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
-        return BestRule(LinearRule(columns, coefficients, between_sums(low, high, score)), gain, turn < 0)
+    if cut.gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
+        return BestRule(rule, cut.gain, turn < 0, cut)
     return best
 
 
@@ -237,36 +282,26 @@ def short_number(value: float, digits: int = 2) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def between_sums(low: float, high: float, sums: FloatArray) -> float:
-    """A number of few digits in (low, high) that no sum of rounded data equals.
+def shortest(scores: FloatArray, near: float, avoid: bool) -> float:
+    """The number of fewest digits in [lowest, highest score), of those the nearest to ``near``, which lies between.
 
-    A sum of products of decimals is a decimal itself: for a row whose sum is the threshold, rounding in the machine
-    would decide. Where all sums (n,) have at most `MOST_PLACES` decimals, the number lies half a place beside theirs.
+    If ``avoid``, none of the scores in order (n,), where digits are enough to tell.
     """
-    found = short_between(low, high, closed=False)
-    for places in range(MOST_PLACES + 1):
-        if _are_whole(10.0**places * sums):
-            if not _are_whole(np.array([10.0**places * found])):
-                return found
-            half = 0.5 * 10.0**-places
-            beside = (float(f"{found + step:.{places + 1}f}") for step in (half, -half))
-            return next((number for number in beside if low < number < high), found)
-    return found
-
-
-def _are_whole(values: FloatArray) -> bool:
-    return bool((np.abs(values - np.round(values)) < CLOSE * (1 + np.abs(values))).all())
-
-
-def short_between(low: float, high: float, closed: bool = True) -> float:
-    """A number of few digits near the middle of [low, high), or of (low, high) where not ``closed``."""
-    middle = 0.5 * low + 0.5 * high
-    if not low < middle < high:
+    low, high = float(scores[0]), float(scores[-1])
+    if not low < near < high:
         return low
+    margin = CLOSE * (1 + max(abs(low), abs(high)))
     for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
-        candidate = float(f"{round(middle, -exponent):.{max(-exponent, 0)}f}") + 0.0  # no negative zero
-        if (low < candidate or (closed and low == candidate)) and candidate < high:
-            return candidate
+        step = 10.0**exponent
+        for away in (0, 1, -1, 2, -2, 3, -3):
+            found = float(f"{round(near + away * step, -exponent):.{max(-exponent, 0)}f}") + 0.0  # no negative zero
+            if low <= found < high and not (avoid and np.abs(scores - found).min() <= margin):
+                return found
         if exponent < -17 + math.floor(math.log10(max(abs(low), abs(high)))):
             break
-    return middle
+    return near
+
+
+def short_between(low: float, high: float) -> float:
+    """A number of few digits near the middle of [low, high)."""
+    return shortest(np.array([low, high]), 0.5 * low + 0.5 * high, avoid=False)

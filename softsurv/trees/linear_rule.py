@@ -16,6 +16,9 @@ TIE = 1e-9
 """A score that exceeds the threshold by less than this share of its range counts as equal, so that rounding in the
 encoded features does not decide; a row whose score equals the threshold does not go left."""
 
+ROUNDING = 1e-12
+"""The same for a sum in the data's units, as a share of the sizes of its terms."""
+
 
 @dataclass(frozen=True)
 class LinearRule:
@@ -43,8 +46,15 @@ class LinearRule:
         return total
 
     def holds(self, values: FloatArray) -> BoolArray:
-        """Whether each row goes left, (N,)."""
-        return self.score(values) > self.threshold
+        """Whether each row goes left, (N,); the machine's rounding of a sum does not decide."""
+        score = self.score(values)
+        if len(self.columns) == 1:
+            return score > self.threshold
+        sizes = abs(self.threshold) + sum(
+            abs(coefficient) * np.abs(values[column])
+            for column, coefficient in zip(self.columns, self.coefficients, strict=True)
+        )
+        return score - self.threshold > ROUNDING * sizes
 
     def routing(self, columns: Sequence[OutputColumn], sharpness: float) -> FloatArray:
         """Intercept and weights (P + 1,) on encoded features of the log-odds ``sharpness (score - threshold)``."""

@@ -2,6 +2,7 @@
 
 import math
 import re
+from fractions import Fraction
 
 NUMBER = r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 
@@ -70,7 +71,7 @@ class PrintedTree:
             return self.value(found[1], row) < float(found[2])
         found = re.fullmatch(rf"(.*) > (-?{NUMBER})", rule)
         assert found, rule
-        return self.score(found[1], row) > float(found[2])
+        return self.score(found[1], row) > Fraction(found[2])
 
     def _question(self, rule, row):
         """Whether a question of an optimal tree holds; None where the rule is not of that form."""
@@ -86,8 +87,8 @@ class PrintedTree:
         return self.value(name, row) <= float(rest) if sign == "<=" else self.level(name, row) in self.levels(rest)
 
     def score(self, text, row):
-        """Sum of printed terms, from the left."""
-        total, rest, first = 0.0, text, True
+        """Sum of printed terms, exactly: what is printed are decimals."""
+        total, rest, first = Fraction(0), text, True
         while rest:
             sign = re.match(r"-" if first else r" ([+-]) ", rest)
             minus = bool(sign) and "-" in sign[0]
@@ -96,11 +97,13 @@ class PrintedTree:
             name = next((n for n in self.names if rest.startswith(n) and self.ends(rest[len(n) :])), None)
             if name is None and size:
                 rest = rest[size.end() :]
-            factor = float(size[1]) if size and name is None else 1.0
+            factor = Fraction(size[1]) if size and name is None else Fraction(1)
             name = next((n for n in self.names if rest.startswith(n) and self.ends(rest[len(n) :])), None)
             term = name or re.match(r"\[(?:[^\"\]]|\"(?:[^\"\\]|\\.)*\")*\]", rest)[0]
             rest, first = rest[len(term) :], False
-            total = total + (-factor if minus else factor) * self.term(term, row)
+            value = self.term(term, row)
+            exact = Fraction(str(value)) if math.isfinite(value) else value
+            total = total + (-factor if minus else factor) * exact
         return total
 
     @staticmethod

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softsurv.sparse.kernels import causes_of, gain_of
-from softsurv.sparse.splits import NodeRows, SplitData, best_rule, between_sums, short_between, short_number
+from softsurv.sparse.splits import (
+    SHORT_COST,
+    Cut,
+    NodeRows,
+    SplitData,
+    best_rule,
+    short_between,
+    short_number,
+    shortest,
+)
 from softsurv.trees.linear_rule import LinearRule
 
 
@@ -46,7 +55,7 @@ def test_the_gains_of_causes_add():
     apart = [NodeRows(one.data, table, one.size, one.least, one.penalty) for table in (one.table, two.table)]
     assert rows.gain(rule) == pytest.approx(sum(part.gain(rule) for part in apart), rel=1e-12)
     choice = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=1)
-    assert choice.gain == pytest.approx(plain_best(rows), rel=1e-9)
+    assert choice.gain == pytest.approx(plain_best(rows), abs=2e-6)
 
 
 @pytest.mark.parametrize("one", [False, True])
@@ -55,10 +64,10 @@ def test_axis_parallel_rule_is_the_best_of_all_cuts(seed, one):
     rows = node(seed=seed, one=one)
     old = LinearRule((0,), (1.0,), 99.0)
     choice = best_rule(rows, old, max_terms=1)
-    assert choice.gain == pytest.approx(plain_best(rows), rel=1e-9)
+    assert choice.gain == pytest.approx(plain_best(rows), abs=2e-6)  # an old rule as good as the best stays
     sides = rows.table[choice.rule.holds(rows.data.values) == choice.swap]
     told = -sides.sum() if one else rows.gain(choice.rule)
-    assert told == pytest.approx(choice.gain, rel=1e-9)
+    assert choice.gain - SHORT_COST - 2e-6 <= told <= choice.gain + 2e-6
 
 
 def test_a_direction_is_found_and_has_few_digits():
@@ -103,49 +112,57 @@ def test_short_numbers_lie_between(low, width):
     high = low + width
     value = short_between(low, high)
     assert low <= value < high or high <= low
-    if low < 0.5 * low + 0.5 * high < high:
-        inner = short_between(low, high, closed=False)
-        assert low < inner < high
 
 
-@given(st.integers(0, 4), st.integers(-10_000, 10_000), st.integers(1, 50), st.data())
-def test_thresholds_of_sums_are_no_sum_of_decimals(places, first, width, data):
-    others = data.draw(st.lists(st.integers(-20_000, 20_000), max_size=5))
-    sums = np.array([first, first + width, *others]) / 10.0**places
-    found = between_sums(sums[0], sums[1], sums)
-    assert sums[0] < found < sums[1]
-    own = next(p for p in range(5) if all((Fraction(str(v)) * 10**p).denominator == 1 for v in sums.tolist()))
-    assert (Fraction(str(found)) * 10**own).denominator > 1
+@given(st.lists(st.integers(-10_000, 10_000), min_size=2, max_size=8, unique=True), st.integers(0, 4), st.data())
+def test_a_threshold_of_sums_is_no_sum(whole, places, data):
+    scores = np.sort(np.array(whole)) / 10.0**places
+    place = data.draw(st.integers(0, len(scores) - 2))
+    near = 0.5 * scores[place] + 0.5 * scores[place + 1]
+    found = shortest(scores, near, avoid=True)
+    assert scores[0] < found < scores[-1]
+    assert found not in scores
 
 
 def test_a_sum_that_the_machine_rounds_up_is_no_gap():
-    """The threshold 0.938 lay below the sum 0.88 + 0.029 * 2 as the machine adds it, and was that sum."""
-    low, high = 0.9369999999999999, 0.9380000000000001
-    assert between_sums(low, high, np.array([low, high, 0.5])) == 0.9375
+    """0.88 + 0.029 * 2 is 0.938, which the machine's sum exceeds."""
+    scores = np.array([0.9369999999999999, 0.9380000000000001])
+    assert scores[0] < shortest(scores, 0.9375, avoid=True) < 0.938
+    rule = LinearRule((0, 1), (1.0, 0.029), 0.938)
+    assert rule.score(np.array([[0.88], [2.0]])) > 0.938
+    assert not rule.holds(np.array([[0.88], [2.0]])).any()
 
 
-def test_a_threshold_of_sums_of_any_numbers_is_short():
-    sums = np.array([0.12345678, 0.98765432, 3.14159265])
-    assert between_sums(sums[0], sums[1], sums) == 0.6
-
-
-def test_rows_on_a_rounded_grid_go_where_the_printed_rule_sends_them():
-    """Sums of decimals whose exact value the threshold once was: found on 12,000 rows of a set of employees."""
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_rows_on_a_rounded_grid_go_where_the_printed_rule_sends_them(digits):
+    """Also those whose exact sum is the threshold: found on 12,000 rows of a set of employees."""
     rng = np.random.default_rng(0)
     x = np.round(rng.random((4, 400)), 2)
-    score = x[0] - 5.2 * x[1] + 1.1 * x[2]
-    ordered = np.sort(score)
-    place = 200 + np.flatnonzero(np.diff(ordered[200:]) > 1e-6)[0]  # equal sums are one
-    threshold = between_sums(ordered[place], ordered[place + 1], score)
     written = [[Fraction(str(value)) for value in row] for row in x.T.tolist()]
     exact = [a - Fraction("5.2") * b + Fraction("1.1") * c for a, b, c, _ in written]
+    threshold = round(float(np.median([float(one) for one in exact])), digits)
     rule = LinearRule((1, 0, 2), (-5.2, 1.0, 1.1), threshold)
     assert [one > Fraction(str(threshold)) for one in exact] == rule.holds(x).tolist()
-    assert all(one != Fraction(str(threshold)) for one in exact)
+
+
+def test_a_threshold_has_the_fewest_digits_that_cost_next_to_nothing():
+    """Cuts between 40 and 47 gain nearly the same: 43 is one of them, though the best lies at 43.17."""
+    scores = np.array([10.0, 39.2, 41.4, 43.1, 43.24, 46.9, 80.0])
+    gains = np.array([1.0, 7.7, 7.9, 8.0, 7.6, 2.0])
+    assert Cut(8.0, gains, scores).threshold(avoid=False) == 40
+    assert Cut(8.0, gains - [0, 1, 0, 0, 0, 0], scores).threshold(avoid=False) == 43
+    assert Cut(8.0, gains - [0, 1, 1, 0, 1, 0], scores).threshold(avoid=False) == 43.2
+
+
+def test_a_short_threshold_is_found_again():
+    rows = node()
+    first = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=1)
+    again = best_rule(rows, first.rule, max_terms=1)
+    assert again.rule == first.rule
+    assert rows.gain(first.rule) >= first.gain - SHORT_COST
 
 
 def test_short_numbers_are_short():
     assert short_between(50, 51) == 50
-    assert short_between(50, 51, closed=False) == 50.5
     assert short_between(0.12345, 0.98765) == 0.6
     assert short_number(0.023456) == 0.023
