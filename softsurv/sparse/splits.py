@@ -293,8 +293,9 @@ def shortest(scores: FloatArray, near: float, avoid: bool) -> float:
     margin = CLOSE * (1 + max(abs(low), abs(high)))
     for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
         step = 10.0**exponent
+        nearest = math.floor(near / step + 0.5)
         for away in (0, 1, -1, 2, -2, 3, -3):
-            found = float(f"{round(near + away * step, -exponent):.{max(-exponent, 0)}f}") + 0.0  # no negative zero
+            found = float(f"{(nearest + away) * step:.{max(-exponent, 0)}f}") + 0.0  # no negative zero
             if low <= found < high and not (avoid and np.abs(scores - found).min() <= margin):
                 return found
         if exponent < -17 + math.floor(math.log10(max(abs(low), abs(high)))):

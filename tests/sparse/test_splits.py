@@ -164,5 +164,6 @@ def test_a_short_threshold_is_found_again():
 
 def test_short_numbers_are_short():
     assert short_between(50, 51) == 50
+    assert short_between(3, 4) == 3
     assert short_between(0.12345, 0.98765) == 0.6
     assert short_number(0.023456) == 0.023
