@@ -29,8 +29,8 @@ from softsurv import SoftSurvivalTree
 from softsurv.explore.stability import split_stability
 
 TABLE = Path(__file__).parent / "tables" / "stability.md"
-ABOUT = """Made by `scripts/bench_stability.py`: the default `SoftSurvivalTree` of all rows, its setting grown again
-on {n} bootstrap samples.
+ABOUT = """Made by `scripts/bench_stability.py`: the default `SoftSurvivalTree` of all rows, its setting grown again on
+{n} bootstrap samples.
 
 - `same feature`: share of the samples whose first split asks for the feature of the tree's first split.
 - `asked anywhere`: share in which some split asks for it.
@@ -55,7 +55,7 @@ def report(lines: list[dict[str, Any]], n_samples: int) -> str:
     """The table, the median set, and the sets without a split."""
     trees = pd.DataFrame([line for line in lines if line["same_feature"] is not None])
     single = [line["set"] for line in lines if line["same_feature"] is None]
-    parts = [f"# {__doc__.splitlines()[0]}", ABOUT.format(n=n_samples), machine_line(), ""]
+    parts = [f"# {__doc__.splitlines()[0].rstrip('.')}", "", ABOUT.format(n=n_samples), machine_line(), ""]
     if len(trees):
         shown = trees.rename(columns=lambda name: name.replace("_", " ")).drop(columns=["case", "samples"])
         shown = shown.rename(columns={"rule": "first split"}).sort_values("same feature", ascending=False)
