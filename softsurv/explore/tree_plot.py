@@ -18,6 +18,7 @@ from softsurv.explore.curves import (
 from softsurv.explore.style import (
     INK,
     MUTED,
+    RISK_COLORS,
     RULE_FILL,
     LineStyle,
     literal_text,
@@ -117,7 +118,7 @@ def plot_tree(
     for one in leaves:
         _draw_panel(ax, view, one, read, times, place, time_unit, looks[one.leaf])
     spread = any(bool((one.upper > one.lower).any()) for one in leaves if one.rows.size)
-    _draw_key(ax, place, curve_name(read), list(looks.values()), spread=spread)
+    _draw_key(ax, place, curve_name(read), several=len(looks) > 1, spread=spread)
     return ax
 
 
@@ -247,12 +248,12 @@ def _draw_panel(
     panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
 
 
-def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle], *, spread: bool) -> None:
-    """Legend of the lines, on the left, where a wide picture in a page begins; mean and spread in a middle colour."""
+def _draw_key(ax: Axes, place: Layout, steps_name: str, *, several: bool, spread: bool) -> None:
+    """Legend of the lines, on the left, where a wide picture in a page begins; in the colour farthest from black."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    color = looks[len(looks) // 2].color
+    color = RISK_COLORS[0]
     band = [Patch(facecolor=color, alpha=0.22, label="5–95 % of rows")] if spread else []
     ax.legend(
         handles=[
@@ -260,7 +261,7 @@ def _draw_key(ax: Axes, place: Layout, steps_name: str, looks: list[LineStyle], 
             *band,
             Line2D([], [], color=INK, linewidth=0.9, label=f"observed: {steps_name}"),
         ],
-        title="lower risk to the left at every split; darker: higher" if len(looks) > 1 else None,
+        title="lower risk to the left at every split; darker: higher" if several else None,
         title_fontsize=8 if place.width_inches >= 6 else 7,
         loc="upper center" if place.width_inches < 6 else "upper left",
         ncols=3,

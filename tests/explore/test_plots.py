@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from sklearn.exceptions import ConvergenceWarning
 
@@ -229,6 +230,14 @@ def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
     for kind, name, box in parts:
         inside = box.x0 >= frame.x0 - 1 and box.x1 <= frame.x1 + 1 and box.y0 >= frame.y0 - 1 and box.y1 <= frame.y1 + 1
         assert inside, f"{kind} {name!r} is cut"
+
+
+def test_the_key_tells_predicted_from_observed_also_with_two_leaves(gbsg2):
+    """Of two leaves one is nearly black, as the observed curve is."""
+    tree = OptimalSurvivalTree(max_depth=1).fit(gbsg2.train)
+    predicted, observed = plot_tree(tree, gbsg2.test, axes()).get_legend().get_lines()
+    luminance = [np.dot(to_rgb(line.get_color()), (0.2126, 0.7152, 0.0722)) for line in (predicted, observed)]
+    assert luminance[0] > luminance[1] + 0.3
 
 
 def test_a_leaf_panel_holds_its_curves_and_numbers(gbsg2):
