@@ -194,9 +194,7 @@ def _show(model: Any) -> None:
 
 def _complete(args: argparse.Namespace) -> dict[str, Any]:
     """Fill in what is not given, from the recorded run and then from the defaults; returns the record."""
-    from softsurv.run_record import read_run
-
-    record = {} if args.config is None else read_run(args.config, "fit")
+    record = _record(args.config)
     config = record.get("config", {})
     if args.model not in (None, config.get("model")):  # another kind of tree takes over the columns alone
         config = {name: value for name, value in config.items() if name not in args.tree_options}
@@ -215,6 +213,15 @@ def _complete(args: argparse.Namespace) -> dict[str, Any]:
         args.usage_error(f"the following arguments are required: DATA{hint}")
     check_outcome(args)
     return record
+
+
+def _record(path: Path | None) -> dict[str, Any]:
+    """The record of an earlier run; nothing where none is named."""
+    if path is None:
+        return {}
+    from softsurv.run_record import read_run
+
+    return read_run(path, "fit")
 
 
 def _fits(value: Any, option: argparse.Action | None) -> bool:
