@@ -94,7 +94,7 @@ WRONG = {
     "no data set": (["datasets", "gbsg3"], "name must be one of aids"),
     "misspelt data set": (["datasets", "gbgs2"], "got 'gbgs2'; did you mean 'gbsg2'?"),
     "a wide table": (
-        ["fit", "wide.csv", "--time", "zzz", "--event", "died"],
+        ["fit", "many.csv", "--time", "zzz", "--event", "died"],
         "got 'zzz'; it has id, age, arm, months, died, status, v0, v1, v2, v3, v4, v5 and 14 more",
     ),
     "no table format": (["datasets", "veterans", "--out", "v.xlsx"], "--out must end in .csv or .parquet"),
@@ -128,7 +128,7 @@ def wrong(trial) -> Path:
     }
     for name, change in changes.items():
         table.assign(**change).to_csv(f"{name}.csv", index=False)
-    table.assign(**dict.fromkeys(map("v{}".format, range(20)), 1)).to_csv("wide.csv", index=False)
+    table.assign(**dict.fromkeys(map("v{}".format, range(20)), 1)).to_csv("many.csv", index=False)
     return trial
 
 
