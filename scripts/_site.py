@@ -38,10 +38,30 @@ def on_files(files: Files, config: Any) -> Files:
         for path in sorted(ROOT.glob(pattern)):
             if path.is_file():
                 place = path.relative_to(ROOT).as_posix()
-                files.append(File.generated(config, place, abs_src_path=str(path)))
+                # by its folder: the plugin that renders notebooks looks for nothing else
+                files.append(File(place, str(ROOT), config["site_dir"], config["use_directory_urls"]))
     for page in REFERENCE:
         files.append(File.generated(config, f"api/{page}.md", content=reference(page)))
     return files
+
+
+on_files.mkdocs_priority = 100  # before the plugin that renders notebooks looks for them
+
+
+def on_post_build(config: Any) -> None:
+    """Refuse a site whose notebooks are files to download, not pages.
+
+    Raises
+    ------
+    RuntimeError
+        If a notebook has no page.
+    """
+    made = Path(config["site_dir"]) / "notebooks"
+    missing = [
+        path.stem for path in sorted(ROOT.glob("notebooks/*.ipynb")) if not (made / f"{path.stem}.html").is_file()
+    ]
+    if missing:
+        raise RuntimeError(f"no page was made of the notebooks {', '.join(missing)}; see on_files")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

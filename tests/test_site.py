@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from _site import REFERENCE, home_of, reference
+from _site import REFERENCE, home_of, on_files, on_post_build, reference
 
 ROOT = Path(__file__).parents[1]
 
@@ -26,3 +26,27 @@ def test_the_navigation_names_what_is_there():
     known = {f"api/{page}.md" for page in REFERENCE}
     for target in re.findall(r": ([\w/]+\.(?:md|ipynb))$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE):
         assert target in known or (ROOT / "docs" / target).is_file() or (ROOT / target).is_file(), target
+
+
+def test_a_site_whose_notebooks_are_no_pages_is_refused(tmp_path):
+    assert on_files.mkdocs_priority > 0  # the plugin that renders them runs at 0
+    names = [path.stem for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
+    (tmp_path / "notebooks").mkdir()
+    for name in names[1:]:
+        (tmp_path / "notebooks" / f"{name}.html").touch()
+    with pytest.raises(RuntimeError, match=f"no page was made of the notebooks {names[0]};"):
+        on_post_build({"site_dir": str(tmp_path)})
+    (tmp_path / "notebooks" / f"{names[0]}.html").touch()
+    on_post_build({"site_dir": str(tmp_path)})
+
+
+def test_notebooks_become_pages():
+    """The files that join the site, as mkdocs and the plugin see them."""
+    config = pytest.importorskip("mkdocs.config", reason="mkdocs is not installed (extra docs)")
+    files = pytest.importorskip("mkdocs.structure.files")
+    pytest.importorskip("mkdocs_jupyter.plugin")
+    settings = config.load_config(str(ROOT / "mkdocs.yml"))
+    found = settings.plugins.on_files(files.Files([]), config=settings)
+    pages = [file for file in found if file.src_uri.endswith(".ipynb")]
+    assert [file.dest_uri.rpartition(".")[2] for file in pages] == ["html"] * len(pages)
+    assert pages
