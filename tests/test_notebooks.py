@@ -25,7 +25,7 @@ def read(path):
 
 
 def data_sets(path):
-    return set(re.findall(r'load_dataset\("(\w+)"', path.read_text(encoding="utf-8").replace('\\"', '"')))
+    return set(re.findall(r'load_dataset\("([\w:]+)"', path.read_text(encoding="utf-8").replace('\\"', '"')))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -74,3 +74,18 @@ def test_notebook_runs(path, tmp_path, monkeypatch):
     notes = [out.text for out in said if out.output_type == "stream" and out.name == "stderr"]
     lines = [line for text in notes for line in text.splitlines()]
     assert not [line for line in lines if not line.startswith(FIRST_TIME)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_the_data_come_with_a_package(path, tmp_path, monkeypatch):
+    """Whoever has the extras can run a notebook, without network or files of their own."""
+    pytest.importorskip("SurvSet", reason="SurvSet is not installed (extra data)")
+    from softsurv import load_dataset
+
+    monkeypatch.delenv("SOFTSURV_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # a file that another test downloaded is none of a package
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("a data set is downloaded"))
+    names = data_sets(path)
+    assert names
+    for name in names:
+        assert len(load_dataset(name)) > 0
