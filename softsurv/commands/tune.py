@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     echo(data_line(data))
     result = study(
         data,
-        args.model,
+        estimator=args.model,
         n_trials=args.trials,
         output=out,
         storage=args.storage,

@@ -20,6 +20,7 @@ from optuna.storages import BaseStorage
 from optuna.trial import FrozenTrial, TrialState
 
 from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
@@ -101,9 +102,9 @@ class StudyResult:
 
 def study(
     data: Any,
-    estimator: str = "soft",
-    *,
     y: Any = None,
+    *,
+    estimator: str = "soft",
     n_trials: int = 100,
     output: str | os.PathLike[str] | None = None,
     storage: str | os.PathLike[str] | BaseStorage | None = None,
@@ -135,8 +136,8 @@ def study(
     Parameters
     ----------
     data, y, **columns
-        Rows and outcome as in ``fit``: `SurvivalData`, a pair (X, y), or a table with ``y`` or with ``time=`` and
-        ``event=``.
+        Rows and outcome as in ``fit``: `SurvivalData`, a table with ``y`` or with ``time=`` and ``event=``, or a pair
+        (X, y).
     estimator : {"soft", "optimal"}
     n_trials : int
         Trials that the study is to have in all, those of earlier calls and other workers included. Workers that
@@ -191,9 +192,7 @@ def study(
     SoftsurvError
         If no trial was completed.
     """
-    if not isinstance(estimator, str):
-        raise InvalidParameterError(f"estimator must be a name, got {type(estimator).__name__}; pass the outcome as y=")
-    rows = survival_data(*data) if isinstance(data, tuple) else survival_data(data, y, **columns)
+    rows = _read(data, y, columns)
     how = {"n_folds": n_folds, "seed": seed, "device": device, "interest": interest}
     goal = Objective(rows, estimator, measures=measures, space=space, **how)  # type: ignore[arg-type]
     for what, value in (("n_trials", n_trials), ("batch", batch)):
@@ -206,6 +205,20 @@ def study(
     study_ = _open(plan)
     _run(plan, study_, n_jobs, sys.stderr.isatty() if progress is None else progress)
     return _finish(plan, study_, refit, compare_default, record or {})
+
+
+def _read(data: Any, y: Any, columns: Mapping[str, Any]) -> SurvivalData:
+    """Rows and outcome, however they are given."""
+    if isinstance(y, str):
+        raise InvalidParameterError(f"y must be the outcome, got {y!r}; name the estimator: estimator={y!r}")
+    if not isinstance(data, tuple):
+        return survival_data(data, y, **columns)
+    if len(data) != 2 or y is not None:
+        given = f"{len(data)} parts" if y is None else "y too"
+        raise InvalidParameterError(
+            f"data must be a pair (X, y) with the outcome in it, got {given}; drop what is more"
+        )
+    return survival_data(*data, **columns)
 
 
 def best_trial(study: optuna.Study) -> FrozenTrial:

@@ -52,7 +52,7 @@ def test_the_measures_are_those_of_the_cause_of_interest(data):
 
 def test_a_study_for_a_rare_cause_tries_trees_of_it_alone(data):
     how = {"n_folds": 3, "n_trials": 6, "space": SPACE, "measures": ("ibs",), "compare_default": False}
-    found = study(data, "optimal", interest="seal", **how)
+    found = study(data, estimator="optimal", interest="seal", **how)
     assert {trial.params["cause_weights"] for trial in found.study.trials} == {None, "seal"}
     assert "x1" in found.model.export_text()
 
@@ -81,6 +81,6 @@ def test_what_cannot_be_measured_is_refused(data):
 
 def test_a_study_of_another_cause_is_another_study(data, tmp_path):
     how = {"n_folds": 2, "n_trials": 1, "space": SPACE, "output": tmp_path, "refit": False}
-    study(data, "optimal", interest="seal", **how)
+    study(data, estimator="optimal", interest="seal", **how)
     with pytest.raises(InvalidParameterError, match="has interest 'seal', got 'motor'"):
-        study(data, "optimal", interest="motor", **how)
+        study(data, estimator="optimal", interest="motor", **how)

@@ -54,7 +54,9 @@ def test_tables_are_read_as_in_fit(data, quick_space):
     expected = trials_of(quick(data, quick_space, refit=False))
     assert trials_of(quick(table, quick_space, refit=False, time="t", event="died")) == expected
     assert trials_of(quick((data.X, data.y), quick_space, refit=False)) == expected
-    assert trials_of(quick(data.X, quick_space, refit=False, y=data.y)) == expected
+    how = QUICK | {"space": quick_space, "refit": False}
+    assert trials_of(study(data.X, data.y, **how)) == expected
+    assert trials_of(study(table, ("died", "t"), **how)) == expected
 
 
 def test_the_best_is_compared_with_the_default_on_the_same_folds(data, quick_space, tmp_path):
@@ -183,9 +185,17 @@ def test_bad_options(data, quick_space, options, message):
         quick(data, quick_space, **options)
 
 
-def test_an_outcome_in_the_place_of_the_estimator_is_told(data):
-    with pytest.raises(InvalidParameterError, match="estimator must be a name, got tuple; pass the outcome as y="):
-        study(data.X, (data.event, data.time))
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((0, "optimal"), "y must be the outcome, got 'optimal'; name the estimator: estimator='optimal'"),
+        (((0, 1), 2), r"data must be a pair \(X, y\) with the outcome in it, got y too"),
+        (((0, 1, 2),), "got 3 parts"),
+    ],
+)
+def test_an_outcome_in_a_wrong_place_is_told(given, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        study(*given)
 
 
 def test_another_study_of_the_same_name_is_refused(data, quick_space, tmp_path):
