@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from softsurv.explore.interactive import explorer as explorer
     from softsurv.explore.onnx_export import export_onnx as export_onnx
     from softsurv.explore.onnx_export import onnx_inputs as onnx_inputs
+    from softsurv.explore.parts_plot import plot_tree_parts as plot_tree_parts
     from softsurv.explore.path_plot import plot_path as plot_path
     from softsurv.explore.plots import plot_cumulative_hazard as plot_cumulative_hazard
     from softsurv.explore.plots import plot_hazard as plot_hazard
@@ -61,6 +62,7 @@ _HOME = {
     "write_report": "report",
     "fairness_frame": "quality",
     "plot_tree": "tree_plot",
+    "plot_tree_parts": "parts_plot",
     "plot_path": "path_plot",
     "plot_history": "history_plot",
     "plot_incidences": "incidence_plot",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ MAX_STEPS = 400
 
 @dataclass(frozen=True)
 class RowCurves:
-    """Curves of the rows of a leaf.
+    """Curves of the rows of a leaf, or of several under one number.
 
     Attributes
     ----------
@@ -89,6 +89,7 @@ def curves_by_leaf(
     times: FloatArray,
     kind: str = "survival",
     max_curves: int = 300,
+    together: Mapping[int, Sequence[int]] | None = None,
 ) -> list[RowCurves]:
     """Curves of the rows in each leaf, every leaf in turn, also those without rows.
 
@@ -100,12 +101,14 @@ def curves_by_leaf(
     kind : {"survival", "cumulative_hazard", "hazard"}
     max_curves : int
         Rows of a leaf beyond this number are thinned evenly by risk, so that the spread is kept.
+    together : mapping, optional
+        Leaves whose rows are taken together under a number; each leaf by itself by default.
     """
     leaf, risk = tree.apply(data.X), tree.predict(data.X)
     predict = getattr(tree, KINDS[kind])
     found = []
-    for number in tree_view(tree).leaves:
-        rows = np.flatnonzero(leaf == number)
+    for number, leaves in ({k: (k,) for k in tree_view(tree).leaves} if together is None else together).items():
+        rows = np.flatnonzero(np.isin(leaf, leaves))
         chosen = rows[np.argsort(risk[rows], kind="stable")]
         if chosen.size > max_curves:
             chosen = chosen[np.linspace(0, chosen.size - 1, max_curves).round().astype(int)]

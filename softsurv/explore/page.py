@@ -51,7 +51,7 @@ img{max-width:100%;height:auto}
 .row{display:flex;flex-wrap:wrap;gap:12px 28px;align-items:flex-start}
 .row>*{flex:1 1 420px;min-width:0}
 .note{border-left:4px solid #d55e00;padding:2px 14px;background:#fbf4ef;max-width:78ch}
-.tree{display:flex;flex-direction:column}
+.tree{display:flex;flex-direction:column}.paper{display:none}
 .fold,.fold ul{list-style:none;margin:0;padding-left:14px}.fold ul{border-left:1px solid #d5d9de;margin-left:5px}
 .fold .size{display:inline-block}
 .fold{padding-left:0;font-size:.92rem}.fold li{margin:5px 0;overflow-wrap:anywhere}.fold svg{vertical-align:middle}
@@ -63,7 +63,9 @@ img{max-width:100%;height:auto}
 @media(max-width:560px){body{font-size:15px;padding:0 12px 40px}th,td{padding-right:9px}}
 @media print{body{max-width:none;padding:0;font-size:10.5pt}nav,.skip{display:none}
 h2,h3{break-after:avoid}figure,tr,.note,section:has(>.rule){break-inside:avoid}.across{page:across}
-.zoom{display:none}.scroll{overflow:visible}.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}
+.tree,.paper{display:block}.screen,.zoom{display:none}.scroll{overflow:visible}
+.wide img{max-width:100%!important}a{color:inherit;text-decoration:none}
+.paper .wide img{max-width:86%!important}
 @supports(page:across){.across .wide img{max-width:25cm!important}}}
 @page across{size:landscape}
 """

@@ -24,6 +24,7 @@ from softsurv.explore.curves import (
 from softsurv.explore.effect_plots import plot_leaf_effects, plot_routing_effects
 from softsurv.explore.folded import folded_tree
 from softsurv.explore.page import counted, figure, new_figure, paragraph, table
+from softsurv.explore.parts_plot import draw_parts
 from softsurv.explore.plots import plot_leaf_curves
 from softsurv.explore.stability import plot_split_stability, split_stability
 from softsurv.explore.style import (
@@ -37,6 +38,7 @@ from softsurv.explore.style import (
     unit_of,
     with_unit,
 )
+from softsurv.explore.tree_parts import MOST_LEAVES
 from softsurv.explore.tree_plot import plot_tree, tree_figure
 from softsurv.explore.view import TreeView, tree_view
 from softsurv.explore.words import apart_words
@@ -53,14 +55,13 @@ FEW_EVENTS = 10
 def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap: int = 0, seed: int = 0) -> str:
     """Picture, rules as text, curves of all rows, effects; with ``bootstrap`` samples the stability of the splits."""
     view = tree_view(tree)
-    picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
     curves = plot_leaf_curves(tree, data, ax=new_figure(6.4, 3.8), time_unit=time_unit)
     parts = [
         paragraph(
             "Yes: the rule is true. At every split the side of the lower risk comes first. The picture shows these "
             "rows; the list, which folds at every rule, the training rows. Every leaf has its own section below."
         ),
-        f'<div class="tree">{figure(picture, "The tree with survival curves in its leaves", wide=True)}',
+        f'<div class="tree">{_pictures(tree, data, view, time_unit)}',
         f"{folded_tree(tree) if view.branches else ''}</div>",
         "<details><summary>The tree as text</summary>"
         f'<pre class="scroll" tabindex="0">{escaped(tree.export_text())}</pre></details>',
@@ -78,6 +79,19 @@ def tree_section(tree: Any, data: SurvivalData, time_unit: str | None, bootstrap
     told = summary_section(tree) if view.soft else ""
     steady = stability_section(tree, data, bootstrap, seed) if bootstrap else ""
     return "".join(parts) + f'<div class="row">{"".join(effects)}</div>' + told + steady
+
+
+def _pictures(tree: Any, data: SurvivalData, view: TreeView, time_unit: str | None) -> str:
+    """The whole tree; on paper a large one in parts, as its words would be too small to read."""
+    from matplotlib.figure import Figure
+
+    picture = plot_tree(tree, data, ax=tree_figure(view), time_unit=time_unit)
+    whole = figure(picture, "The tree with survival curves in its leaves", wide=True)
+    if view.n_leaves <= MOST_LEAVES:
+        return whole
+    drawn = draw_parts(tree, data, Figure, time_unit=time_unit)
+    parts = (figure(ax, f"Part {k} of {len(drawn)} of the tree", wide=True) for k, ax in enumerate(drawn, 1))
+    return f'<div class="screen">{whole}</div><div class="paper">{"".join(parts)}</div>'
 
 
 def summary_section(tree: Any) -> str:

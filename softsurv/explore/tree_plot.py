@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,18 @@ class Layout:
     width_inches: float
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """What the panels of a picture share; ``looks`` and ``titles`` by the number of the end."""
+
+    data: SurvivalData
+    times: FloatArray  # (T,)
+    time_unit: str | None
+    max_terms: int
+    looks: Mapping[int, LineStyle]
+    titles: Mapping[int, str]
+
+
 @literal_text
 @takes_tables
 def plot_tree(
@@ -108,38 +121,49 @@ def plot_tree(
     """
     read, view = read_data(data), tree_view(tree)
     times = default_times(tree, horizon=horizon)
-    leaves = curves_by_leaf(tree, read, times, max_curves=max_curves)
-    ax = _tree_axes(ax, view)
-    place, looks = _layout(ax, view), leaf_looks(tree)
-    for node in view.nodes:
-        _draw_edge(ax, view, node, place, max_terms)
-    for node in view.branches:
-        _draw_rule(ax, node, place, max_terms)
-    for one in leaves:
-        _draw_panel(ax, view, one, read, times, place, time_unit, looks[one.leaf])
-    spread = any(bool((one.upper > one.lower).any()) for one in leaves if one.rows.size)
-    _draw_key(ax, place, curve_name(read), several=len(looks) > 1, spread=spread)
-    return ax
+    curves = curves_by_leaf(tree, read, times, max_curves=max_curves)
+    titles = {leaf: f"leaf {leaf}" for leaf in view.leaves}
+    drawing = Drawing(read, times, time_unit, max_terms, leaf_looks(tree), titles)
+    return draw_tree(_tree_axes(ax, view), view, curves, drawing)
 
 
 def tree_figure(view: TreeView) -> Axes:
     """Axes of a figure of the size that the tree needs; it belongs to no window."""
     from matplotlib.figure import Figure
 
-    return _fitted_axes(Figure(figsize=_size(view)))
+    return _fitted_axes(Figure(figsize=size_in_inches(view)))
+
+
+def draw_tree(
+    ax: Axes, view: TreeView, curves: Sequence[RowCurves], drawing: Drawing, later: frozenset[int] = frozenset()
+) -> Axes:
+    """Rules and panels; the ends in ``later`` stand for a part that has a picture of its own."""
+    ax.set(xlim=(0, 1), ylim=(0, 1))
+    ax.set_axis_off()
+    place = _layout(ax, view)
+    for node in view.nodes:
+        _draw_edge(ax, view, node, place, drawing.max_terms)
+    for node in view.branches:
+        _draw_rule(ax, node, place, drawing.max_terms)
+    for one in curves:
+        panel = _draw_panel(ax, view, one, place, drawing)
+        if one.leaf in later:
+            panel.set_facecolor(RULE_FILL)
+    spread = any(bool((one.upper > one.lower).any()) for one in curves if one.rows.size)
+    _draw_key(ax, place, curve_name(drawing.data), several=len(drawing.looks) > 1, spread=spread)
+    return ax
 
 
 def _tree_axes(ax: Axes | None, view: TreeView) -> Axes:
     if ax is None:
         import matplotlib.pyplot as plt
 
-        ax = _fitted_axes(plt.figure(figsize=_size(view)))
-    ax.set(xlim=(0, 1), ylim=(0, 1))
-    ax.set_axis_off()
+        ax = _fitted_axes(plt.figure(figsize=size_in_inches(view)))
     return ax
 
 
-def _size(view: TreeView) -> tuple[float, float]:
+def size_in_inches(view: TreeView) -> tuple[float, float]:
+    """Width and height of the picture of a tree."""
     return max(view.n_leaves * LEAF_WIDTH, 4.2), view.depth * LEVEL_HEIGHT + PANEL_HEIGHT + FOOT + HEAD + KEY
 
 
@@ -214,13 +238,11 @@ def _draw_panel(
     ax: Axes,
     view: TreeView,
     one: RowCurves,
-    data: SurvivalData,
-    times: FloatArray,
     place: Layout,
-    time_unit: str | None,
-    look: LineStyle,
-) -> None:
+    drawing: Drawing,
+) -> Axes:
     """Curves of a leaf in inset axes, with its numbers above."""
+    data, times, time_unit, look = drawing.data, drawing.times, drawing.time_unit, drawing.looks[one.leaf]
     centre = place.centre[view.leaf_node(one.leaf).index]
     # room for tick labels at the left, and for a word on the first panel
     panel = ax.inset_axes((centre - 0.32 * place.unit, place.panel_bottom, 0.78 * place.unit, place.panel_height))
@@ -245,7 +267,8 @@ def _draw_panel(
         events = int(data.failed[one.rows].sum())
         middle = with_unit(median(curve), unit_of(data, time_unit))
         numbers = f"n = {one.rows.size}, events = {events}\nobserved median {middle}"
-    panel.set_title(f"leaf {one.leaf}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
+    panel.set_title(f"{drawing.titles[one.leaf]}\n{numbers}", fontsize=7.5, color=INK, pad=4, linespacing=1.25)
+    return panel
 
 
 def _draw_key(ax: Axes, place: Layout, steps_name: str, *, several: bool, spread: bool) -> None:

@@ -135,10 +135,16 @@ class TreeView:
         """The node of a leaf."""
         return next(node for node in self.nodes if node.leaf == leaf)
 
-    def path(self, leaf: int) -> list[tuple[ViewNode, bool]]:
-        """Branch nodes from the root to a leaf, with whether the path goes left."""
+    def leaves_below(self, node: ViewNode) -> list[int]:
+        """Numbers of the leaves below a node, or its own."""
+        if node.leaf >= 0:
+            return [node.leaf]
+        return [leaf for child in (node.left, node.right) for leaf in self.leaves_below(self.nodes[child])]
+
+    def path(self, end: int | ViewNode) -> list[tuple[ViewNode, bool]]:
+        """Branch nodes from the root to a leaf, given by its number, or to a node, with whether the path goes left."""
         steps: list[tuple[ViewNode, bool]] = []
-        node = self.leaf_node(leaf)
+        node = end if isinstance(end, ViewNode) else self.leaf_node(end)
         while node.parent >= 0:
             parent = self.nodes[node.parent]
             steps.append((parent, parent.left == node.index))
@@ -154,10 +160,10 @@ class TreeView:
             node = parent
         return ", ".join(answers[::-1]) or "root"
 
-    def path_words(self, leaf: int, max_terms: int = 3) -> str:
-        """The rules that lead to a leaf."""
+    def path_words(self, end: int | ViewNode, max_terms: int = 3) -> str:
+        """The rules that lead to a leaf, given by its number, or to a node."""
         words = []
-        for node, left in self.path(leaf):
+        for node, left in self.path(end):
             assert node.split is not None
             text = node.split.text(max_terms)
             words.append(text if left else f"not ({text})")

@@ -92,6 +92,7 @@ ASKED = {
     "words": lambda tree, data, _: str(ex.explain(tree, data.X.head(1))),
     "crossings": lambda tree, data, _: ex.crossings(tree, data.X.head(1), data),
     "picture": lambda tree, data, _: ex.plot_tree(tree, data),
+    "parts": lambda tree, data, _: ex.plot_tree_parts(tree, data, most_leaves=2),
     "curves": lambda tree, data, _: ex.plot_leaf_curves(tree, data),
     "Brier score": lambda tree, data, _: ex.plot_brier({"tree": tree}, data),
     "incidences": lambda tree, data, _: ex.plot_incidences(tree, data),
@@ -103,7 +104,7 @@ ASKED = {
     "report": lambda tree, data, _: ex.report_html(tree, data, n_boot=20, bootstrap=0),
     "saved": _saved,
 }
-ALWAYS = ("text", "dot", "risk", "survival", "median", "leaf summary", "words", "picture", "curves", "saved")
+ALWAYS = ("text", "dot", "risk", "survival", "median", "leaf summary", "words", "picture", "parts", "curves", "saved")
 """What every fitted tree answers."""
 
 SENTENCE = r"must|takes|needs?|asks|there for|are fitted"

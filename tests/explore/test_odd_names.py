@@ -19,6 +19,7 @@ from softsurv.explore import (
     plot_leaf_effects,
     plot_routing_effects,
     plot_tree,
+    plot_tree_parts,
     report_html,
     tree_html,
 )
@@ -55,6 +56,8 @@ def saved(ax):
 
 def test_pictures_show_names_as_they_are(odd):
     assert saved(plot_tree(odd.tree, odd.data, time_unit="$%$"))
+    for ax in plot_tree_parts(odd.tree, odd.data, most_leaves=2, time_unit="$%$"):
+        assert saved(ax)
     assert saved(plot_leaf_curves(odd.tree, odd.data, time_unit="\x03$%$"))
     assert saved(plot_brier({"$%$": odd.tree, "\x04": odd.tree}, odd.data))
     for name in (ODD[0], ODD[1], "level $%$"):

@@ -30,6 +30,7 @@ from softsurv.explore import (
     plot_size_quality,
     plot_trace,
     plot_tree,
+    plot_tree_parts,
 )
 from softsurv.explore.effect_plots import profile
 from softsurv.explore.path_plot import YES
@@ -106,6 +107,7 @@ def boxes(ax):
     ]
     found += [("panel", panel.get_title(), panel.get_tightbbox(renderer)) for panel in ax.child_axes]
     found.append(("key", "key", ax.get_legend().get_window_extent(renderer)))
+    found += [("heading", text.get_text(), text.get_window_extent(renderer)) for text in figure.texts]
     return found
 
 
@@ -221,14 +223,18 @@ def test_leaf_effects_need_curves_that_vary(optimal):
 def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
     subject = request.getfixturevalue(which)
     data = getattr(subject, "data", None) or subject.test
-    ax = plot_tree(subject.tree, data, time_unit="days")
-    parts = boxes(ax)
-    for (_, one, a), (_, other, b) in itertools.combinations(parts, 2):
-        assert not a.overlaps(b), f"{one!r} overlaps {other!r}"
-    frame = ax.figure.bbox
-    for kind, name, box in parts:
-        inside = box.x0 >= frame.x0 - 1 and box.x1 <= frame.x1 + 1 and box.y0 >= frame.y0 - 1 and box.y1 <= frame.y1 + 1
-        assert inside, f"{kind} {name!r} is cut"
+    drawn = [plot_tree(subject.tree, data, time_unit="days")]
+    drawn += plot_tree_parts(subject.tree, data, most_leaves=3, time_unit="days")
+    for ax in drawn:
+        found, frame = boxes(ax), ax.figure.bbox
+        for (_, one, a), (_, other, b) in itertools.combinations(found, 2):
+            assert not a.overlaps(b), f"{one!r} overlaps {other!r}"
+        for kind, name, box in found:
+            across, down = (
+                (box.x0 >= frame.x0 - 1, box.x1 <= frame.x1 + 1),
+                (box.y0 >= frame.y0 - 1, box.y1 <= frame.y1 + 1),
+            )
+            assert all(across + down), f"{kind} {name!r} is cut"
 
 
 def test_the_key_tells_predicted_from_observed_also_with_two_leaves(gbsg2):

@@ -162,10 +162,13 @@ def test_it_prints(page, browser, tmp_path):
     assert out.read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize(("which", "across"), [("gbsg2", 0), ("optimal", 1)])
-def test_on_paper_a_picture_of_many_leaves_has_a_page_across(which, across, browser, tmp_path, request):
+@pytest.mark.parametrize(("which", "across"), [("gbsg2", 0), ("uneven", 1), ("optimal", 0)])
+def test_on_paper_a_wide_picture_has_a_page_across_and_a_wider_one_is_in_parts(
+    which, across, browser, tmp_path, request
+):
     subject, out = request.getfixturevalue(which), tmp_path / "report.pdf"
-    browser(report_html(subject.tree, subject.test, n_boot=20), f"--print-to-pdf={out}", "--no-pdf-header-footer")
+    data = getattr(subject, "data", None) or subject.test
+    browser(report_html(subject.tree, data, n_boot=20), f"--print-to-pdf={out}", "--no-pdf-header-footer")
     sizes = re.findall(rb"/MediaBox \[0 0 (\d+) (\d+)\]", out.read_bytes())
     assert len(sizes) > 5
     assert sum(int(width) > int(height) for width, height in sizes) == across
