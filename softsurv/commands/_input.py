@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,25 +213,35 @@ def read_data(args: argparse.Namespace, training: bool = False, causes: tuple[st
         if role in _NUMBERS:
             _check_numbers(frame[name], name, role)
     _refuse_shared(columns, dropped)
+    counters = _counters(frame.drop(columns=[*dropped, *set(columns.values())])) if training else []
+    if counters:
+        args.drop = dropped = [*dropped, *counters]  # recorded with the run
     how: dict[str, Any] = {name: getattr(args, name, None) or () for name in ("categorical", "missing_values")}
     how |= {"cause_names": causes if "cause" in columns else (), "recurrent": bool(args.recurrent)}
     with nullcontext() if training else as_the_tree_knows():
         data = survival_data(frame.drop(columns=dropped), **columns, **how, name=Path(args.data).name)
     if training:
-        _warn_of_columns(data.require_events().X)
+        _warn_of_columns(data.require_events().X, counters)
     return data
 
 
-def _warn_of_columns(X: pd.DataFrame) -> None:
-    """Say which columns tell nothing: constants, and the numbers of rows."""
+def _counters(features: pd.DataFrame) -> list[str]:
+    """Columns that count the rows."""
     import numpy as np
 
-    numbers = set(X.select_dtypes("number").columns)
+    numbers = features.select_dtypes("number") if len(features) >= _MIN_ROWS else features.iloc[:, :0]
+    return [
+        str(name) for name, column in numbers.items() if (np.diff(column.to_numpy(float, na_value=np.nan)) == 1).all()
+    ]
+
+
+def _warn_of_columns(X: pd.DataFrame, counters: Sequence[str]) -> None:
+    """Say which columns are left out: those that count the rows, and those of one value."""
+    for name in counters:
+        _note(f"column {name!r} is left out: it counts the rows; to keep it, put the rows in another order")
     for name in X.columns:
         if X[name].nunique() == 1:
             _note(f"column {name!r} is left out: it holds {_text(X[name].dropna().iloc[0])} in every row")
-        elif name in numbers and len(X) >= _MIN_ROWS and (np.diff(X[name].to_numpy(float, na_value=np.nan)) == 1).all():
-            _note(f"column {name!r} looks like the number of the row; leave it out with --drop {name}")
 
 
 def _note(text: str) -> None:

@@ -13,6 +13,12 @@ from softsurv.data.blocks import yes_no
 DIGITS = range(6, 17)
 """Six digits are printed; more where six do not keep two values apart."""
 
+EXACT_POWER = 22
+"""Powers of ten up to this one are floats without rounding."""
+
+SURE_DIGITS, NEAR_TIE = 10, 1e-4
+"""Up to so many digits a scaled number is off by less than this."""
+
 Cuts = tuple[float, ...]
 """Cuts of one column, ascending."""
 
@@ -85,9 +91,30 @@ def between(low: FloatArray, high: FloatArray) -> FloatArray:
     cut = np.where(middle < high, middle, low)
     left = np.arange(cut.size)
     for digits in DIGITS:
-        short = np.array([float(f"{value:.{digits}g}") for value in cut[left].tolist()])
+        short = to_digits(cut[left], digits)
         fits = (low[left] <= short) & (short < high[left])
         cut[left[fits]], left = short[fits], left[~fits]
         if not left.size:
             break
     return cut
+
+
+def to_digits(values: FloatArray, digits: int) -> FloatArray:
+    """Each number as printed with so many digits.
+
+    A number of few digits is a whole one times a power of ten. Both are exact as floats, and so their product or
+    quotient is the float that the printed text is read as. Near a tie the whole one is left to the text.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        size = np.floor(np.log10(np.abs(values)))
+        places = digits - 1 - size  # after the point
+        power = 10.0 ** np.clip(np.abs(places), 0, EXACT_POWER)
+        scaled = np.where(places < 0, values / power, values * power)
+        whole = np.rint(scaled)
+        short = np.where(places < 0, whole * power, whole / power)
+        sure = (np.abs(places) <= EXACT_POWER) & (digits <= SURE_DIGITS)
+        sure &= (np.abs(whole) >= 10.0 ** (digits - 1)) & (np.abs(whole) <= 10.0**digits)
+        sure &= np.abs(scaled - whole) < 0.5 - NEAR_TIE
+    for k in np.flatnonzero(~sure).tolist():
+        short[k] = float(f"{values[k]:.{digits}g}")
+    return short

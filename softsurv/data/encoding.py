@@ -93,13 +93,13 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
     if set(map(type, known)) <= {str}:
         out[~gone] = known
         return out
-    neither = (date, timedelta, complex, pd.Period)
+    neither = (date, timedelta, complex, pd.Period, bytes)
     for value in values:
         if isinstance(value, neither) or not pd.api.types.is_scalar(value):
-            kind = type(value).__name__ if str(dtype) == "object" else dtype
-            raise InvalidSurvivalDataError(
-                f"column {name!r} must hold numbers or categories, got {kind}; convert it first"
-            )
+            kind, remedy = type(value).__name__ if str(dtype) == "object" else dtype, "convert it first"
+            if isinstance(value, bytes):
+                remedy = f"decode it first: X[{name!r}].str.decode('utf-8')"
+            raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories, got {kind}; {remedy}")
     out[~gone] = [level_text(value) for value in known]
     return out
 

@@ -169,9 +169,13 @@ def test_columns_that_tell_nothing_are_named(trial, capsys):
     assert len(notes) == 4
     assert notes[0].startswith("softsurv: note: column 1 of 'wide.csv' has no name and is left out")
     assert "column 'patient' is left out: each of its 80 values occurs once" in notes[1]
-    assert "column 'id' looks like the number of the row; leave it out with --drop id" in notes[2]
+    assert "column 'id' is left out: it counts the rows" in notes[2]
     assert "column 'site' is left out: it holds 4 in every row" in notes[3]
-    assert load_model("m").preprocessor_.dropped_ == {"site": "constant", "patient": "identifier"}
+    model = load_model("m")
+    assert model.preprocessor_.dropped_ == {"site": "constant", "patient": "identifier"}
+    assert "id" not in model.feature_names_in_
+    assert main(["evaluate", "m", "wide.csv"]) == 0
+    assert "the rows that the model was trained on" in capsys.readouterr().err
 
 
 def test_an_option_of_the_other_tree(trial, capsys):

@@ -231,3 +231,15 @@ def test_the_cell_that_spoils_a_time_is_named(tmp_path):
     for read in both(path):
         with pytest.raises(InvalidSurvivalDataError, match="time must be numbers, got 'unknown' at row 2"):
             read()
+
+
+@pytest.mark.parametrize("cells", [[b"83.1", b"61.0"] * 20, [b"K\xf6ln", b"Aachen"] * 20], ids=["numbers", "Latin-1"])
+def test_both_readers_refuse_bytes(tmp_path, cells):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": cells, "time": rng.exponential(1.0, 40) + 0.1, "event": [1, 0] * 20})
+    table.to_parquet(tmp_path / "bytes.parquet")
+    sentence = r"column 'x' must hold numbers or categories, got bytes; decode it first: X\['x'\]\.str\.decode"
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        OptimalSurvivalTree(max_depth=1).fit(table, time="time", event="event")
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        fit_preprocessor(Table(tmp_path / "bytes.parquet", "time", "event").chunks())
