@@ -80,11 +80,23 @@ def warn(message: str, category: type[Warning]) -> None:
     A report asks a tree for many predictions, and a cross-validation of scikit-learn fits on every fold: both are one
     call to the user, and are told a sentence once, whatever its counts.
     """
-    frame, level, call = sys._getframe(1), 2, None
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
-        call, frame, level = frame, frame.f_back, level + 1
+    call, level = _outermost()
     if call is None or not _said_before(call, message, category):
         warnings.warn(message, category, stacklevel=level)
+
+
+def asked() -> str:
+    """Name of the function that the line outside of softsurv called."""
+    call, _ = _outermost()
+    return "" if call is None else call.f_code.co_name
+
+
+def _outermost() -> tuple[FrameType | None, int]:
+    """The frame that the line outside of softsurv called, and how far that line is from who asked for it."""
+    frame, level, call = sys._getframe(2), 2, None
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
+        call, frame, level = frame, frame.f_back, level + 1
+    return call, level
 
 
 def _said_before(call: FrameType, message: str, category: type[Warning]) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from softsurv.commands._input import add_missing_values, add_table, at_least, check_column, check_table, read_table
 from softsurv.commands._output import echo, output_file
 from softsurv.commands._recorded import check_features, existing_model
-from softsurv.errors import DataWarning, InvalidParameterError, warn
+from softsurv.errors import InvalidParameterError
 from softsurv.files import replacing
 
 if TYPE_CHECKING:
@@ -85,10 +85,11 @@ def run(args: argparse.Namespace) -> int:
         check_features(args.model, args.data)
 
     from softsurv.estimators.saved import load_model
+    from softsurv.estimators.shared.checks import say_beyond
 
     model = load_model(args.model, device=args.device)
     args.of_cause = _cause_of(model, args.of_cause)
-    _say_beyond(args.times or (), float(model.horizon_))
+    say_beyond(args.times or (), float(model.horizon_), by="predict")
 
     from softsurv.data.chunks import Table
     from softsurv.data.kinds import declared
@@ -186,16 +187,6 @@ def _cause_of(model: Any, given: str | None) -> str | None:
         raise InvalidParameterError("--cause asks for one of several kinds of events, this model knows one")
     names = tuple(model.cause_names_)
     return names[cause_code(int(given) if given.isdigit() and given not in names else given, names) - 1]
-
-
-def _say_beyond(times: Sequence[float], last: float) -> None:
-    """Say which of the times lie where no training row was observed."""
-    beyond = [f"{time:g}" for time in times if time > last]
-    if beyond:
-        warn(
-            f"no training row was observed after {last:g}; what is predicted for {', '.join(beyond)} is extrapolated",
-            DataWarning,
-        )
 
 
 def _harmless(cell: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import InvalidParameterError
 from softsurv.estimators.optimal.leaves import CauseCurves, LeafCurves
 from softsurv.estimators.optimal.near_optimum import near_source
 from softsurv.estimators.optimal.on_demand import TreeParts
@@ -164,10 +164,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
             In the unit of the training times; the largest training time by default.
         """
         leaf = self._checked(X, how)
-        end = self.horizon_ if horizon is None else float(horizon)
-        if not 0 < end < np.inf:
-            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
-        return self.curves_.restricted_mean(leaf, end)
+        return self.curves_.restricted_mean(leaf, self._end(horizon))
 
     # -- reading the tree ----------------------------------------------------------------------------------------
     def leaf_lines(self) -> list[str]:

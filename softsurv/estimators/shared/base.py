@@ -24,6 +24,7 @@ from softsurv.data.frames import has_names
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.shared.checks import say_beyond
 from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
@@ -150,7 +151,8 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         Notes
         -----
         Nothing was observed after ``horizon_``, the last training time. Later times are extrapolated: by the formula of
-        the leaf in a soft tree, by the last value of the curve in an optimal one.
+        the leaf in a soft tree, by the last value of the curve in an optimal one. A
+        `DataWarning` names them.
         """
         return self._curves(self._grid(times), self._checked(X, how), return_array, survival_from_log_cumulative_hazard)
 
@@ -223,9 +225,7 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
             If the horizon is not finite and > 0.
         """
         check_is_fitted(self, "censoring_")
-        end = self.horizon_ if horizon is None else float(horizon)
-        if not 0 < end < np.inf:
-            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        end = self._end(horizon)
         prepared = self._checked(X, how)
         grid, width = log_time_simpson(end)  # survival is smooth in log time on every scale
         total = np.full(len(self._leaf(prepared)), grid[0])  # S = 1 before the first point
@@ -343,4 +343,14 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
         if bad.any():
             where = int(np.argmax(bad))
             raise InvalidTimesError(f"times must be finite and >= 0, got {grid[where]:g} at position {where}")
+        say_beyond(grid, self.horizon_)
         return grid
+
+    def _end(self, horizon: float | None) -> float:
+        if horizon is None:
+            return self.horizon_
+        end = float(horizon)
+        if not 0 < end < np.inf:
+            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        say_beyond([end], self.horizon_)
+        return end

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from typing import Any
 
 import numpy as np
 
-from softsurv.errors import InvalidParameterError, did_you_mean
+from softsurv.errors import DataWarning, InvalidParameterError, asked, did_you_mean, warn
 
 
 def one_of(name: str, value: Any, allowed: tuple[Any, ...], where: str = "") -> None:
@@ -70,3 +70,14 @@ def n_threads(n_jobs: int | None) -> int:
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
+
+
+def say_beyond(times: Iterable[float], last: float, by: str | None = None) -> None:
+    """Warn of times at which no training row was left, where a prediction is what was asked for.
+
+    Pictures, measures and reports that need one say it in their own words.
+    """
+    beyond = [f"{time:g}" for time in times if time > last]
+    if beyond and (by or asked()).startswith("predict"):
+        named = ", ".join(beyond[:3]) + (f" and {len(beyond) - 3} later times" if len(beyond) > 3 else "")
+        warn(f"no training row was observed after {last:g}; what is predicted for {named} is extrapolated", DataWarning)

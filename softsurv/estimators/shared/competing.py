@@ -15,7 +15,7 @@ from softsurv.data.frames import as_frame
 from softsurv.data.histories import cause_code
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.errors import InvalidParameterError
 from softsurv.trees.incidence import LARGEST_HAZARD, accumulated, incidences, log_lattice, log_time_simpson
 
 CELLS = 2_000_000
@@ -180,9 +180,7 @@ class CompetingRisks:
         Andersen (2013), Decomposition of number of life years lost according to causes of death.
         """
         _, prepared = self._of_causes(X, None, how)
-        end = self.horizon_ if horizon is None else float(horizon)
-        if not 0 < end < np.inf:
-            raise InvalidTimesError(f"horizon must be a finite time > 0, got {horizon!r}")
+        end = self._end(horizon)  # type: ignore[attr-defined]
         found = self._time_lost(prepared, end)
         return found if cause is None else found[:, self._cause(cause) - 1]
 

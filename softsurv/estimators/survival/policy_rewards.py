@@ -27,6 +27,9 @@ TABLE_COPIES = 3.5
 FINISHING = 4.0, 0.4
 """Time kept for scores and the start of the search: so many times that of reading the rows, at most this share."""
 
+SCORED_ANYHOW = 50_000
+"""Rows whose scores are made in any case: about half a second."""
+
 
 @dataclass(frozen=True)
 class RestrictedMeanScoring:
@@ -60,6 +63,11 @@ class RestrictedMeanScoring:
             else:
                 chance = known_propensities(propensity, len(names), training)
             chance = raised_to_overlap(chance, self.overlap)
+        if data.n > SCORED_ANYHOW and training.limits.stop.exhausted:
+            raise InvalidParameterError(
+                f"time_limit must be longer than reading and modelling {data.n} rows takes, got one that ended before "
+                "the scores; raise it, or leave rows out"
+            )
         scores = restricted_mean_scores(self.method, time, event, codes, self.horizon, chance, curves, weight)
         return Rewards(names, scores)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -232,3 +234,25 @@ def test_a_fitted_tree_shows_and_explains_itself() -> None:
     summary = tree.leaf_summary()
     assert summary["n"].sum() == data.n
     assert "training rows" in str(tree.explain(data.X.iloc[[0]]))
+
+
+def test_times_at_which_no_training_row_was_left_are_named_once_where_they_are_asked_for():
+    rng = np.random.default_rng(0)
+    X, time = rng.uniform(1, 20, (60, 1)), rng.weibull(1.5, 60)
+    event = rng.random(60) < 0.8
+    tree = WeibullStub().fit(X, (event, time))
+    last = tree.horizon_
+    tree.predict_survival_function(X, [last])
+    tree.predict_expectation(X)
+    said = f"no training row was observed after {last:g}; what is predicted for "
+    for call, named in (
+        (lambda: tree.predict_survival_function(X, [1.0, 2 * last]), f"{2 * last:g} is"),
+        (lambda: tree.predict_expectation(X, horizon=3 * last), f"{3 * last:g} is"),
+        (lambda: tree.predict_conditional_survival(X, 1.0, last * np.arange(1, 7)), "and 2 later times is"),
+    ):
+        with pytest.warns(DataWarning, match=re.escape(said) + ".*" + re.escape(named)) as record:
+            call()
+        assert len(record) == 1
+        assert record[0].filename == __file__
+    early = time < np.median(time)
+    WeibullStub().fit(X[early], (event[early], time[early])).evaluate(X, (event, time))  # no one asked for a curve

@@ -77,10 +77,11 @@ def test_a_fold_that_lacks_a_level_is_padded_cause_by_cause():
     data = rows_of()
     rare = data.X.assign(kind=np.where(np.arange(data.n) == 0, "c", data.X["kind"]))
     data = survival_data(rare, time=data.time.numpy(), cause=data.cause.numpy(), cause_names=data.cause_names)
-    trees = fit_many(data, settings=SETTINGS[:1], n_folds=3, seed=1).estimators[0]
+    setting = SETTINGS[0] | {"n_restarts": 1}  # a start at random goes a long way, on which rounding decides
+    trees = fit_many(data, settings=[setting], n_folds=3, seed=1).estimators[0]
     assert len({len(tree.encoded_names_) for tree in trees}) == 2  # one fold holds the only row of "c" out
     for tree, (train, test) in zip(trees, folds_of_content(data, 3, 1), strict=True):
-        alone = SoftSurvivalTree(**SETTINGS[0]).fit(data.take(train))
+        alone = SoftSurvivalTree(**setting).fit(data.take(train))
         assert_same(tree, alone, data.take(test))
 
 

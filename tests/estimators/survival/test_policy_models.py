@@ -7,8 +7,10 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 
+from softsurv import OptimalSurvivalPolicyTree
 from softsurv.data.preprocess import Preprocessor
-from softsurv.estimators.survival import policy_models
+from softsurv.errors import InvalidParameterError
+from softsurv.estimators.survival import policy_models, policy_rewards
 from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, propensities, survival_curves
 from softsurv.nonparametric import kaplan_meier
 from softsurv.stopping import StopSignal
@@ -70,3 +72,13 @@ def test_of_many_times_some_are_taken_with_equal_shares_of_events(monkeypatch):
     grid = grid_of(times)
     assert set(grid) <= set(times)
     assert np.diff(np.searchsorted(np.sort(times), grid)).tolist() == [100] * 10
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_many_rows_are_not_scored_after_the_time(rows, monkeypatch):
+    frame, time, event, treatment, _ = rows
+    tree = OptimalSurvivalPolicyTree(horizon=1.0, max_depth=1, time_limit=0.0)
+    tree.fit(frame, (event, time), treatment=treatment)  # few rows are scored in any case
+    monkeypatch.setattr(policy_rewards, "SCORED_ANYHOW", 100)
+    with pytest.raises(InvalidParameterError, match="time_limit must be longer than reading and modelling 120 rows"):
+        tree.fit(frame, (event, time), treatment=treatment)
