@@ -85,6 +85,11 @@ class StopSignal:
         self._ended = self._ended or self.left < seconds
         return not self.exhausted
 
+    @property
+    def grace(self) -> float:
+        """Seconds for a first tree: `GRACE_SECONDS`, less those by which the clock is over already, half at least."""
+        return max(GRACE_SECONDS + min(self.left, 0.0), GRACE_SECONDS / 2)
+
     def ending_sooner(self, seconds: float) -> StopSignal:
         """The same signal with a deadline that is so much earlier, for work that others follow."""
         part = StopSignal(outer=self)

@@ -219,7 +219,7 @@ def new_local(problem: Problem, control: np.ndarray) -> Local:
         plain_scores=np.empty((2, g)),
         plain_rows=np.empty((2, n), np.int32),
         plain_prices=np.empty(g),
-        bits=new_bit_columns(problem.row_kinds),
+        bits=new_bit_columns(problem.row_kinds, problem.use_similar),
         due=problem.prices.full.copy(),
         after=np.zeros((len(problem.prices.full), len(problem.prices.full))),
         control=control,

@@ -32,8 +32,9 @@ def no_row_kinds(width: int) -> RowKinds:
     )
 
 
-def new_bit_columns(row_kinds: RowKinds) -> BitColumns:
-    """Scratch large enough for every subset."""
+def new_bit_columns(row_kinds: RowKinds, shares: bool) -> BitColumns:
+    """Scratch large enough for every subset; ``shares``: also for what pairs of splits share."""
+    pairs = len(row_kinds.split_code) + LANES if shares else 0
     words = int(((row_kinds.kind_count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(row_kinds.kind_count) else 0
     wide = row_kinds.row_bits.shape[1] * WORD
     return BitColumns(
@@ -43,7 +44,7 @@ def new_bit_columns(row_kinds: RowKinds) -> BitColumns:
         np.empty((words, wide), np.uint64),
         aligned_words(words * (wide + LANES)),
         np.empty((len(row_kinds.kind_stats), wide), np.int64),
-        np.empty((len(row_kinds.split_code) + LANES, len(row_kinds.split_code) + LANES)),
+        np.empty((pairs, pairs)),
         np.zeros(1, np.int8),
         np.zeros(len(row_kinds.split_code) + LANES),
         np.zeros(len(row_kinds.split_code) + LANES),

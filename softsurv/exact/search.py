@@ -177,7 +177,7 @@ class Search(SearchState):
         self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
         cache = Packed(self.cache)
         reader = self._reader(problem, cache)
-        stop.stage(GRACE_SECONDS)
+        stop.stage(stop.grace)
         if depth <= 2:
             least = float(self.problem.floor.sum()) + self.problem.complexity
             return self._solution(reader, [Found(depth, leaves)], False, least, upper, begin, stop)

@@ -24,6 +24,10 @@ from softsurv.exact.split_costs import SplitCosts, paid
 from softsurv.exact.tree import CodeTree
 from softsurv.stopping import StopSignal
 
+JOINT_TABLES = 7.0
+"""Joint sums are held of all rows, of parts of them below the first splits, by each thread, and while they are
+compared: as much as so many times the tables of one thread."""
+
 
 class SearchState:
     """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
@@ -47,7 +51,8 @@ class SearchState:
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
         self.exact_sums, self.splits, self.cancelled = prepared.sums, prepared.splits, prepared.cancelled
         self.costs, self.similar, self.by_cuts = prepared.costs, prepared.similar, prepared.by_cuts
-        self.first_trees, self.by_joint = prepared.first_trees, prepared.by_joint
+        self.first_trees = prepared.first_trees
+        self.by_joint = prepared.by_joint and self._joint_bytes(prepared) <= self.memory_limit
         self.joint: JointRun | None = None  # with its sums, which serve all limits
         self.constant = prepared.offset + self.cancelled
         key = self.problem.keys.sum(axis=0, dtype=np.uint64)
@@ -56,10 +61,16 @@ class SearchState:
         self._packed: Packed | None = None
         self._ready_for: tuple[Any, ...] = ()
 
+    @staticmethod
+    def _joint_bytes(prepared: Prepared) -> float:
+        """Bytes that a search by joint sums holds: it only saves time, so the memory limit decides on it."""
+        rows = bytes_of(prepared.problem, prepared.rows, prepared.sums)
+        return rows + JOINT_TABLES * bytes_of_joint(prepared.problem, len(prepared.rows))
+
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
         self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
-        self.held += bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
+        self.held += JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
         self.held += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
         self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
 

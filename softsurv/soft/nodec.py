@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from softsurv.soft.bfgs import Inner
+from softsurv.soft.bfgs import BfgsSettings, Inner, room_for
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, runs_ahead
@@ -116,7 +116,15 @@ def nodec(
     budget: StopSignal | None = None,
     progress: Progress | None = None,
 ) -> Trained:
-    """Train every tree of the stack from its start; an exhausted budget returns the best trees so far."""
+    """Train every tree of the stack from its start; an exhausted budget returns the best trees so far.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the subproblems are for BFGS, and the matrix of a tree's leaves has no room.
+    """
+    if isinstance(settings.leaf, BfgsSettings):
+        room_for((leaves,))  # before any work: no step moves more at once than all leaves
     trees = torch.arange(len(leaves), device=leaves.device)
     best = _Best(routing, leaves, objective.value(routing, leaves))
     part, waited, balance = objective, torch.zeros_like(trees), settings.balance
@@ -178,7 +186,7 @@ def branch_step(
     budget: StopSignal | None = None,
 ) -> Tensor:
     """BN step: branch nodes of all working sets of one level, with reassignment where routing is imbalanced."""
-    leaf_loss = objective.leaf_terms(leaves).loss
+    leaf_loss = objective.leaf_losses(leaves)
     at_node, left, share = _routed(objective, routing, level)
     smaller = torch.minimum(share, 1 - share)  # (M, S)
     heavy_enough = balance.moderate * (objective.problem.weight > 0).sum((1, 2)) >= 1

@@ -52,12 +52,15 @@ def predicted_medians(
     with torch.no_grad(), np.errstate(invalid="ignore", divide="ignore"):
         x = x.to(trees[0].leaves)
         at = trees[0].apply_leaf(x)  # (1, N)
-        parts = [(tree, tree.effects_in_leaves(x)) for tree in trees]
+        parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
+        place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among those of the topology
+        place[leaf] = at[0].cpu().numpy()
 
         def stays(log_time: FloatArray) -> FloatArray:
             """Mean survival in each leaf, (L,), at a log time of its own (L,)."""
-            own = torch.as_tensor(log_time[leaf])[None].to(x)
-            hazard = sum(tree.hazard_in_leaves(effects, own).gather(1, at[:, None])[0, 0] for tree, effects in parts)
+            own = np.zeros(trees[0].leaves.shape[1])
+            own[place] = log_time
+            hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(x)) for tree, effects in parts)
             survival = torch.exp(-torch.as_tensor(hazard)).double().cpu().numpy()
             mean: FloatArray = np.bincount(leaf, weight * survival, n_leaves) / size
             return mean

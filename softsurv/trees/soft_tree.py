@@ -196,6 +196,14 @@ class SoftTree(nn.Module):
         """
         return self.family.link.cumulative_hazard(effects + self._baseline_at(log_time)[0])[0]
 
+    def hazard_in_leaf(self, effects: Tensor, leaf: Tensor, log_time: Tensor) -> Tensor:
+        """Cumulative hazard of each row (N,) in its leaf (N,) of the first tree, at one log time for each leaf (L,).
+
+        ``effects`` (N,) are those of :meth:`effects_in_leaves` in the row's leaf.
+        """
+        rise = self._baseline_at(log_time.expand(len(self.leaves), -1))[0][0].diagonal()
+        return self.family.link.cumulative_hazard(effects + rise[leaf])[0]
+
     def collapse_empty(self, x: Tensor) -> None:
         """Make a branch node that sends every row of x that reaches it to one side do so for all rows, in place.
 

@@ -11,9 +11,11 @@ import pytest
 
 from softsurv import OptimalClassificationTree, OptimalFairClassificationTree, OptimalSurvivalTree
 from softsurv.errors import InvalidParameterError, LimitWarning
+from softsurv.exact.kernels.simd import LANES
 from softsurv.exact.memory import COPIES, Room, bytes_of
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.rashomon.problem import SearchProblem
+from softsurv.exact.search import Search
 
 
 @dataclass
@@ -63,6 +65,37 @@ def test_columns_that_take_many_times_the_table_are_refused_before_they_are_made
     said = r"at least the 3.36e\+10 bytes that 399980 splits of 20000 rows, .*, got 1e\+08; lower thresholds"
     with pytest.raises(InvalidParameterError, match=said):
         tree.fit(X, (np.ones(n, dtype=bool), np.arange(1.0, n + 1)))
+
+
+def test_joint_sums_are_left_out_where_their_tables_break_the_limit():
+    """They save time alone; the tree is the same."""
+    rng = np.random.default_rng(1)
+    codes, n_codes = rng.integers(0, 5, (20_000, 6)).astype(np.int32), np.full(6, 5)
+    costs = label_costs.misclassification(rng.integers(0, 2, 20_000), 2)
+    data = label_costs.TASK, codes, n_codes, np.zeros(6, dtype=bool), costs
+    wide, narrow = Search(*data, memory_limit=1e9), Search(*data, memory_limit=3e6)
+    assert wide.by_joint
+    assert not narrow.by_joint
+    assert narrow.held < wide.held
+    assert narrow.solve(3).report.objective == wide.solve(3).report.objective
+
+
+def test_no_table_of_pairs_of_splits_is_made_where_nothing_is_kept_in_it():
+    """Of 20,000 splits it would take 3 GB."""
+    rng = np.random.default_rng(1)
+    codes, costs = rng.integers(0, 3, (60, 10_000)), label_costs.misclassification(rng.integers(0, 2, 60), 2)
+
+    def search_over(p):
+        return SearchProblem(label_costs.TASK, codes[:, :p], np.full(p, 3), np.zeros(p, bool), costs).search(1e8)
+
+    search, few = search_over(10_000), search_over(20)
+    for one in (search, few):
+        pairs = (len(one.problem.row_kinds.split_code) + LANES) ** 2
+        assert len(one.problem.row_kinds.split_code) > 0
+        assert one.scratch[0].local.value.bits.shared.size == (pairs if one.problem.use_similar else 0)
+    assert few.problem.use_similar
+    assert not search.problem.use_similar
+    assert bytes_of(search.scratch[0].local.value) < 1e9
 
 
 @pytest.mark.parametrize("kind", ["classes", "fair", "survival", "brier"])

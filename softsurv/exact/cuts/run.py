@@ -18,7 +18,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Problem
 from softsurv.exact.tree import CodeTree, TreeBuilder
-from softsurv.stopping import GRACE_SECONDS, StopSignal
+from softsurv.stopping import StopSignal
 
 
 @dataclass
@@ -70,7 +70,7 @@ class CutRun:
         stop : StopSignal
         """
         sort_rows(self.cuts, self.rows)
-        stop.stage(GRACE_SECONDS)
+        stop.stage(stop.grace)
         value = self._floor
         for limit in range(min(2, self.depth), self.depth + 1):
             self._limit = limit

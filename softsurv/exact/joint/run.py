@@ -25,7 +25,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Problem
 from softsurv.exact.tree import CodeTree, TreeBuilder
-from softsurv.stopping import GRACE_SECONDS, StopSignal
+from softsurv.stopping import StopSignal
 
 DEEPEST = 3
 """Depth of the trees that sums over three features compare."""
@@ -84,7 +84,7 @@ class JointRun:
         """
         self._leaves, self.values = leaves, []
         if self.complete < min(self.depth, 2):
-            stop.stage(GRACE_SECONDS)
+            stop.stage(stop.grace)
             self._join_pairs()
             self.values.append(self.incumbent)
         if self.complete < self.depth and stop.stage():

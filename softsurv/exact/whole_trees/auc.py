@@ -188,15 +188,15 @@ class AucSearch:
         search.use(direction)
         best = search.best(stop, leaves=min(self.most, 1 << min(depth, search.depth)), depth=depth)
         tree = best.tree.tree
-        backwards = reversed(range(len(search.rows.problem.feature_of)))  # of two codes for one split the first counts
-        place = {search.split(g)[:2]: g for g in backwards}
+        feature, code = search.search.splits.feature, search.search.splits.code  # (G,)
 
         def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
             """The part of the tree below a node."""
             here = self.nodes.close(rows)
             if tree.feature[node] < 0:
                 return here
-            split = place[int(tree.feature[node]), int(tree.code[node])]
+            found = (feature == tree.feature[node]) & (code == tree.code[node])
+            split = int(np.argmax(found))  # of two codes for one split the first counts
             below = [tree.left[node], tree.right[node]]
             if search.split(split)[2]:
                 below.reverse()
