@@ -186,15 +186,16 @@ def table_of(frame: pd.DataFrame) -> tuple[str, str]:
     slow = means.xs(DIFFERENCES, level="method")["CPU s a fit"]
     gap = preset["harrell_c"] - twin["harrell_c"]
     faster, plainly = slow / preset["CPU s a fit"], twin["CPU s a fit"] / preset["CPU s a fit"]
+    together = twin["CPU s a fit"].sum() / preset["CPU s a fit"].sum()
     good = gap.min() >= -SLACK and gap.mean() >= 0
     said = (
         f"Preset less twin in held-out harrell_c: {', '.join(f'{s} {v:+.4f}' for (_, s), v in gap.items())}; mean "
         f"{gap.mean():+.4f}. CPU time of the twin with finite differences over that of the preset: "
         f"{', '.join(f'{s} {v:.1f}' for (_, s), v in faster.items())}; with analytic gradients "
-        f"{', '.join(f'{v:.2f}' for v in plainly)}.\n\n"
+        f"{', '.join(f'{v:.2f}' for v in plainly)}, all sets together {together:.2f}.\n\n"
         f"Wanted: at least the twin's score less {SLACK} on each set and at least its mean: {_held(good)}. A quarter "
         f"of the time of the twin with finite differences: {_held(faster.min() >= TIMES)}; with analytic gradients: "
-        f"{_held(plainly.min() >= TIMES)}."
+        f"all sets together {_held(together >= TIMES)}, each set {_held(plainly.min() >= TIMES)}."
     )
     return as_markdown(means.round(4).reset_index()), said
 

@@ -8,13 +8,17 @@ and to worse scores on held-out rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from softsurv.errors import InvalidParameterError
 from softsurv.soft import dense_kernels
 from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.node_rounds import Rounds
 from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import (
     Function,
@@ -40,6 +44,9 @@ MAX_HALVINGS = 25
 LOOK_EVERY = 4
 """Rounds between looks at which trees have stopped."""
 
+MATRIX_BYTES = 2**30
+"""Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
+
 
 @dataclass(frozen=True)
 class BfgsSettings:
@@ -50,6 +57,19 @@ class BfgsSettings:
 
     max_iterations: int = 100
     accuracy: float = 1e-6
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """All that the compiled rounds stop by."""
+        return SUFFICIENT_DECREASE, LEAST_CURVATURE, self.accuracy, self.max_iterations, MAX_HALVINGS
+
+
+@runtime_checkable
+class ByNode(Protocol):
+    """A function whose rounds may be compiled as a whole."""
+
+    def compiled_rounds(self) -> Rounds | None:
+        """Them, or None where operators of torch are to be taken."""
 
 
 Inner = LbfgsSettings | BfgsSettings
@@ -100,22 +120,68 @@ def minimise_dense(
     -------
     Minimum
         A tree whose value never was finite stays at its start.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the matrix of one tree takes more than `MATRIX_BYTES`.
     """
+    n_trees, at_once = len(start[0]), room_for(start)
+    if at_once >= n_trees:
+        return _minimise_together(function, start, settings, budget)
+    ended, loss = tuple(part.clone() for part in start), torch.full_like(start[0].flatten(1)[:, 0], torch.inf)
+    converged = torch.zeros(n_trees, dtype=torch.bool, device=loss.device)
+    for some in torch.arange(n_trees).split(at_once):
+        mask = torch.zeros(n_trees, dtype=torch.bool).index_fill(0, some, True)
+        trees = torch.nonzero(function.even_groups(mask))[:, 0].to(loss.device)
+        part = _minimise_together(function.take(trees), tuple(one[trees] for one in start), settings, budget)
+        for whole, found in zip(ended, part.point, strict=True):
+            whole[trees] = found
+        loss[trees], converged[trees] = part.loss, part.converged
+    return Minimum(ended, loss, converged)
+
+
+def room_for(start: Point) -> int:
+    """How many trees' matrices have room.
+
+    Raises
+    ------
+    InvalidParameterError
+        If not even one tree's has.
+    """
+    size, byte = sum(part[0].numel() for part in start), start[0].element_size()
+    most = math.isqrt(MATRIX_BYTES // byte)
+    if size > most:
+        raise InvalidParameterError(
+            f"a tree must have at most {most} coefficients for BFGS, whose matrix has a row and a column for each, got "
+            f"{size}, that is {size * size * byte / 1e9:.3g} GB; leave columns out, lower depth, or leave out "
+            'preset="paper"'
+        )
+    return MATRIX_BYTES // (size * size * byte)
+
+
+def _minimise_together(function: Function, start: Point, settings: BfgsSettings, budget: StopSignal | None) -> Minimum:
+    """Minimise the functions of trees whose matrices have room together."""
     shapes = [part.shape[1:] for part in start]
     value, *gradient = function.value_and_gradient(*start)
     if not bool(torch.isfinite(value).all()):
         start = where_finite(function, start, value)
         value, *gradient = function.value_and_gradient(*start)
     state = _begin(side_by_side(start), value, side_by_side(gradient), settings)
+    rounds = function.compiled_rounds() if isinstance(function, ByNode) else None
+    if rounds is not None:
+        while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
+            rounds(tuple(arrays(*vars(state).values())), settings.limits)
+        return Minimum(apart(state.x, shapes), state.f, ~state.moving)
     trees = torch.arange(len(value), device=value.device)
     ended, loss, cut_off = state.x.clone(), value.clone(), torch.zeros_like(state.moving)
-    rounds = 0
+    done = 0
     while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
         trial = state.x + state.step[:, None] * state.direction
         value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings)
-        rounds += 1
-        if rounds % LOOK_EVERY == 0 and not bool(state.moving.all()):
+        done += 1
+        if done % LOOK_EVERY == 0 and not bool(state.moving.all()):
             ended[trees], loss[trees] = state.x, state.f
             kept = torch.nonzero(function.even_groups(state.moving))[:, 0]
             trees, state, function = trees[kept], state.take(kept), function.take(kept)
@@ -143,8 +209,7 @@ def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:
 def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
     if is_compiled(state.x):
-        limits = (SUFFICIENT_DECREASE, LEAST_CURVATURE, settings.accuracy, settings.max_iterations, MAX_HALVINGS)
-        dense_kernels.advance(*arrays(*vars(state).values(), trial, f, g), limits)
+        dense_kernels.advance(tuple(arrays(*vars(state).values())), *arrays(trial, f, g), settings.limits)
         return
     promised = (state.g * state.direction).sum(1)  # (m,) below 0
     enough = torch.isfinite(f) & (f <= state.f + SUFFICIENT_DECREASE * state.step * promised)

@@ -64,6 +64,10 @@ class CausesObjective(Objective):
         losses = [_times(count, one.loss) for count, one in zip(self.problem.counts, terms, strict=True)]
         return LeafTerms(reduce(torch.add, losses), tuple(one.slopes for one in terms))
 
+    def leaf_losses(self, leaves: Tensor) -> Tensor:
+        """The same without what gradients need."""
+        return self.leaf_terms(leaves).loss
+
     def leaf_gradient(self, leaves: Tensor, slopes: tuple[Slopes, ...], reach: Tensor) -> Tensor:
         """Gradient of the weighted loss with respect to the leaf parameters (M, L, C (Q + K))."""
         own = zip(self.problem.counts, self.parts, self.problem.blocks(leaves), slopes, strict=True)
@@ -91,7 +95,7 @@ class CausesObjective(Objective):
         return self._with_leaf_penalty((reach * terms.loss).sum((1, 2)), leaves, gradient)
 
     @cached_property
-    def _leaf_well(self) -> Well:
+    def leaf_well(self) -> Well:
         return Well.of(self.penalties, self.columns, self.problem.counts)
 
 

@@ -12,35 +12,42 @@ from softsurv.soft.step_kernels import inner
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def advance(x, f, g, inverse, direction, step, tries, taken, moving, trial, value, gradient, limits):
+def advance(state, trial, value, gradient, limits):
     """Take the trial (D,) of every moving tree, or shorten its step, in place.
 
-    ``limits``: sufficient decrease, least curvature, accuracy, iterations, halvings. The first nine arguments are those
-    of ``_State``; ``value`` (m,) and ``gradient`` (m, D) are those of the trials.
+    ``state``: the tables of ``_State``; ``value`` (m,) and ``gradient`` (m, D) are those of the trials. ``limits``:
+    sufficient decrease, least curvature, accuracy, iterations, halvings.
     """
+    size = trial.shape[1]
+    room = np.empty(size), np.empty(size), np.empty(size)
+    for m in range(len(trial)):
+        if state[8][m]:
+            advance_tree(state, m, trial[m], value[m], gradient[m], limits, room)
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def advance_tree(state, m, trial, value, gradient, limits, room):
+    """The same for one tree; ``room`` is for three vectors (D,)."""
+    x, f, g, inverse, direction, step, tries, taken, moving = state
     decrease, least, accuracy, max_iterations, max_halvings = limits
-    size = x.shape[1]
-    s, y, turned = np.empty(size), np.empty(size), np.empty(size)
-    for m in range(len(x)):
-        if not moving[m]:
-            continue
-        promised = step[m] * inner(g[m], direction[m])
-        if not (np.isfinite(value[m]) and value[m] <= f[m] + decrease * promised):
-            step[m] *= shortened(value[m] - f[m], promised)
-            tries[m] += 1
-            moving[m] = tries[m] <= max_halvings
-            continue
-        small = abs(f[m] - value[m]) < accuracy or step[m] * np.sqrt(inner(direction[m], direction[m])) < accuracy
-        for i in range(size):
-            s[i], y[i] = trial[m, i] - x[m, i], gradient[m, i] - g[m, i]
-            x[m, i], g[m, i] = trial[m, i], gradient[m, i]
-        learn(inverse[m], s, y, turned, least)
-        for i in range(size):
-            direction[m, i] = -inner(inverse[m, i], g[m])
-        f[m], step[m], tries[m] = value[m], 1.0, 0
-        taken[m] += 1
-        flat = abs(inner(g[m], direction[m])) < accuracy
-        moving[m] = not (small or flat or taken[m] >= max_iterations)
+    s, y, turned = room
+    promised = step[m] * inner(g[m], direction[m])
+    if not (np.isfinite(value) and value <= f[m] + decrease * promised):
+        step[m] *= shortened(value - f[m], promised)
+        tries[m] += 1
+        moving[m] = tries[m] <= max_halvings
+        return
+    small = abs(f[m] - value) < accuracy or step[m] * np.sqrt(inner(direction[m], direction[m])) < accuracy
+    for i in range(trial.size):
+        s[i], y[i] = trial[i] - x[m, i], gradient[i] - g[m, i]
+        x[m, i], g[m, i] = trial[i], gradient[i]
+    learn(inverse[m], s, y, turned, least)
+    for i in range(trial.size):
+        direction[m, i] = -inner(inverse[m, i], g[m])
+    f[m], step[m], tries[m] = value, 1.0, 0
+    taken[m] += 1
+    flat = abs(inner(g[m], direction[m])) < accuracy
+    moving[m] = not (small or flat or taken[m] >= max_iterations)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # NaN and infinity count

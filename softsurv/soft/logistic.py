@@ -21,6 +21,9 @@ LEAST_STEP = 2.0**-20
 LEAST_CURVATURE = 1e-10
 """Added to the curvature, which is zero to rounding where every row is certain."""
 
+PRODUCTS_A_CALL = 2**27
+"""Products that a call of the compiled loops takes, hundredths of a second: between calls the clock is looked at."""
+
 CHUNK_ELEMENTS = 2**21
 """Products of columns held at once: 16 MiB."""
 
@@ -71,10 +74,12 @@ def _fit_compiled(
     weights, size = torch.zeros_like(penalty), torch.ones_like(penalty[:, 0])
     moving, value = mass.any(-1), _value(torch.zeros_like(mass), weights, mass, labels, penalty)
     tables = arrays(design, mass, labels, penalty, weights, value, size, moving)
-    for _ in range(MAX_ITERATIONS):
+    products = mass.numel() * (design.shape[-1] + 16) ** 2 // 2
+    rounds = min(max(PRODUCTS_A_CALL // max(products, 1), 1), MAX_ITERATIONS)
+    for _ in range(0, MAX_ITERATIONS, rounds):
         if (budget is not None and budget.exhausted) or not bool(moving.any()):
             break
-        logistic_kernels.newton(*tables, (TOLERANCE, LEAST_STEP, LEAST_CURVATURE))
+        logistic_kernels.newton(*tables, (TOLERANCE, LEAST_STEP, LEAST_CURVATURE), rounds)
     return weights.unflatten(0, shape)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from softsurv.soft.fairness import GroupFairness
-from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, routed_loss
+from softsurv.soft.one_pass import code_of, expected_loss, is_compiled, leaf_loss_and_slopes, leaf_losses, routed_loss
 from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
@@ -89,6 +89,14 @@ class Objective:
 
         return LeafTerms(*p.losses(z, log_slope, z_at))
 
+    def leaf_losses(self, leaves: Tensor) -> Tensor:
+        """The same without what gradients need."""
+        code = self._compiled(leaves)
+        if code is None:
+            return self.leaf_terms(leaves).loss
+        _, z, log_slope = self.predictors(leaves)
+        return leaf_losses(code, z, log_slope, self.problem.event)
+
     def leaf_gradient(
         self,
         leaves: Tensor,  # (M, L, Q + K)
@@ -153,7 +161,7 @@ class Objective:
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Objective of each tree, (M,)."""
-        value = route(self.splits(routing), self.leaf_terms(leaves).loss, self.problem.weight).value
+        value = route(self.splits(routing), self.leaf_losses(leaves), self.problem.weight).value
         if self.fairness is not None:
             value = value + self.fairness.value_and_gradient(self.problem, routing, leaves, 0)[0]
         return value + self.penalty(routing, leaves)[0]
@@ -204,23 +212,23 @@ class Objective:
         """Value (M,) and gradient with the penalty of the routing weights (M, B, Q) added."""
         if routing.shape[1] == 0:
             return value, gradient
-        pull = self._routing_curvature * routing
+        pull = self.routing_curvature * routing
         return _plus_half(value, pull, routing), gradient + pull
 
     def _with_leaf_penalty(self, value: Tensor, leaves: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
         """Value (M,) and gradient with the penalties of the leaves (M, L, Q + K) added."""
-        curvature, centre, floor = self._leaf_well
+        curvature, centre, floor = self.leaf_well
         away = leaves - centre
         pull = curvature * away
         return _plus_half(torch.add(value, floor, alpha=leaves.shape[1]), pull, away), gradient + pull
 
     @cached_property
-    def _routing_curvature(self) -> Tensor:
+    def routing_curvature(self) -> Tensor:
         """Curvature of the routing penalty, (M, 1, Q): intercepts are free."""
         return pad(self.penalties.routing_l2[:, None, None].expand(-1, 1, self.columns - 1), (1, 0))
 
     @cached_property
-    def _leaf_well(self) -> Well:
+    def leaf_well(self) -> Well:
         """The penalties of the leaves, summed once."""
         return Well.of(self.penalties, self.columns)
 

@@ -13,12 +13,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from softsurv.hazards.base import LeafFamily, LinearBaseline
 from softsurv.hazards.links import Link, ProportionalHazards, ProportionalOdds
-from softsurv.soft import row_kernels
+from softsurv.hazards.parametric import Exponential, LogLogistic, Weibull
+from softsurv.soft import node_kernels, row_kernels
 
 _OPERATORS: ContextVar[bool] = ContextVar("operators alone", default=False)
 
 CODES = {ProportionalHazards: row_kernels.HAZARDS, ProportionalOdds: row_kernels.ODDS}
+
+BASELINES: dict[type[LeafFamily], int] = {
+    Exponential: node_kernels.GIVEN,
+    Weibull: node_kernels.LOG_LINEAR,
+    LogLogistic: node_kernels.LOG_LINEAR,
+}
 
 
 @contextmanager
@@ -52,6 +60,12 @@ def code_of(link: Link) -> int | None:
     return CODES.get(type(link))
 
 
+def baseline_of(family: LeafFamily) -> int | None:
+    """The number of a family's baseline in the compiled loops; None where they do not know it."""
+    sums = node_kernels.SUMS if isinstance(family, LinearBaseline) and family.n_shape > 1 else None
+    return BASELINES.get(type(family), sums)
+
+
 def expected_loss(
     code: int,
     z: Tensor,  # (M, L, N)
@@ -65,6 +79,18 @@ def expected_loss(
     found = OnePass(z.new_empty(len(z)), torch.empty_like(split), z.new_empty(z.shape), z.new_empty(z.shape))
     row_kernels.leaves_and_routing(code, *arrays(z, log_slope, event[:, 0], split, mass), *arrays(*found))
     return found
+
+
+def leaf_losses(
+    code: int,
+    z: Tensor,  # (M, L, N)
+    log_slope: Tensor,  # (M, L, N or 1)
+    event: Tensor,  # (G, 1, N)
+) -> Tensor:  # (M, L, N)
+    """Loss of right-censored rows in each leaf."""
+    loss = z.new_empty(z.shape)
+    row_kernels.losses(code, *arrays(z, log_slope, event[:, 0], loss))
+    return loss
 
 
 def leaf_loss_and_slopes(

@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from softsurv.soft.one_pass import arrays
 from softsurv.soft.problem import taken
-from softsurv.soft.quasi_newton import Memory
+from softsurv.soft.quasi_newton import CURVATURE, Memory
 from softsurv.stopping import StopSignal
 
 Point = tuple[Tensor, ...]
@@ -87,6 +88,19 @@ class Metric(Protocol):
 
     def take(self, trees: Tensor) -> Metric:
         """The metric of some trees."""
+
+
+Rounds = Callable[[tuple[Any, ...], tuple[float, ...], int], int]
+"""Takes rounds of every tree in place, how many it says: the tables of ``_State``, the limits of
+`step_kernels.advance_tree`, and how many rounds at most."""
+
+
+@runtime_checkable
+class ByTree(Protocol):
+    """A function whose rounds may be compiled as a whole."""
+
+    def whole_rounds(self, metric: Any) -> Rounds | None:
+        """Them, with this metric, or None where operators of torch are to be taken."""
 
 
 class Identity:
@@ -203,6 +217,9 @@ def minimise(
     shapes = [part.shape[1:] for part in start]
     value, *gradient = function.value_and_gradient(*start)
     state = _begin(side_by_side(start), value, side_by_side(gradient), settings, metric)
+    rounds = function.whole_rounds(metric) if on_round is None and isinstance(function, ByTree) else None
+    if rounds is not None and not runs_ahead(value):
+        return _tree_by_tree(state, rounds, shapes, settings, budget)
     best, loss, cut_off = state.memory.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
     rows: Tensor | slice = slice(None)
     watch, last = Watch(late=runs_ahead(best)), 4 * settings.max_iterations
@@ -235,6 +252,23 @@ def minimise(
             watch.narrow()
     keep_best()
     return Minimum(apart(best, shapes), loss, ~cut_off)
+
+
+def _tree_by_tree(
+    state: _State,
+    rounds: Rounds,
+    shapes: Sequence[torch.Size],
+    settings: LbfgsSettings,
+    budget: StopSignal | None,
+) -> Minimum:
+    """The same in compiled rounds."""
+    limits = SUFFICIENT_DECREASE, CURVATURE, settings.ftol, settings.gtol, settings.max_iterations
+    memory, f, taken = state.memory, state.f.clone(), state.taken
+    tables = memory.table, memory.slot, f, state.direction, state.slope, state.step, state.least, taken, state.moving
+    in_place, left = tuple(arrays(*tables)), 4 * settings.max_iterations
+    while left > 0 and bool(state.moving.any()) and not (budget is not None and budget.exhausted):
+        left -= rounds(in_place, limits, left)
+    return Minimum(apart(memory.x.clone(), shapes), f, taken < settings.max_iterations)
 
 
 def side_by_side(parts: Sequence[Tensor]) -> Tensor:

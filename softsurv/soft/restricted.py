@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from softsurv.soft import node_rounds
 from softsurv.soft.bfgs import Inner, solve
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import Minimum, side_by_side
@@ -47,18 +48,26 @@ class Restricted:
 
 @dataclass(frozen=True)
 class OverLeaves(Restricted):
-    """The objective over the leaves; ``reach`` (M, L, N) is the fixed weight of each row in each leaf."""
+    """The objective over the leaves; ``reach`` (M, L, N) is the fixed weight of each row in each leaf.
+
+    Each row has weight below one node of ``level`` alone.
+    """
 
     objective: Objective
     reach: Tensor
+    level: int = 0
 
     def take(self, trees: Tensor) -> OverLeaves:
         """The objective of some trees."""
-        return OverLeaves(self.objective.take(trees), taken(self.reach, trees))
+        return OverLeaves(self.objective.take(trees), taken(self.reach, trees), self.level)
 
     def value_and_gradient(self, leaves: Tensor) -> tuple[Tensor, Tensor]:
         """Objective (M,) and its gradient over the leaves (M, L, Q + K)."""
         return self.objective.leaf_value_and_gradient(leaves, self.reach)
+
+    def compiled_rounds(self) -> node_rounds.Rounds | None:
+        """Rounds of BFGS in one compiled loop."""
+        return node_rounds.over_leaves(self.objective, self.reach, self.level)
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,10 @@ class OverBranches(Restricted):
         """Objective (M,) and its gradient over the routing (M, B, Q)."""
         value, gradient = self.objective.routing_value_and_gradient(routing, self.leaf_loss, self.mass)
         return value, torch.where(self.free, gradient, 0.0)
+
+    def compiled_rounds(self) -> node_rounds.Rounds | None:
+        """Rounds of BFGS in one compiled loop."""
+        return node_rounds.over_branches(self.objective, self.leaf_loss, self.mass, self.free)
 
 
 @dataclass(frozen=True)
@@ -111,7 +124,7 @@ def fit_leaves(
     if objective.fairness is not None:  # the fairness term couples all rows: the routing is no constant of a leaf
         moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
-    restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level))
+    restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level), level)
     metric = GramMetric(objective.problem, leaves=leaves.shape[1])
     return solve(restricted, (leaves,), settings, metric, budget).point[0]
 

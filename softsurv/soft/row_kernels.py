@@ -12,6 +12,7 @@ import numpy as np
 
 from softsurv.kernel_cache import njit
 from softsurv.numerics import EXP_LIMIT
+from softsurv.soft.step_kernels import inner
 from softsurv.soft.vector_math import exponential, log_one_plus
 
 BLOCK = 128
@@ -88,8 +89,9 @@ def route_block(split, mass, first, last, reach, cost, go_left, product, slopes)
     """
     n, tops = last - first, mass.shape[0]
     for k in range(tops):
+        entering = mass[k, first:last]  # cut out first: a sum for an index would keep the loop scalar
         for i in range(n):  # an assignment of slices would bring in numba's sentence on shapes, 3 s to compile
-            reach[k, i] = mass[k, first + i]
+            reach[k, i] = entering[i]
     for k in range(split.shape[0]):
         low = tops + 2 * k
         part_row(split[k, first:last], reach[k], reach[low], reach[low + 1], go_left[k], product[k])
@@ -98,8 +100,7 @@ def route_block(split, mass, first, last, reach, cost, go_left, product, slopes)
         join_sides(go_left[k], cost[low], cost[low + 1], product[k], cost[k], slopes[k, first:last])
     value = 0.0
     for k in range(tops):
-        for i in range(n):
-            value += reach[k, i] * cost[k, i]
+        value += inner(reach[k, :n], cost[k, :n])
     return value
 
 
@@ -123,10 +124,10 @@ def leaves_and_routing(link, z, rise, event, split, mass, value, slopes, by_time
             fill_leaves(link, z[m], rise[m], event[m // per_group], first, last, cost[branches:], slope, spread)
             value[m] += route_block(split[m], mass[m], first, last, held, cost, go_left, product, slopes[m])
             for leaf in range(leaves):
+                weight, at = reach[m, leaf, first:last], by_time[m, leaf, first:last]
                 for i in range(n):
-                    weight = held[branches + leaf, i]
-                    reach[m, leaf, first + i] = weight
-                    by_time[m, leaf, first + i] = weight * slope[leaf, i]
+                    weight[i] = held[branches + leaf, i]
+                    at[i] = weight[i] * slope[leaf, i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -141,10 +142,26 @@ def leaves_alone(link, z, rise, event, reach, value, by_time):
             last = min(first + BLOCK, rows)
             fill_leaves(link, z[m], rise[m], event[m // per_group], first, last, loss, slope, spread)
             for leaf in range(leaves):
+                weight, at = reach[m, leaf, first:last], by_time[m, leaf, first:last]
+                value[m] += inner(weight, loss[leaf, : last - first])
                 for i in range(last - first):
-                    weight = reach[m, leaf, first + i]
-                    value[m] += weight * loss[leaf, i]
-                    by_time[m, leaf, first + i] = weight * slope[leaf, i]
+                    at[i] = weight[i] * slope[leaf, i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def losses(link, z, rise, event, loss):
+    """Fill the loss of right-censored rows in each leaf, (M, L, N)."""
+    trees, leaves, rows = z.shape
+    per_group = trees // event.shape[0]
+    found, slope, spread = np.empty((leaves, BLOCK)), np.empty((leaves, BLOCK)), np.empty(BLOCK)
+    for m in range(trees):
+        for first in range(0, rows, BLOCK):
+            last = min(first + BLOCK, rows)
+            fill_leaves(link, z[m], rise[m], event[m // per_group], first, last, found, slope, spread)
+            for leaf in range(leaves):
+                out = loss[m, leaf, first:last]
+                for i in range(last - first):
+                    out[i] = found[leaf, i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -160,9 +177,11 @@ def routing_alone(split, leaf_loss, mass, value, slopes, reach):
             last = min(first + BLOCK, rows)
             n = last - first
             for leaf in range(leaves):
+                given = leaf_loss[m, leaf, first:last]
                 for i in range(n):
-                    cost[branches + leaf, i] = leaf_loss[m, leaf, first + i]
+                    cost[branches + leaf, i] = given[i]
             value[m] += route_block(split[m], mass[m], first, last, held, cost, go_left, product, slopes[m])
             for leaf in range(leaves):
+                weight = reach[m, leaf, first:last]
                 for i in range(n):
-                    reach[m, leaf, first + i] = held[branches + leaf, i]
+                    weight[i] = held[branches + leaf, i]

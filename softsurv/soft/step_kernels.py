@@ -23,67 +23,103 @@ def inner(a, b):
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def move(table, slot, x, gradient, scaled, accepted, curvature):
     """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive."""
-    k = (table.shape[1] - 3) // 3
     for m in range(len(table)):
-        if not accepted[m]:
-            continue
-        rows, at, new = table[m], slot[m, 0], (scaled[m], x[m], gradient[m])
-        sy, yy = 0.0, 0.0
-        for i in range(x.shape[1]):
-            y = gradient[m, i] - rows[2 * k + 2, i]
-            sy += (x[m, i] - rows[2 * k + 1, i]) * y
-            yy += y * y
-        if sy > curvature * yy:
-            for i in range(x.shape[1]):
-                rows[k + at, i] = new[0][i] - rows[2 * k, i]
-                rows[at, i] = new[1][i] - rows[2 * k + 1, i]
-                rows[2 * k + 3 + at, i] = new[2][i] - rows[2 * k + 2, i]
-            slot[m, 0] = (at + 1) % k
-        for i in range(x.shape[1]):
-            rows[2 * k, i], rows[2 * k + 1, i], rows[2 * k + 2, i] = new[0][i], new[1][i], new[2][i]
+        if accepted[m]:
+            slot[m, 0] = move_tree(table[m], slot[m, 0], x[m], gradient[m], scaled[m], curvature)
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def move_tree(rows, at, x, gradient, scaled, curvature):
+    """The same for one tree's rows and next slot; the slot that is next then."""
+    k = (len(rows) - 3) // 3
+    sy, yy = 0.0, 0.0
+    for i in range(x.size):
+        y = gradient[i] - rows[2 * k + 2, i]
+        sy += (x[i] - rows[2 * k + 1, i]) * y
+        yy += y * y
+    kept = sy > curvature * yy
+    for i in range(x.size):
+        if kept:
+            rows[k + at, i] = scaled[i] - rows[2 * k, i]
+            rows[at, i] = x[i] - rows[2 * k + 1, i]
+            rows[2 * k + 3 + at, i] = gradient[i] - rows[2 * k + 2, i]
+        rows[2 * k, i], rows[2 * k + 1, i], rows[2 * k + 2, i] = scaled[i], x[i], gradient[i]
+    return (at + 1) % k if kept else at
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def descend(table, slot, direction, slope):
     """The direction -H g (m, D) of every tree and its slope (m,); the metric's where rounding spoils the former."""
     k = (table.shape[1] - 3) // 3
-    u, v, steps, scaled = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
-    lower, curved = np.empty((k, k)), np.empty((k, k))
+    room = np.empty((4, k)), np.empty((2, k, k))
     for m in range(len(table)):
-        rows, first = table[m], slot[m, 0]
-        g, pg = rows[2 * k + 2], rows[2 * k]
-        for a in range(k):  # the oldest pair first
-            one = (first + a) % k
-            y = rows[2 * k + 3 + one]
-            steps[a], scaled[a] = inner(rows[one], g), inner(rows[k + one], g)
-            for b in range(k):
-                other = (first + b) % k
-                curved[a, b] = inner(y, rows[k + other])
-                if b <= a:
-                    lower[a, b] = inner(y, rows[other])
-            if lower[a, a] <= 0.0:  # a place without a pair has zeros for products: with ones here it changes nothing
-                lower[a, a] += 1.0
-                curved[a, a] += 1.0
-        gamma = lower[k - 1, k - 1] / curved[k - 1, k - 1]
-        for a in range(k - 1, -1, -1):
-            u[a] = steps[a]
-            for b in range(a + 1, k):
-                u[a] -= lower[b, a] * u[b]
-            u[a] /= lower[a, a]
+        slope[m] = descend_tree(table[m], slot[m, 0], direction[m], room)
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def descend_tree(rows, first, direction, room):
+    """The same for one tree's rows, whose oldest pair lies in slot ``first``; ``room`` is of (4, k) and (2, k, k)."""
+    (u, v, steps, scaled), (lower, curved), k = room[0], room[1], (len(rows) - 3) // 3
+    g, pg = rows[2 * k + 2], rows[2 * k]
+    for a in range(k):  # the oldest pair first
+        one = (first + a) % k
+        y = rows[2 * k + 3 + one]
+        steps[a], scaled[a] = inner(rows[one], g), inner(rows[k + one], g)
+        for b in range(k):
+            other = (first + b) % k
+            curved[a, b] = inner(y, rows[k + other])
+            if b <= a:
+                lower[a, b] = inner(y, rows[other])
+        if lower[a, a] <= 0.0:  # a place without a pair has zeros for products: with ones here it changes nothing
+            lower[a, a] += 1.0
+            curved[a, a] += 1.0
+    gamma = lower[k - 1, k - 1] / curved[k - 1, k - 1]
+    for a in range(k - 1, -1, -1):
+        u[a] = steps[a]
+        for b in range(a + 1, k):
+            u[a] -= lower[b, a] * u[b]
+        u[a] /= lower[a, a]
+    for a in range(k):
+        v[a] = gamma * (scaled[a] - inner(curved[a], u)) - lower[a, a] * u[a]
+        for b in range(a):
+            v[a] -= lower[a, b] * v[b]
+        v[a] /= lower[a, a]
+    flat = inner(g, pg)
+    slope = inner(steps, v) + gamma * (inner(scaled, u) - flat)
+    downhill = slope < 0.0
+    if not downhill:  # nor where it is NaN
+        gamma, slope = 1.0, -flat
+    for i in range(direction.size):
+        direction[i] = -gamma * pg[i]
+    if downhill:
         for a in range(k):
-            v[a] = gamma * (scaled[a] - inner(curved[a], u)) - lower[a, a] * u[a]
-            for b in range(a):
-                v[a] -= lower[a, b] * v[b]
-            v[a] /= lower[a, a]
-        flat = inner(g, pg)
-        slope[m] = inner(steps, v) + gamma * (inner(scaled, u) - flat)
-        downhill = slope[m] < 0.0
-        if not downhill:  # nor where it is NaN
-            gamma, slope[m] = 1.0, -flat
-        for i in range(direction.shape[1]):
-            direction[m, i] = -gamma * pg[i]
-        if downhill:
-            for a in range(k):
-                one = (first + a) % k
-                for i in range(direction.shape[1]):
-                    direction[m, i] += v[a] * rows[one, i] + gamma * u[a] * rows[k + one, i]
+            one = (first + a) % k
+            for i in range(direction.size):
+                direction[i] += v[a] * rows[one, i] + gamma * u[a] * rows[k + one, i]
+    return slope
+
+
+@njit(nogil=True, error_model="numpy")  # NaN and infinity count
+def advance_tree(state, m, trial, value, gradient, scaled, limits, room):
+    """Take a tree's trial (D,) or shorten its step, in place: `softsurv.soft.optimisers` for one tree.
+
+    ``state``: the tables of its ``_State``, the memory's table and slot first. ``limits``: sufficient decrease, least
+    curvature, ftol, gtol, iterations.
+    """
+    table, slot, f, direction, slope, step, least, taken, moving = state
+    decrease, curvature, ftol, gtol, max_iterations = limits
+    found = value if np.isfinite(value) else np.inf  # no value: a step too far
+    gained, expected = f[m] - found, step[m] * slope[m]
+    if not gained + decrease * expected >= 0.0:
+        # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
+        step[m] *= min(max(0.5 * expected / (gained + expected), 0.1), 0.5)
+        moving[m] = step[m] >= least[m]
+        return
+    # the first step's length is a guess: that it gains little says nothing about the minimum
+    flat = gained <= ftol * max(abs(f[m]), 1.0) and taken[m] > 0
+    small = np.abs(gradient).max() <= gtol
+    taken[m] += 1
+    f[m], step[m] = found, 1.0
+    moving[m] = not (flat or small or taken[m] >= max_iterations or step[m] < least[m])
+    slot[m, 0] = move_tree(table[m], slot[m, 0], trial, gradient, scaled, curvature)
+    slope[m] = descend_tree(table[m], slot[m, 0], direction[m], room)

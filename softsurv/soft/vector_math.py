@@ -16,6 +16,11 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 SHIFTER = 6755399441055744.0
 """1.5 * 2^52: added to a number below 2^51 it leaves the nearest integer in the last bits."""
 
+ROOT_HALF = 0x3FE6A09E667F3BCD
+"""Bits of the square root of one half."""
+
+INFINITY, NOT_A_NUMBER = float("inf"), float("nan")
+
 LEAST_EXPONENT = -708.0
 """Below it the result would lose bits: exp(-708) = 3e-308 stands for all that is smaller."""
 
@@ -60,3 +65,25 @@ def log_one_plus(e):
     p = p * z + 3.999999999940941908e-01
     p = p * z + 6.666666666666735130e-01
     return (LN2_HIGH + LN2_LOW if big else 0.0) + (2.0 * s + s * (z * p))
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+def logarithm(x):
+    """``log(x)`` for a positive number that is not subnormal; minus infinity at 0, NaN below it and of NaN."""
+    # x = 2^k f with f in [sqrt(1/2), sqrt(2)): log x = k log 2 + 2 atanh(s) with |s| <= 0.172
+    bits = to_bits(x)
+    k = (bits - ROOT_HALF) >> 52
+    f = from_bits(bits - (k << 52))
+    s = (f - 1.0) / (f + 1.0)
+    z = s * s
+    p = 1.479819860511658591e-01
+    p = p * z + 1.531383769920937332e-01
+    p = p * z + 1.818357216161805012e-01
+    p = p * z + 2.222219843214978396e-01
+    p = p * z + 2.857142874366239149e-01
+    p = p * z + 3.999999999940941908e-01
+    p = p * z + 6.666666666666735130e-01
+    found = k * LN2_HIGH + (2.0 * s + (s * (z * p) + k * LN2_LOW))
+    if x > 0.0:
+        return found if x < INFINITY else x
+    return -INFINITY if x == 0.0 else NOT_A_NUMBER

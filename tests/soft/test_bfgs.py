@@ -7,6 +7,8 @@ import pytest
 import torch
 from scipy.optimize import minimize as scipy_minimise
 
+from softsurv.errors import InvalidParameterError
+from softsurv.soft import bfgs
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
 from softsurv.soft.nelder_mead import where_finite
 from softsurv.soft.one_pass import operators_alone
@@ -150,3 +152,30 @@ def test_a_start_without_a_value_nearby_stays():
     function = WithHole(VALLEYS.steepness[:1])
     end = minimise_dense(function, (start,), BfgsSettings(max_iterations=3))
     assert torch.isnan(end.loss).all() or bool((end.point[0][:, 0] <= 5).all())
+
+
+def test_trees_whose_matrices_have_no_room_together_are_solved_in_turn(monkeypatch):
+    together = minimise_dense(VALLEYS, (START,), TO_THE_END)
+    for trees in (1, 2):
+        monkeypatch.setattr(bfgs, "MATRIX_BYTES", trees * 2 * 2 * 8)
+        in_turn = minimise_dense(VALLEYS, (START,), TO_THE_END)
+        torch.testing.assert_close(in_turn.point, together.point, rtol=0, atol=0)
+        torch.testing.assert_close(in_turn.loss, together.loss, rtol=0, atol=0)
+        assert bool(in_turn.converged.all())
+
+
+def test_a_matrix_without_room_is_refused(monkeypatch):
+    monkeypatch.setattr(bfgs, "MATRIX_BYTES", 2 * 2 * 8 - 1)
+    with pytest.raises(InvalidParameterError, match=r"at most 1 coefficients.* got 2, that is .*preset=\"paper\""):
+        minimise_dense(VALLEYS, (START,), TO_THE_END)
+
+
+def test_trees_of_an_objective_in_turn(tools, monkeypatch):
+    objective = tools.make_objective(tools.simulate(90), "loglogistic", 2, n_trees=5, penalised=True)
+    start, settings = tools.random_parameters(objective), BfgsSettings(max_iterations=30)
+    together = minimise_dense(objective, start, settings)
+    size = sum(part[0].numel() for part in start)
+    monkeypatch.setattr(bfgs, "MATRIX_BYTES", 2 * size * size * 8)
+    in_turn = minimise_dense(objective, start, settings)
+    for ours, theirs in zip((*in_turn.point, in_turn.loss), (*together.point, together.loss), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-8)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from softsurv import SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.hazards import get_family
-from softsurv.soft import fit, paper
+from softsurv.soft import bfgs, fit, nodec, paper
 from softsurv.soft.logistic import fit_logistic, weighted_gram
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.problem import make_problem
@@ -171,3 +171,12 @@ def test_regressions_of_nodes_look_at_the_clock():
     torch.testing.assert_close(
         fit_logistic(design, mass, labels, ridge, StopSignal(60.0)), fit_logistic(design, mass, labels, ridge)
     )
+
+
+def test_more_coefficients_than_a_matrix_has_room_for_are_refused_before_any_work(tools, monkeypatch):
+    tree = SoftSurvivalTree(depth=2, preset="paper", leaf="weibull", device="cpu", max_iter=1)
+    # 3 features: the root has 4 coefficients, all leaves 4 * 5 together
+    monkeypatch.setattr(bfgs, "MATRIX_BYTES", 20 * 20 * 8 - 1)
+    monkeypatch.setattr(nodec, "branch_step", None)
+    with pytest.raises(InvalidParameterError, match=r"at most 19 coefficients.*got 20.*leave columns out, lower depth"):
+        tree.fit(tools.simulate(60, 3))
