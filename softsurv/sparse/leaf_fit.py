@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from softsurv.hazards.likelihood import Slopes
-from softsurv.soft.optimisers import LbfgsSettings, Minimum, minimise
+from softsurv.soft.optimisers import LbfgsSettings, Minimum, Rounds, minimise
 from softsurv.soft.problem import Problem, taken
-from softsurv.sparse.leaf_metric import Leaves, leaf_metric
+from softsurv.sparse.fit_rounds import rounds_of
+from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
@@ -94,9 +95,18 @@ class LeafObjective:
         """1 where a row is in a leaf, (M, L, N)."""
         return torch.nn.functional.one_hot(self.leaf, self.n_leaves).to(self.problem.design).mT.contiguous()
 
+    @property
+    def leaves(self) -> Leaves:
+        """What a metric and compiled rounds are made of."""
+        return Leaves(self.problem, self.leaf, self.n_leaves, self.strength, self.free)
+
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
         return self.problem.even_groups(trees)
+
+    def whole_rounds(self, metric: SlopesMetric) -> Rounds | None:
+        """Rounds of a fit in one compiled loop."""
+        return rounds_of(self.leaves, self.penalties.ridge, metric)
 
     def value_and_gradient(
         self,
@@ -183,8 +193,8 @@ def fit_leaves(
         start[:, 0, 0] = problem.per_tree(-baseline.mean((1, 2)))  # a spline's may begin far below the other rows
     objective = LeafObjective(problem, leaf, n_leaves, penalties)
     own = torch.where(objective.free[:, None], start[:, 1:], 0.0)
-    leaves = Leaves(problem, leaf, n_leaves, objective.strength, objective.free)
-    end = minimise(objective, (start[:, :1], own), settings, leaf_metric(leaves, start[:, 0, q:]), budget)
+    metric = leaf_metric(objective.leaves, start[:, 0, q:])
+    end = minimise(objective, (start[:, :1], own), settings, metric, budget)
     return Minimum((torch.cat(end.point, 1),), end.loss, end.converged)
 
 

@@ -1,0 +1,123 @@
+"""Compiled rounds of L-BFGS over leaf models: every tree to its end in one loop, without other threads' interpreter.
+
+`softsurv.soft.optimisers` asks for the value of a whole stack, round by round, by calls that take longer than the rows
+of a small table do. Here a tree's rows are put side by side once, leaf by leaf. What is computed is `LeafObjective` of
+`softsurv.sparse.leaf_fit` with the metric of `softsurv.sparse.leaf_metric`, the oracle of the tests.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softsurv.kernel_cache import njit
+from softsurv.soft.node_kernels import leaf_block
+from softsurv.soft.packed_rows import packed, packed_columns
+from softsurv.soft.row_kernels import BLOCK
+from softsurv.soft.step_kernels import advance_tree, inner
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass, leaf, penalties, metric):
+    """Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
+
+    ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``design`` (G, N, Q), ``time`` (G, F, N), ``event``
+    (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength (M, Q + K), what is free (M, Q + K) and the ridge
+    (M,). ``metric``: that of `next_step`.
+    """
+    table, direction, step, moving = state[0], state[3], state[5], state[8]
+    strength, free, ridge = penalties
+    (trees, rows), columns, size = mass.shape, design.shape[2], strength.shape[1]
+    leaves, per_group = table.shape[2] // size - 1, trees // len(design)
+    at_x, pairs = table.shape[1] // 3 * 2 - 1, table.shape[1] // 3 - 1
+    order, begin = np.empty(rows, np.int64), np.empty(leaves + 1, np.int64)
+    x, times = np.empty((columns, rows)), np.empty((time.shape[1], rows))
+    own = np.empty((2, rows))  # events and weights
+    point, slopes = np.empty(size), np.empty(size)
+    trial, gradient, scaled = np.empty(table.shape[2]), np.empty(table.shape[2]), np.empty(table.shape[2])
+    scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK), np.empty(size)
+    room = np.empty((4, pairs)), np.empty((2, pairs, pairs))
+    for m in range(trees):
+        if not moving[m]:
+            continue
+        g = m // per_group
+        rows_by_leaf(mass[m], leaf[m], order, begin)
+        packed(design[g], order, begin[leaves], x)
+        packed_columns(time[g], order, begin[leaves], times)
+        for at in range(begin[leaves]):
+            own[0, at], own[1, at] = event[g, order[at]], mass[m, order[at]]
+        for _ in range(rounds):
+            for i in range(trial.size):
+                trial[i] = table[m, at_x, i] + step[m] * direction[m, i]
+            value = 0.0
+            gradient[:] = 0.0
+            for k in range(leaves):
+                off = (k + 1) * size
+                for i in range(size):
+                    point[i], slopes[i] = trial[i] + trial[off + i], 0.0
+                for first in range(begin[k], begin[k + 1], BLOCK):
+                    last = min(first + BLOCK, begin[k + 1])
+                    value += leaf_block(
+                        link, baseline, point, x, times, own[0], own[1], first, last, slopes, scratch
+                    )  # fmt: skip
+                for i in range(size):
+                    gradient[i] += slopes[i]
+                    if free[m, i]:
+                        away = trial[off + i]
+                        value += 0.5 * strength[m, i] * away * away
+                        gradient[off + i] = slopes[i] + strength[m, i] * away
+            for i in range(1, columns):
+                value += 0.5 * ridge[m] * trial[i] * trial[i]
+                gradient[i] += ridge[m] * trial[i]
+            next_step(m, g, columns, gradient, metric, scaled, point)
+            advance_tree(state, m, trial, value, gradient, scaled, limits, room)
+            if not moving[m]:
+                break
+
+
+@njit(nogil=True, error_model="numpy")
+def rows_by_leaf(mass, leaf, order, begin):
+    """Fill ``order`` with the rows that weigh, leaf by leaf, which begin at ``begin`` (L + 1,)."""
+    begin[:] = 0
+    for i in range(mass.size):
+        if mass[i] > 0.0:
+            begin[leaf[i] + 1] += 1
+    for k in range(1, begin.size):
+        begin[k] += begin[k - 1]
+    for i in range(mass.size):
+        if mass[i] > 0.0:
+            order[begin[leaf[i]]] = i
+            begin[leaf[i]] += 1
+    for k in range(begin.size - 1, 0, -1):
+        begin[k] = begin[k - 1]
+    begin[0] = 0
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+def next_step(m, g, columns, gradient, metric, out, room):
+    """Fill the metric's step (D,) of a gradient (D,); ``room`` (Q + K,) is for scratch.
+
+    ``metric``: the inverse curvature of the common model as a matrix (G, R, R), R of 0, Q or Q + K, and as a diagonal
+    (G, Q or 0); units of its shapes (M, K); for deviations a scale (M, L, Q + K), and matrices (M, L, A, A) of the
+    parameters ``at`` (A,), of which ``free`` (M, A) are no constants.
+    """
+    matrix, diagonal, unit, scale, of_leaf, at, free = metric
+    size, reach = room.size, matrix.shape[1]
+    for i in range(size):
+        room[i] = gradient[i] * (unit[m, i - columns] if i >= columns else 1.0)
+    for i in range(size):
+        out[i] = room[i]
+        if i < reach:
+            out[i] = inner(matrix[g, i], room[:reach])
+        elif i < diagonal.shape[1]:
+            out[i] = room[i] * diagonal[g, i]
+        if i >= columns:
+            out[i] *= unit[m, i - columns]
+    for k in range(scale.shape[1]):
+        off = (k + 1) * size
+        for i in range(size):
+            out[off + i] = scale[m, k, i] * gradient[off + i]
+        for a in range(at.size):
+            total = 0.0
+            for b in range(at.size):
+                total += of_leaf[m, k, a, b] * gradient[off + at[b]]
+            out[off + at[a]] = total if free[m, a] else 0.0

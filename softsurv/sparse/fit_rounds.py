@@ -1,0 +1,59 @@
+"""Whole rounds of L-BFGS over leaf models, compiled (`fit_kernels`), where the rows allow it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from softsurv.soft.one_pass import arrays, baseline_of, code_of, is_compiled
+from softsurv.soft.optimisers import Rounds
+from softsurv.sparse import fit_kernels
+from softsurv.sparse.leaf_metric import JointMetric, Leaves, SlopesMetric
+
+PRODUCTS_A_CALL = 2**26
+"""Products that a call takes, some hundredths of a second: between calls the clock is looked at."""
+
+OWN_PRODUCTS = 32
+"""What the loss of a row takes beside its columns, counted in products."""
+
+MOST_NUMBERS = 2**24
+"""Numbers of the design that are put side by side: 128 MiB. Larger tables go through it as it is, round by round."""
+
+
+def rounds_of(leaves: Leaves, ridge: Tensor, metric: SlopesMetric) -> Rounds | None:
+    """Whole rounds of a fit with this ridge (M,) on the common slopes.
+
+    None where the loops do not know the leaves' family or censoring, or the table is too large to be laid out again.
+    """
+    p = leaves.problem
+    link, baseline = code_of(p.family.link), baseline_of(p.family)
+    if link is None or baseline is None or not p.right_censored or not is_compiled(p.design, p.weight):
+        return None
+    if p.design[0].numel() > MOST_NUMBERS:
+        return None
+    rows = arrays(p.design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
+    penalties = tuple(arrays(leaves.strength, leaves.free, ridge))
+    products = leaves.leaf.numel() * (p.design.shape[-1] + OWN_PRODUCTS)
+    at_once = max(PRODUCTS_A_CALL // max(products, 1), 1)
+    guess = tuple(arrays(*_tables(metric, p.weight)))
+
+    def rounds(state: tuple[Any, ...], limits: tuple[float, ...], most: int) -> int:
+        count = min(at_once, most)
+        fit_kernels.fit_rounds(state, limits, count, link, baseline, *rows, penalties, guess)
+        return count
+
+    return rounds
+
+
+def _tables(metric: SlopesMetric, like: Tensor) -> tuple[Tensor, ...]:
+    """The metric as `fit_kernels.next_step` has it."""
+    full, groups = metric.inverse.dim() == 3, len(metric.inverse)
+    m, n_leaves, size = metric.scale.shape
+    matrix = metric.inverse if full else like.new_zeros(groups, 0, 0)
+    diagonal = like.new_zeros(groups, 0) if full else metric.inverse
+    if isinstance(metric, JointMetric):
+        return matrix, diagonal, metric.unit[:, 0], metric.scale, metric.of_leaf, metric.at, metric.free[:, 0]
+    at = like.new_zeros(0).long()
+    unit = like.new_ones(m, size - metric.columns)
+    return matrix, diagonal, unit, metric.scale, like.new_zeros(m, n_leaves, 0, 0), at, like.new_zeros(m, 0).bool()

@@ -1,0 +1,96 @@
+"""Fits of leaves in whole compiled rounds against the rounds of torch's operators."""
+
+import pytest
+import torch
+from oracles.simulated import simulate, with_everything
+
+from softsurv.hazards import family_names, get_family
+from softsurv.soft.one_pass import operators_alone
+from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.problem import join_problems, make_problem
+from softsurv.soft.row_kernels import BLOCK
+from softsurv.sparse.fit_rounds import rounds_of
+from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, fit_leaves
+from softsurv.sparse.leaf_metric import leaf_metric
+from softsurv.stopping import StopSignal
+
+KNOWN = {"exponential", "weibull", "loglogistic", "spline_ph", "spline_po"}
+ROWS, TREES, LEAVES = BLOCK + 41, 3, 3
+
+
+def penalties(n_trees, slopes):
+    ridge = torch.linspace(0.01, 0.3, n_trees).double()
+    return LeafPenalties(ridge, 0.02 * torch.ones_like(ridge), torch.full_like(ridge, slopes))
+
+
+def some_leaf(n_trees, rows, seed=0):
+    """A leaf for each row; the last tree's last leaf is empty."""
+    leaf = torch.randint(0, LEAVES, (n_trees, rows), generator=torch.Generator().manual_seed(seed))
+    leaf[-1] = leaf[-1].clamp(max=LEAVES - 2)
+    return leaf
+
+
+def assert_same(problem, slopes, rounds):
+    leaf, settings = some_leaf(problem.n_trees, problem.design.shape[1]), LbfgsSettings(max_iterations=rounds)
+    found = fit_leaves(problem, leaf, LEAVES, penalties(problem.n_trees, slopes), settings=settings)
+    with operators_alone():
+        expected = fit_leaves(problem, leaf, LEAVES, penalties(problem.n_trees, slopes), settings=settings)
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(found.point[0], expected.point[0], rtol=1e-6, atol=1e-8)
+    assert torch.equal(found.converged, expected.converged)
+
+
+@pytest.mark.parametrize("slopes", [torch.inf, 0.05])
+@pytest.mark.parametrize("family", sorted(KNOWN))
+def test_a_few_rounds_are_those_of_operators(family, slopes):
+    weight = torch.ones(TREES, ROWS).double()
+    weight[1, ::5] = 0  # a fold's held-out rows
+    problem = make_problem(simulate(ROWS), get_family(family), weight=weight)
+    assert_same(problem, slopes, 6)
+
+
+@pytest.mark.parametrize("slopes", [torch.inf, 0.05])
+def test_groups_of_other_lengths(slopes):
+    parts = [make_problem(simulate(n, seed=n), get_family("spline_ph"), n_trees=2) for n in (90, 71)]
+    assert_same(join_problems(parts), slopes, 6)
+
+
+def test_wide_tables_have_the_diagonal_of_the_metric(monkeypatch):
+    monkeypatch.setattr("softsurv.soft.precondition.MAX_COLUMNS", 2)
+    monkeypatch.setattr("softsurv.sparse.leaf_metric.MAX_COLUMNS", 2)
+    problem = make_problem(simulate(ROWS), get_family("spline_ph"), n_trees=2)
+    assert leaf_metric(_leaves(problem), torch.zeros(2, problem.family.n_shape).double()).inverse.dim() == 2
+    assert_same(problem, torch.inf, 6)
+
+
+def _leaves(problem):
+    leaf = some_leaf(problem.n_trees, problem.design.shape[1])
+    return LeafObjective(problem, leaf, LEAVES, penalties(problem.n_trees, torch.inf)).leaves
+
+
+def _takes(problem):
+    metric = leaf_metric(_leaves(problem), torch.zeros(problem.n_trees, problem.family.n_shape).double())
+    return rounds_of(_leaves(problem), penalties(problem.n_trees, torch.inf).ridge, metric) is not None
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_other_families_and_censorings_take_operators(family):
+    assert _takes(make_problem(simulate(40), get_family(family))) == (family in KNOWN)
+    assert not _takes(make_problem(with_everything(), get_family(family)))
+
+
+def test_tables_that_are_too_large_to_be_laid_out_again(monkeypatch):
+    problem = make_problem(simulate(40), get_family("weibull"))
+    assert _takes(problem)
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.MOST_NUMBERS", 10)
+    assert not _takes(problem)
+
+
+def test_the_clock_is_looked_at_between_calls(monkeypatch):
+    monkeypatch.setattr("softsurv.sparse.fit_rounds.PRODUCTS_A_CALL", 1)  # one round a call
+    problem = make_problem(simulate(ROWS), get_family("weibull"), n_trees=TREES)
+    assert_same(problem, torch.inf, 6)
+    start = torch.zeros(TREES, 1 + LEAVES, problem.design.shape[-1] + problem.family.n_shape).double()
+    with StopSignal(0.0) as budget:
+        end = fit_leaves(problem, some_leaf(TREES, ROWS), LEAVES, penalties(TREES, torch.inf), start, budget=budget)
+    assert torch.equal(end.point[0], start)
