@@ -51,6 +51,8 @@ class Server:
                 code, said = self.wait(self.start(arguments(name, rows, out), out.with_suffix(".log")))
                 self.longest[name] = time.monotonic() - begin
                 if code:
+                    self.process.kill()  # every case would leave one: together they fill the memory
+                    self.process.wait()
                     raise RuntimeError(f"{name} ended with {code}: {said}")
 
     def start(self, command: Sequence[str], log: Path) -> int:

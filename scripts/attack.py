@@ -4,10 +4,10 @@
 
 Groups: mutated model files, checkpoints and run records; odd tables through Python and through the commands; names as
 weapons; processes killed while they save; readers beside writers; Ctrl-C at any moment of a fit, a full disk, and a
-table that changes while it is read; wrong optima, an hour of random problems. A case is known by its seed, group and
-number. The script stops when the time is up and goes on from the state file. Each failure is printed with the number
-that repeats it (`--only GROUP NUMBER`); the exit status is the number of failures. `--again` first repeats those of the
-state file: what no longer fails counts as mended.
+table that changes while it is read; wrong optima, an hour of random problems; limits of every estimator. A case is
+known by its seed, group and number. The script stops when the time is up and goes on from the state file. Each failure
+is printed with the number that repeats it (`--only GROUP NUMBER`); the exit status is the number of failures. `--again`
+first repeats those of the state file: what no longer fails counts as mended.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from _attack_faults import (
 )
 from _attack_forks import interrupted_phase
 from _attack_fuzz import KINDS, SECONDS, wrong_optimum
+from _attack_limits import late
 
 from softsurv.files import replace_file
 
@@ -73,47 +74,58 @@ class Group(NamedTuple):
     seconds: float = math.inf
 
 
-GROUPS: dict[str, Group] = {
-    "models": Group(models, 2000, "mutated and forged model files"),
-    "records": Group(records, 1000, "mutated checkpoints and run records"),
-    "tables": Group(tables, 2000, "odd tables, a fifth of them also through a command"),
-    "names": Group(names, 1000, "names as weapons in source and pages"),
-    "kills": Group(kills, 1000, "kills while saving"),
-    "readers": Group(readers, 500, "times twenty loads beside two writers"),
-    "disks": Group(fault(a_full_disk), 500, "saves without room on the disk"),
-    "changes": Group(
-        fault(lambda world, rng: changing_table(world.folder, rng)),
-        500,
-        "tables changed between two readings, size and time kept",
-    ),
-    "interrupts": Group(
-        fault(lambda world, rng: interrupted(world.folder, rng)),
-        20,
-        "Ctrl-C from the first import on to the end of a fit",
-    ),
-    "pages": Group(fault(lambda _, rng: hostile_page(rng)), 50, "explorer and report with hostile names in a browser"),
-    "rights": Group(
-        fault(lambda world, rng: no_rights(world, rng)),
-        50,
-        "saves and compilations by a process that may write nowhere",
-    ),
-    "caches": Group(
-        fault(lambda _, rng: shared_cache(rng)), 50, "times three processes that share a damaged kernel cache"
-    ),
-    "servers": Group(
-        fault(lambda _, rng: restarted_server()), 10, "studies of two workers whose PostgreSQL restarts twice"
-    ),
-    "phases": Group(
-        fault(lambda world, rng: interrupted_phase(world.folder, rng)),
-        200,
-        "Ctrl-C in any phase of soft trees, rules, optimal trees, streams and studies",
-    ),
-} | {
-    f"optima-{kind}": Group(
-        fault(lambda _, rng, kind=kind: wrong_optimum(kind, rng)), math.inf, f"optima, `{kind}` of `{script}`", SECONDS
-    )
-    for kind, (script, _) in KINDS.items()
-}
+GROUPS: dict[str, Group] = (
+    {
+        "models": Group(models, 2000, "mutated and forged model files"),
+        "records": Group(records, 1000, "mutated checkpoints and run records"),
+        "tables": Group(tables, 2000, "odd tables, a fifth of them also through a command"),
+        "names": Group(names, 1000, "names as weapons in source and pages"),
+        "kills": Group(kills, 1000, "kills while saving"),
+        "readers": Group(readers, 500, "times twenty loads beside two writers"),
+        "disks": Group(fault(a_full_disk), 500, "saves without room on the disk"),
+        "changes": Group(
+            fault(lambda world, rng: changing_table(world.folder, rng)),
+            500,
+            "tables changed between two readings, size and time kept",
+        ),
+        "interrupts": Group(
+            fault(lambda world, rng: interrupted(world.folder, rng)),
+            20,
+            "Ctrl-C from the first import on to the end of a fit",
+        ),
+        "pages": Group(
+            fault(lambda _, rng: hostile_page(rng)), 50, "explorer and report with hostile names in a browser"
+        ),
+        "rights": Group(
+            fault(lambda world, rng: no_rights(world, rng)),
+            50,
+            "saves and compilations by a process that may write nowhere",
+        ),
+        "caches": Group(
+            fault(lambda _, rng: shared_cache(rng)), 50, "times three processes that share a damaged kernel cache"
+        ),
+        "servers": Group(
+            fault(lambda _, rng: restarted_server()), 10, "studies of two workers whose PostgreSQL restarts twice"
+        ),
+        "phases": Group(
+            fault(lambda world, rng: interrupted_phase(world.folder, rng)),
+            200,
+            "Ctrl-C in any phase of soft trees, rules, optimal trees, streams and studies",
+        ),
+    }
+    | {
+        f"optima-{kind}": Group(
+            fault(lambda _, rng, kind=kind: wrong_optimum(kind, rng)),
+            math.inf,
+            f"optima, `{kind}` of `{script}`",
+            SECONDS,
+        )
+        for kind, (script, _) in KINDS.items()
+    }
+    | {
+        "limits": Group(fault(lambda _, rng: late(rng)), 100, "limits of every estimator on tables of many shapes"),
+    }
+)
 """Each group of cases; new ones come last, for a case is drawn from the place of its group."""
 
 
