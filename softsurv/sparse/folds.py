@@ -34,6 +34,7 @@ class Grid:
         (160.0, None),
         (40.0, 10.0),
         (10.0, 1.0),
+        (1.0, 0.1),
     )
     """Pairs of shrinkage and slope shrinkage."""
     depth: int | None = None

@@ -26,6 +26,9 @@ ERRORS = 2.0
 """Standard errors within which a setting is as good as the best: as where the shrinkage of a tree is chosen
 (`softsurv.sparse.prefer`), because the best of so many settings is so by chance."""
 
+ALIKE = 1e4, None
+"""Shrinkage of level and shape so strong that a cause has one hazard in all leaves; their slopes are shared."""
+
 
 @dataclass(frozen=True)
 class LeafSetting:
@@ -38,6 +41,10 @@ class LeafSetting:
     def penalties(self, n: int) -> LeafPenalties:
         """Of one tree on n rows."""
         return penalties_of(np.array([float(n)]), self.ridge, self.shrinkage, self.slope_shrinkage)
+
+
+Losses = dict[LeafSetting, FloatArray]
+"""Settings with the held-out loss of each subject, (S,)."""
 
 
 def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[LeafSetting, ...]:
@@ -54,17 +61,38 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
     -----
     Tried is what was tried for trees, or for one leaf. Of the settings within two standard errors of the cause's best
     that of the ridge nearest to the usual one is taken, then of leaves that share their slopes, then of the strongest
-    shrinkage.
+    shrinkage. A cause may have one hazard in all leaves, but not the one that gains most by the rules.
     """
     candidate = chosen.candidate
     own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
     if trials is None or len(trials.problems) == 1 or trials.n_folds == 1:
         return (own,) * (1 if trials is None else len(trials.problems))
     one_leaf = grid.single_ridges, ((own.shrinkage, own.slope_shrinkage),)
-    ridges, pairs = (grid.ridges, grid.shrinkage) if chosen.rules else one_leaf
+    tried = _tried(trials, chosen.fold_rules, *((grid.ridges, grid.shrinkage) if chosen.rules else one_leaf))
+    if not chosen.rules:
+        return tuple(map(_simplest, tried))
+    alike = _tried(trials, chosen.fold_rules, grid.ridges, (ALIKE,))
+    gains = [_least(without) - _least(apart) for apart, without in zip(tried, alike, strict=True)]
+    return tuple(
+        _simplest(apart if gain == max(gains) else apart | without)
+        for apart, without, gain in zip(tried, alike, gains, strict=True)
+    )
+
+
+def _tried(
+    trials: FamilyTrials,
+    rules: Sequence[Rules],
+    ridges: Sequence[float],
+    pairs: Sequence[tuple[float, float | None]],
+) -> list[Losses]:
+    """Settings of every ridge and pair of shrinkages, for each cause with its losses."""
     settings = [LeafSetting(ridge, *pair) for ridge, pair in product(ridges, pairs)]
-    losses = np.stack([_losses(trials, chosen.fold_rules, setting) for setting in settings])  # (C, K, S)
-    return tuple(_simplest(settings, losses[:, k]) for k in range(losses.shape[1]))
+    by_setting = [_losses(trials, rules, setting) for setting in settings]
+    return [dict(zip(settings, of_cause, strict=True)) for of_cause in zip(*by_setting, strict=True)]
+
+
+def _least(tried: Losses) -> float:
+    return min(float(losses.mean()) for losses in tried.values())
 
 
 def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) -> FloatArray:
@@ -84,19 +112,20 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
     return np.stack(found)
 
 
-def _simplest(settings: Sequence[LeafSetting], losses: FloatArray) -> LeafSetting:
-    """The simplest setting within so many standard errors of the best, for the losses (C, S) of one cause."""
-    means = losses.mean(1)
-    gap = losses - losses[means.argmin()]
-    error = gap.std(1, ddof=1) / gap.shape[1] ** 0.5
-    good = [k for k in range(len(settings)) if gap[k].mean() <= ERRORS * error[k]]
+def _simplest(tried: Losses) -> LeafSetting:
+    """The simplest setting within so many standard errors of the best."""
+    best = min(tried.values(), key=np.mean)
+    good = {}
+    for setting, losses in tried.items():
+        gap = losses - best
+        if gap.mean() <= ERRORS * gap.std(ddof=1) / len(gap) ** 0.5:
+            good[setting] = float(losses.mean())
 
-    def simplicity(k: int) -> tuple[float, bool, float, float]:
-        one = settings[k]
+    def simplicity(one: LeafSetting) -> tuple[float, bool, float, float]:
         distance = abs(np.log(max(one.ridge, 1e-12) / USUAL_RIDGE))
-        return float(distance), one.slope_shrinkage is not None, -one.shrinkage, float(means[k])
+        return float(distance), one.slope_shrinkage is not None, -one.shrinkage, good[one]
 
-    return settings[min(good, key=simplicity)]
+    return min(good, key=simplicity)
 
 
 def told(families: str, settings: Sequence[LeafSetting]) -> list[dict[str, Any]]:
