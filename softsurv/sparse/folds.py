@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE
+from softsurv.sparse.prefer import BEYOND, CONSTANT, EDGE, USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import TrainingRows
 
@@ -33,8 +33,8 @@ class Grid:
         (40.0, None),
         (160.0, None),
         (40.0, 10.0),
-        (10.0, 1.0),
-        (1.0, 0.1),
+        EDGE,
+        BEYOND,
     )
     """Pairs of shrinkage and slope shrinkage."""
     depth: int | None = None

@@ -16,6 +16,9 @@ from softsurv.trees.linear_rule import Rules
 CONSTANT = 1e4
 """A ridge so strong that slopes vanish: all rows of a leaf then have one curve."""
 
+EDGE, BEYOND = (10.0, 1.0), (1.0, 0.1)
+"""Weak shrinkage of level and slopes, and the one that counts only where no other does better than the weak one."""
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -101,6 +104,19 @@ def _simple_tree(trees: list[Trial]) -> Trial:
             t.mean,
         ),
     )
+
+
+def within_reach(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials without those beyond the edge of the grid, unless the best of the others lies at the edge.
+
+    Leaves with slopes nearly of their own are low in loss by chance where little speaks for them.
+    """
+    usual = [t for t in trials if _pair(t) != BEYOND]
+    return list(trials) if not usual or _pair(best_of(usual)) == EDGE else usual
+
+
+def _pair(trial: Trial) -> tuple[float, float | None]:
+    return trial.candidate.shrinkage, trial.candidate.slope_shrinkage
 
 
 def best_of(trials: Sequence[Trial]) -> Trial:

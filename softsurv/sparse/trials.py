@@ -17,7 +17,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
 from softsurv.sparse.folds import Fold, Grid
 from softsurv.sparse.leaf_fit import ROUGH
-from softsurv.sparse.prefer import Trial
+from softsurv.sparse.prefer import Trial, within_reach
 from softsurv.sparse.train import Grown, Plan, complete, grow, held_out_losses, penalties_of, start_rules
 from softsurv.trees.linear_rule import Rules
 
@@ -73,7 +73,7 @@ class FamilyTrials:
             what = f"{self.name}, depth {level}"
             tell(what, (len(sizes) * len(grid.ridges) * len(grid.terms) - len(planned)) * each)  # cannot be grown
             trials += self._of_depth(planned, stop, partial(tell, what))
-        return trials
+        return within_reach(trials)
 
     def _of_depth(self, planned: list[Planned], stop: Callable[[], bool], tell: Callable[[int], None]) -> list[Trial]:
         """Grow the trees of some candidates of one depth, let them learn of each other, and fit their leaves."""

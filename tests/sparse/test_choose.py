@@ -14,7 +14,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
 from softsurv.sparse.folds import FARTHEST, Grid, make_folds
-from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family
+from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, within_reach, usual_family
 from softsurv.trees.linear_rule import LinearRule
 
 SMALL = Grid(leaves=(1, 2), terms=(1,), shrinkage=((10.0, None),), n_folds=2)
@@ -73,6 +73,14 @@ def test_of_equal_trees_the_simplest_is_taken():
     assert preferred([FLAT, trial(1.2), weak, strong], "tree")[0] is strong
     three, one = trial(1.0, 0.3, leaves=2, terms=3), trial(1.01, leaves=2, terms=1)
     assert preferred([FLAT, trial(1.2), three, one], "tree")[0] is one
+
+
+def test_the_weakest_shrinkage_counts_where_no_other_than_the_next_is_better():
+    strong, weak = trial(1.0, leaves=2, shrinkage=160.0), trial(1.1, leaves=2, shrinkage=10.0, slopes=1.0)
+    weakest = trial(0.9, leaves=2, shrinkage=1.0, slopes=0.1)
+    assert within_reach([strong, weak, weakest]) == [strong, weak]
+    assert within_reach([weak, weakest]) == [weak, weakest]
+    assert within_reach([weakest]) == [weakest]
 
 
 def test_a_better_tree_is_not_given_up_for_a_simple_one():
