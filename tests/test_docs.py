@@ -154,5 +154,19 @@ def test_versions_are_one():
     assert re.search(r'^version: "?([\d.]+)"?$', text_of("CITATION.cff"), re.MULTILINE).group(1) == project["version"]
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
+@pytest.mark.parametrize("table", ["survset_soft", "survset_paper"])
+def test_the_default_tree_is_told_as_it_was_measured(page, table):
+    """Concordance and Brier score of the default soft tree, of one leaf and of Cox regression."""
+    means = text_of(f"scripts/tables/{table}.md").split(": means over the sets\n")[1].split("###")[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in means.splitlines() if line.startswith("|")]
+    measured = {
+        row[0]: [f"{float(row[rows[0].index(name)]):.3f}"[1:] for name in ("harrell_c", "ibs")] for row in rows[2:]
+    }
+    for model in ("soft", "soft:depth=0", "cox"):
+        assert " and ".join(measured[model]) in text_of(page), model
+
+
 def test_the_readme_can_be_read_in_two_minutes():
-    assert len(text_of("README.md").splitlines()) <= 220
+    prose = re.sub(r"^```.*?^```$", "", text_of("README.md"), flags=re.MULTILINE | re.DOTALL)
+    assert len(prose.split()) <= 1100

@@ -95,6 +95,7 @@ def _draw_split(ax: Axes, view: TreeView, node: ViewNode, yes: bool, X: pd.DataF
     goes: BoolArray = values > edge if above else values <= edge
     ax.hist([values[goes], values[~goes]], bins=bins.tolist(), stacked=True, color=[YES, NO], edgecolor="white")
     ax.axvline(edge, color=INK, linestyle="--", linewidth=1)
+    ax.locator_params(axis="x", nbins=4)  # numbers such as -1500 would touch
     if own_known:
         ax.plot([own], [0], "^", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
     if len(values) < len(scores) or not own_known:
@@ -202,13 +203,18 @@ def _draw_curves(ax: Axes, tree: Any, X: pd.DataFrame, row: pd.DataFrame, leaf: 
     """The subject's curve among those of the rows in its leaf."""
     times, look = default_times(tree), leaf_looks(tree)[leaf]
     plain_axes(ax)
+    whose = "the subject"
     if len(X):
         survival = tree.predict_survival_function(X, times=times)
         low, high = np.quantile(survival, [0.05, 0.95], axis=0)
-        ax.fill_between(times, low, high, color=look.color, alpha=0.22, linewidth=0, label="5–95 % of the leaf's rows")
-        ax.plot(times, survival.mean(0), color=look.color, linewidth=1.6, label="their mean")
+        if np.allclose(low, high):
+            whose = "the subject, as all of the leaf's rows"
+        else:
+            label = "5–95 % of the leaf's rows"
+            ax.fill_between(times, low, high, color=look.color, alpha=0.22, linewidth=0, label=label)
+            ax.plot(times, survival.mean(0), color=look.color, linewidth=1.6, label="their mean")
     own = tree.predict_survival_function(row, times=times)[0]
-    ax.plot(times, own, color=SUBJECT, linewidth=2.0, label="the subject")
+    ax.plot(times, own, color=SUBJECT, linewidth=2.0, label=whose)
     ax.axhline(0.5, color=MUTED, linewidth=0.6)
     ax.set(xlim=(0, times[-1]), ylim=(0, 1.02))
     ax.set_title(f"leaf {leaf}: survival", fontsize=8.5)

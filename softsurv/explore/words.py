@@ -196,18 +196,17 @@ def _told(view: TreeView, frame: pd.DataFrame, encoded: FloatArray) -> dict[str,
         if source is None or source.name not in frame.columns:
             told[column.source] = value_words(column, value)
         else:
-            told[column.source] = _value_told(frame[source.name].iloc[0], source, whole=source.name in view.whole)
+            told[column.source] = _value_told(frame[source.name].iloc[0], source)
     return told
 
 
-def _value_told(value: Any, source: Source, *, whole: bool) -> str:
+def _value_told(value: Any, source: Source) -> str:
     if pd.isna(value):
         if source.fill is None:
             return f"{source.name} is missing"
         if isinstance(source.fill, str):
             return f"{source.name} = {level_words(source.fill)}, imputed"
-        fill = number_text(round(source.fill)) if whole else f"{source.fill:.4g}"
-        return f"{source.name} = {fill}, imputed"
+        return f"{source.name} = {source.fill:.6g}, imputed"  # not rounded further: the next threshold may lie between
     if source.levels is not None:
         level = level_text(value)
         unseen = "" if level in source.levels else ", a level that was not seen in training"

@@ -328,6 +328,9 @@ def test_a_path_shows_the_subject_at_every_split(kind, request):
         edges = [line.get_xdata()[0] for line in panel.lines if line.get_linestyle() == "--"]
         if edges and panel.lines[-1].get_marker() == "^" and "<=" in panel.get_title():
             assert (marks[0].get_xdata()[0] <= edges[0]) == step.left
+    shown = [text.get_text() for text in panels[-1].get_legend().get_texts()]
+    alone = ["the subject, as all of the leaf's rows"]  # one curve: no band and no mean of its own
+    assert shown == (alone if kind == "optimal" else ["5–95 % of the leaf's rows", "their mean", "the subject"])
 
 
 def rows_whose_age_counts_by_grade(low):

@@ -232,9 +232,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
         from softsurv.estimators.soft.hard_start import start_tree
         from softsurv.estimators.soft.parameters import SoftParameters, choose_device
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
+        from softsurv.estimators.soft.warm_up import ready
         from softsurv.soft.parallel import Machine, one_core_each
 
         parameters = SoftParameters(**self.get_params(deep=False))
+        ready(parameters)
         budget = StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "group": group, "entry": entry, "upper": upper, "time": time}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
