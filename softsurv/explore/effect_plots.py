@@ -22,7 +22,7 @@ from softsurv.explore.style import (
     read_data,
     series_marker,
     series_style,
-    shorten,
+    shorten_all,
     takes_tables,
     unit_of,
 )
@@ -157,7 +157,7 @@ def _dots(
         ax.hlines(places + offset, 0, shown[name], color=look.color, linewidth=1.0, alpha=0.7)
         ax.plot(shown[name], places + offset, marker, color=look.color, markersize=5, label=name)
     ax.axvline(0, color=INK, linewidth=0.8)
-    ax.set_yticks(places, [shorten(str(name), NAME_LIMIT) for name in shown.index])
+    ax.set_yticks(places, shorten_all(shown.index, NAME_LIMIT))
     ax.set(xlabel=label, ylim=(-0.6, len(shown) - 0.4))
     ax.legend(**BESIDE)
     return ax
@@ -216,7 +216,7 @@ def plot_feature_profile(
     if not numeric:
         slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
         crowded = sum(min(len(v), 18) for v in values) > CHARACTERS_ACROSS
-        ax.set_xticks(places, [shorten(v, 18) for v in values], **(slanted if crowded else {}))
+        ax.set_xticks(places, shorten_all(values, 18), **(slanted if crowded else {}))
     ax.set(xlabel=feature, ylabel="Share of rows in each leaf", ylim=(0, 1))
     twin: Any = ax.twinx()
     drawn = "steps-mid" if abrupt else "default"

@@ -29,7 +29,8 @@ const explorer = (model) => {
 
   /* ---- tree ---- */
   function drawTree() {
-    const W = 176, L = 96, top = model.depth * L, width = model.nodes.filter((n) => n.leaf >= 0).length * W, height = top + 74;
+    const lines = Math.max(...model.nodes.map((n) => (n.leaf < 0 ? n.lines.length : 0)));
+    const W = 176, L = Math.max(96, lines * 13 + 70), top = model.depth * L, width = model.nodes.filter((n) => n.leaf >= 0).length * W, height = top + 74;
     const x = (n) => (n.centre + 0.5) * W, y = (n) => (n.leaf < 0 ? (n.level + 0.42) * L : top);
     const path = softsurv.route(model, current());
     const on = new Map(path.steps.map((s) => [s.left ? model.nodes[s.node].left : model.nodes[s.node].right, s]));

@@ -18,6 +18,9 @@ LEAF_WIDTH, PANEL_WIDTH, PANEL_HEIGHT = 172, 132, 74
 LEVEL_HEIGHT, LINE_HEIGHT, HEAD, FOOT, MARGIN = 92, 13, 52, 22, 10
 """Pixels: a leaf's room and its panel, a level of rules, a line of text, the words above and below a panel."""
 
+BESIDE_RULES = 66
+"""Pixels of a level beside the lines of its tallest rule: a rule of two lines takes the usual height."""
+
 CHARACTER = 6.1
 """Pixels of an average character at the font size of the rules."""
 
@@ -56,7 +59,8 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
     """The picture alone, (n_leaves * 172) pixels wide."""
     centre = {k: MARGIN + (place + 0.5) * LEAF_WIDTH for k, place in view.centres().items()}
     width = 2 * MARGIN + view.n_leaves * LEAF_WIDTH
-    top = MARGIN + view.depth * LEVEL_HEIGHT
+    level = _level_height(view, max_terms)
+    top = MARGIN + view.depth * level
     height = top + HEAD + PANEL_HEIGHT + FOOT
     end, looks = float(tree.unique_times_[-1]), leaf_looks(tree)
     parts = [
@@ -65,25 +69,31 @@ def tree_svg(tree: Any, view: TreeView, max_terms: int = 3) -> str:
         f'aria-label="Survival tree with {view.n_leaves} leaves">'
     ]
     for node in view.nodes:
-        parts.append(_edge(view, node, centre, top, max_terms))
+        parts.append(_edge(view, node, centre, top, level, max_terms))
     for node in view.nodes:
         if node.leaf >= 0:
             parts.append(_panel(tree.leaf_table_, node.leaf, looks[node.leaf], centre[node.index], top, end))
         else:
-            parts.append(rule_box(node, centre[node.index], max_terms))
+            parts.append(rule_box(node, centre[node.index], max_terms, level))
     return "".join([*parts, "</svg>"])
 
 
-def _middle(level: int) -> float:
-    return MARGIN + (level + 0.42) * LEVEL_HEIGHT
+def _level_height(view: TreeView, max_terms: int) -> float:
+    """Room for the tallest rule and for the words below it."""
+    lines = max((len(_rule_lines(node, max_terms)) for node in view.nodes if node.leaf < 0), default=0)
+    return max(LEVEL_HEIGHT, lines * LINE_HEIGHT + BESIDE_RULES)
 
 
-def _edge(view: TreeView, node: ViewNode, centre: dict[int, float], top: float, max_terms: int) -> str:
+def _middle(level: int, height: float) -> float:
+    return MARGIN + (level + 0.42) * height
+
+
+def _edge(view: TreeView, node: ViewNode, centre: dict[int, float], top: float, level: float, max_terms: int) -> str:
     if node.parent < 0:
         return ""
     parent = view.nodes[node.parent]
-    start, end, high = centre[parent.index], centre[node.index], _middle(parent.level)
-    low = top + 4 if node.leaf >= 0 else _middle(node.level)
+    start, end, high = centre[parent.index], centre[node.index], _middle(parent.level, level)
+    low = top + 4 if node.leaf >= 0 else _middle(node.level, level)
     word = "yes" if parent.left == node.index else "no"
     anchor, shift = ("start", 4) if end < start else ("end", -4)
     below = high + len(_rule_lines(parent, max_terms)) * LINE_HEIGHT / 2 + 16
@@ -98,12 +108,12 @@ def _rule_lines(node: ViewNode, max_terms: int) -> list[str]:
     return wrapped(node.split.text(max_terms, name_limit=characters - 8), characters)
 
 
-def rule_box(node: ViewNode, x: float, max_terms: int) -> str:
+def rule_box(node: ViewNode, x: float, max_terms: int, level: float = LEVEL_HEIGHT) -> str:
     """The rule of a node in a box around x, at the height of its level."""
     lines = _rule_lines(node, max_terms)
     wide = max(len(line) for line in lines) * CHARACTER + 14
     tall = len(lines) * LINE_HEIGHT + 10
-    y = _middle(node.level) - tall / 2
+    y = _middle(node.level, level) - tall / 2
     box = (
         f'<rect x="{x - wide / 2:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall}" rx="5" fill="{RULE_FILL}" '
         f'stroke="{MUTED}"/>'

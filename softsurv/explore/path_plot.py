@@ -13,7 +13,17 @@ from softsurv.data.kinds import level_text
 from softsurv.data.rules import rounded_text
 from softsurv.explore.curves import default_times, leaf_looks
 from softsurv.explore.splits import QuestionSplit
-from softsurv.explore.style import INK, MUTED, literal_text, plain_axes, read_data, shorten, takes_tables, time_label
+from softsurv.explore.style import (
+    INK,
+    MUTED,
+    literal_text,
+    plain_axes,
+    read_data,
+    shorten,
+    shorten_all,
+    takes_tables,
+    time_label,
+)
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import TreeView, ViewNode, tree_view
 from softsurv.explore.words import one_row
@@ -193,7 +203,7 @@ def _draw_levels(ax: Axes, asked: _Asked, X: pd.DataFrame, row: pd.DataFrame) ->
     places = np.arange(len(shown))
     colors = [YES if level in asked.yes else NO for level in shown.index]
     ax.barh(places, shown.to_numpy(), color=colors)
-    ax.set_yticks(places, [shorten(level, 16) for level in shown.index])
+    ax.set_yticks(places, shorten_all(shown.index, 16))
     ax.plot([0], [list(shown.index).index(own)], ">", color=SUBJECT, markersize=11, clip_on=False, zorder=5)
     ax.invert_yaxis()
     ax.set_xlabel(f"{shorten(name, WIDTH - 12)}: {shorten(own, 20)}", color=SUBJECT, fontsize=8.5)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softsurv.estimators.rashomon import RashomonSet
-from softsurv.explore.style import INK, MUTED, OKABE_ITO, literal_text, new_axes, plain_axes, shorten
+from softsurv.explore.style import INK, MUTED, OKABE_ITO, literal_text, new_axes, plain_axes, shorten_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,8 @@ def plot_importance_ranges(near: RashomonSet, ax: Axes | None = None, *, max_tre
             some = table.iloc[here]
             axes.barh(here, some["most"] - some["least"], left=some["least"], height=0.5, color=color, label=label)
     axes.plot(table["best"], place, "o", color=INK, markersize=5, label="best tree")
-    axes.set_yticks(place, [f"{shorten(str(n), NAME_LIMIT)} ({_percent(s)})" for n, s in table["share"].items()])
+    names = shorten_all(table["share"].index, NAME_LIMIT)
+    axes.set_yticks(place, [f"{name} ({_percent(s)})" for name, s in zip(names, table["share"], strict=True)])
     axes.invert_yaxis()
     axes.set_xlim(left=0.0)
     axes.set_xlabel("Importance: share of what the splits take off the objective")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -239,3 +240,25 @@ def shorten(name: str, limit: int) -> str:
         return name
     head = (limit - 1) // 2
     return f"{name[:head]}…{name[len(name) - (limit - 1 - head) :]}"
+
+
+def shorten_all(names: Iterable[object], limit: int) -> list[str]:
+    """Long names as `shorten` has them; those that would look the same are told from their first difference on."""
+    whole = [str(name) for name in names]
+    told = {name: shorten(name, limit) for name in whole}
+    for label in set(told.values()):
+        alike = [name for name, other in told.items() if other == label]
+        if len(alike) > 1:
+            told |= _apart(alike, limit)
+    return [told[name] for name in whole]
+
+
+def _apart(names: list[str], limit: int) -> dict[str, str]:
+    """Different labels of different names; the names themselves where no short ones are found."""
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    common = "".join(letters[0] for letters in alike)
+    head = shorten(common, limit // 2)
+    room = limit - len(head)
+    tails = {name: name[len(common) :] for name in names}
+    told = {name: head + (tail if len(tail) <= room else f"{tail[: room - 1]}…") for name, tail in tails.items()}
+    return told if len(set(told.values())) == len(names) else {name: name for name in names}

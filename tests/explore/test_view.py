@@ -12,7 +12,7 @@ from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
 from softsurv.data.rules import rounded_text
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import leaf_looks, leaf_summary
-from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten
+from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten, shorten_all
 from softsurv.explore.tree_layout import wrapped
 from softsurv.explore.view import tree_view
 from softsurv.nonparametric import restricted_mean
@@ -140,6 +140,19 @@ def test_long_names_keep_both_ends():
     assert shorten("product_travel_expense=Active", 15) == "product…=Active"
     assert len(shorten("x" * 99, 20)) == 20
     assert shorten("age", 20) == "age"
+
+
+def test_long_names_that_begin_and_end_alike_keep_their_difference():
+    where = "of the left upper lobe, confirmed by histology"
+    names = [f"type_of_tumour_at_first_visit={what} {where}" for what in ("adenocarcinoma", "carcinoid", "large cell")]
+    told = shorten_all([*names, "age", names[0]], 34)
+    assert told[3:] == ["age", told[0]]
+    assert len(set(told[:3])) == 3
+    for label, what in zip(told, ("=adenocar", "=carcinoid", "=large cell"), strict=False):
+        assert what in label
+        assert len(label) == 34
+    far = [f"{'x' * 40}{letter}{'y' * 40}{'ab'[k]}{'z' * 40}" for k, letter in ((0, "p"), (1, "p"), (0, "q"))]
+    assert shorten_all(far, 20) == far  # two of them begin alike after the first difference
 
 
 @pytest.mark.parametrize("n", [1, 2, 16, 64])
