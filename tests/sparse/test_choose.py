@@ -14,7 +14,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
 from softsurv.sparse.folds import FARTHEST, Grid, make_folds
-from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, within_reach, usual_family
+from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family, within_reach
 from softsurv.trees.linear_rule import LinearRule
 
 SMALL = Grid(leaves=(1, 2), terms=(1,), shrinkage=((10.0, None),), n_folds=2)
