@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
-from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, routed
+from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_column, routed
 from softsurv.data.cuts import block_cuts, explicit_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
@@ -123,15 +123,15 @@ class Binarizer(BaseEstimator):
         self.dropped_ = dict(self.filler_.dropped_)
         self._check_names()
         table = self._filled(frame, block)
-        cuts = self._cuts(table, len(frame))
+        cuts = self._cuts(table, len(frame), block)
         self.sources_: list[Source] = []
         self.columns_: list[CodedColumn] = []
         routes = self.routes
         for source in self.filler_.sources_:
             name = source.name
-            column = self._levels(source, table[name]) if source.levels else CodedColumn(name, cuts[name])
-            sided = self._sided(column, table[name]) if routes else [column]
-            columns = [one for one in sided if one.n_codes > 1]
+            column = self._levels(source, table[name]) if source.levels else number_column(name, cuts[name])
+            sided = self._sided(column, table[name]) if routes else (column,)
+            columns = [one for one in sided if one.cuts or one.n_codes > 1]
             self.sources_ += [source] * len(columns)
             self.columns_ += columns
             if not columns:
@@ -147,28 +147,39 @@ class Binarizer(BaseEstimator):
         """Rows that either side of a split has at least."""
         return max(1, math.ceil(self.min_share * n - 1e-9))
 
-    def _cuts(self, table: Mapping[str, NDArray[Any]], n: int) -> dict[str, tuple[float, ...]]:
+    def _cuts(self, table: Mapping[str, NDArray[Any]], n: int, block: NumberBlock) -> dict[str, tuple[float, ...]]:
         """Cuts of every number; columns that want as many quantiles are looked at together."""
-        least, routes = self._least(n), self.routes
-        together: dict[Any, list[str]] = {}
+        least, names = self._least(n), [source.name for source in self.filler_.sources_ if source.levels is None]
         cuts: dict[str, tuple[float, ...]] = {}
-        for source in self.filler_.sources_:
-            if source.levels is None:
-                name = source.name
-                wanted, known = self._thresholds_of(name), table[name]
-                if routes:
-                    known = known[~np.isnan(known)]
-                if isinstance(wanted, list | tuple | np.ndarray):
-                    cuts[name] = explicit_cuts(known, wanted, least)
-                elif known.size < n:
-                    cuts[name] = block_cuts(known[None], wanted, least)[0]
-                else:
-                    together.setdefault(wanted, []).append(name)
-        for wanted, names in together.items():
-            for some in in_blocks(names, n):
-                look_at_numbers(n, len(names))
-                cuts |= zip(some, block_cuts(stacked([table[name] for name in some]), wanted, least), strict=True)
+        if isinstance(self.thresholds, int | str) and not (self.routes and len(names)):
+            together: dict[Any, list[str]] = {self.thresholds: names}
+        else:
+            together = self._apart(names, table, n, cuts)
+        for wanted, alike in together.items():
+            for some in in_blocks(alike, n):
+                look_at_numbers(n, len(alike))
+                found = block.found(some)
+                values = stacked([table[name] for name in some]) if found is None else found.values
+                answers = None if found is None else found.are_yes_no
+                cuts |= zip(some, block_cuts(values, wanted, least, answers), strict=True)
         return cuts
+
+    def _apart(
+        self, names: Sequence[str], table: Mapping[str, NDArray[Any]], n: int, cuts: dict[str, tuple[float, ...]]
+    ) -> dict[Any, list[str]]:
+        """Complete columns by the number of quantiles that they want; of the others the cuts are added."""
+        together: dict[Any, list[str]] = {}
+        for name in names:
+            wanted, known = self._thresholds_of(name), table[name]
+            if self.routes:
+                known = known[~np.isnan(known)]
+            if isinstance(wanted, list | tuple | np.ndarray):
+                cuts[name] = explicit_cuts(known, wanted, self._least(n))
+            elif known.size < n:
+                cuts[name] = block_cuts(known[None], wanted, self._least(n))[0]
+            else:
+                together.setdefault(wanted, []).append(name)
+        return together
 
     def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
         assert source.levels is not None
@@ -233,18 +244,22 @@ class Binarizer(BaseEstimator):
 
     def _filled(self, frame: pd.DataFrame, block: NumberBlock) -> dict[str, NDArray[Any]]:
         """Raw columns (N,) by name, of a frame with the training columns."""
-        gaps, table = np.asarray(np.isnan(block.values).any(axis=1)), dict[str, NDArray[Any]]()
-        in_block = {one.name for one in self.filler_.sources_ if one.levels is None and one.name in block.place}
-        others = read_in_time([one for one in self.filler_.sources_ if one.name not in in_block], "columns of text")
-        for source in self.filler_.sources_:
-            if source.name in in_block:
-                values = block.column(source.name)
-                if source.fill is not None and gaps[block.place[source.name]]:
-                    values = np.where(np.isnan(values), float(source.fill), values)
+        sources, rows = self.filler_.sources_, list(block.values)
+        values_of, gaps = dict(zip(block.place, rows, strict=True)), block.gaps
+        some_gaps = {name for name, k in block.place.items() if gaps[k]} if gaps.any() else set()
+        apart = [one for one in sources if one.levels is not None or one.name not in values_of]
+        others = read_in_time(apart, "columns of text")
+        table: dict[str, NDArray[Any]] = {}
+        for name, levels, stand_in in sources:
+            if levels is None and name in values_of:
+                values = values_of[name]
+                if stand_in is not None and name in some_gaps:
+                    values = np.where(np.isnan(values), float(stand_in), values)
             else:
-                values = fill(frame[next(others).name], source)
+                source = next(others)
+                values = fill(frame[name], source)
                 self.filler_.warn_of_unseen(values, source)
-            table[source.name] = values
+            table[name] = values
         return table
 
     def codes(self, X: Any) -> NDArray[np.int32]:
@@ -252,14 +267,16 @@ class Binarizer(BaseEstimator):
         check_is_fitted(self, "columns_")
         return self.codes_of(*self.filled(X))
 
-    def codes_of(self, table: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.int32]:
-        """Codes of n rows as :meth:`filled` gives them."""
+    def codes_of(
+        self, table: Mapping[str, NDArray[Any]], n: int, block: NumberBlock | None = None
+    ) -> NDArray[np.int32]:
+        """Codes of n rows as :meth:`filled` gives them, column after column in memory; ``block``: their numbers."""
         codes = np.empty((len(self.columns_), n), dtype=np.int32)
-        rest = codes_by_cuts(self.columns_, table, codes)
+        rest = codes_by_cuts(self.columns_, table, codes, block)
         of_levels = [k for k in rest if self.columns_[k].levels]
         for k in [*set(rest).difference(of_levels), *read_in_time(of_levels, "categories to be coded")]:
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])
-        return np.ascontiguousarray(codes.T)
+        return codes.T
 
     @property
     def nominal(self) -> NDArray[np.bool_]:

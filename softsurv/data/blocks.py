@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -33,51 +34,114 @@ class NumberBlock:
         NaN where missing.
     flags : frozenset of str
         Columns of booleans.
+    whole : bool
+        Whether no column holds fractions, by their types.
     """
 
     place: dict[str, int]
     values: FloatArray
     flags: frozenset[str] = frozenset()
+    whole: bool = False
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> NumberBlock:
-        """The block of a frame with unique text names; it may be empty."""
+    def of(cls, frame: pd.DataFrame, dtypes: list[Any] | None = None) -> NumberBlock:
+        """The block of a frame with unique text names; it may be empty. ``dtypes`` are its types, where known."""
         look_at_numbers(*frame.shape)
-        dtypes, names = frame.dtypes.tolist(), frame.columns.tolist()
-        kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in set(dtypes)}
-        kinds = [kind_of[dtype] for dtype in dtypes]
-        plain = [name for name, kind in zip(names, kinds, strict=True) if kind and kind in "biuf"]
-        some = frame if len(plain) == len(names) else frame[plain]
+        dtypes, names = column_types(frame) if dtypes is None else dtypes, frame.columns.tolist()
+        kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dict.fromkeys(dtypes)}
+        if are_numbers(dtypes):
+            plain, some = names, frame
+        else:
+            plain = [name for name, dtype in zip(names, dtypes, strict=True) if (kind_of[dtype] or "-") in "biuf"]
+            some = frame[plain]
+        flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[dtype] == "b"]
         values = np.ascontiguousarray(some.to_numpy(dtype=np.float64).T)
-        flags = frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == "b")
-        return cls({name: k for k, name in enumerate(plain)}, values, flags)
+        whole = "f" not in kind_of.values()
+        return cls(dict(zip(plain, range(len(plain)), strict=True)), values, frozenset(flags), whole)
 
     def take(self, rows: NDArray[np.integer]) -> NumberBlock:
         """The given rows of all columns."""
-        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags)
+        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole)
+
+    def in_order(self, order: NDArray[np.integer]) -> NumberBlock:
+        """The same rows in another order; what is known of the columns stays."""
+        block = self.take(order)
+        vars(block).update({name: vars(self)[name] for name in ("extent", "are_yes_no") if name in vars(self)})
+        return block
 
     def rows_of(self, names: Sequence[str]) -> FloatArray:
         """Values of some columns in the order given, (len(names), N); not to be written to."""
         places = [self.place[name] for name in names]
         return self.values if places == list(range(len(self.values))) else self.values[places]
 
+    def found(self, names: Sequence[str]) -> NumberBlock | None:
+        """The block of some columns in the order given, if all of them are here and complete."""
+        places = [self.place.get(name, -1) for name in names]
+        if min(places, default=0) < 0 or self.gaps[places].any():
+            return None
+        if places == list(range(len(self.values))):
+            return self
+        part = NumberBlock(dict(zip(names, range(len(names)), strict=True)), self.values[places], whole=self.whole)
+        vars(part)["extent"] = self.extent[0][places], self.extent[1][places]
+        if "are_yes_no" in vars(self):
+            vars(part)["are_yes_no"] = self.are_yes_no[places]
+        return part
+
     def column(self, name: str) -> FloatArray:
         """Values of a column, (N,)."""
         return np.asarray(self.values[self.place[name]])
 
+    @cached_property
+    def extent(self) -> tuple[FloatArray, FloatArray]:
+        """Least and largest value of each column, both (Q,); nan where a value is missing."""
+        if not self.values.shape[1]:
+            return np.full(len(self.values), np.nan), np.full(len(self.values), np.nan)
+        return self.values.min(axis=1), self.values.max(axis=1)
+
+    @property
+    def gaps(self) -> BoolArray:
+        """Which columns have missing values, (Q,)."""
+        return np.isnan(self.extent[0])
+
+    @cached_property
     def are_yes_no(self) -> BoolArray:
         """Which columns hold zeros and ones alone, (Q,)."""
-        return yes_no(self.values)
+        low, high = self.extent
+        found = np.asarray((low >= 0) & (high <= 1))
+        if not self.whole and found.any():
+            found[found] = yes_no(self.values if found.all() else self.values[found])
+        return found
 
-    def ranges(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """How many values of each column are known, and their mean, least and largest, all (Q,); nan where none is."""
-        known = self.values.shape[1] - np.count_nonzero(np.isnan(self.values), axis=1)
+    def ranges(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """How many values of each column are known, and the least and largest, all (Q,); nan where none is."""
+        low, high = (ends.copy() for ends in self.extent)
+        known = np.full(len(low), self.values.shape[1])
+        for k in np.flatnonzero(np.isnan(low)).tolist():
+            some = self.values[k][~np.isnan(self.values[k])]
+            known[k] = some.size
+            if some.size:
+                low[k], high[k] = some.min(), some.max()
+        return known, low, high
+
+    def means(self) -> FloatArray:
+        """Mean of the known values of each column, (Q,); nan where none is."""
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, low, high = self.values.mean(axis=1), self.values.min(axis=1), self.values.max(axis=1)
-            for k in np.flatnonzero((known > 0) & (known < self.values.shape[1])):
+            mean = self.values.mean(axis=1) if self.values.shape[1] else np.full(len(self.values), np.nan)
+            for k in np.flatnonzero(np.isnan(mean)).tolist():
                 some = self.values[k][~np.isnan(self.values[k])]
-                mean[k], low[k], high[k] = some.mean(), some.min(), some.max()
-        return known, mean, low, high
+                mean[k] = some.mean() if some.size else np.nan
+        return np.asarray(mean)
+
+
+def are_numbers(types: Sequence[Any]) -> bool:
+    """Whether columns of these types are plain numbers or booleans, all of them."""
+    return all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dict.fromkeys(types))
+
+
+def column_types(frame: pd.DataFrame) -> list[Any]:
+    """Type of each column; pandas takes as long as for a copy of a small table."""
+    types: list[Any] = frame.dtypes.tolist()
+    return types
 
 
 def yes_no(values: FloatArray) -> BoolArray:

@@ -73,7 +73,7 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
 
 def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
     """The columns in their order, neighbours of zeros and ones together: they are compared as one whole number."""
-    yes_no = dict(zip(block.place, block.are_yes_no().tolist(), strict=True))
+    yes_no = dict(zip(block.place, block.are_yes_no.tolist(), strict=True))
     groups: list[list[str]] = []
     for name in names:
         if groups and len(groups[-1]) < BITS and yes_no.get(name) and yes_no.get(groups[-1][0]):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softsurv.data.blocks import in_blocks, stacked
+from softsurv.data.blocks import NumberBlock, in_blocks, stacked
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.rules import Rule
 
@@ -100,6 +100,11 @@ class CodedColumn(NamedTuple):
         return Rule(feature, threshold=self.cuts[code], missing=missing), swapped
 
 
+def number_column(name: str, cuts: tuple[float, ...]) -> CodedColumn:
+    """A column of numbers with these cuts, and nothing else."""
+    return CodedColumn._make((name, cuts, (), False, False, "", False))  # as fast as a tuple
+
+
 def routed(column: CodedColumn, n_missing: int, n: int, least: int) -> Sequence[CodedColumn]:
     """Columns of codes with every split of a column twice, its missing values left and right, and "is missing" once.
 
@@ -123,8 +128,12 @@ def codes_by_cuts(
     columns: Sequence[CodedColumn],
     table: Mapping[str, NDArray[Any]],
     out: NDArray[np.int32],  # (Q, N)
+    block: NumberBlock | None = None,
 ) -> list[int]:
-    """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns."""
+    """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns.
+
+    ``block`` holds numbers of the table that are read already.
+    """
     alike: dict[int, list[int]] = {}
     rest: list[int] = []
     for k, column in enumerate(columns):
@@ -132,12 +141,14 @@ def codes_by_cuts(
         (alike.setdefault(len(column.cuts), []) if plain else rest).append(k)
     for places in alike.values():
         for some in in_blocks(places, out.shape[1]):
-            values = stacked([table[columns[k].name] for k in some])
-            cuts = np.array([columns[k].cuts for k in some])
-            codes = np.zeros(values.shape, dtype=np.int32)
-            for cut in cuts.T:
-                codes += ~(values <= cut[:, None])  # NaN lies above all cuts
-            out[some] = codes
+            names = [columns[k].name for k in some]
+            found = None if block is None else block.found(names)
+            values = stacked([table[name] for name in names]) if found is None else found.values
+            cuts = np.array([columns[k].cuts for k in some]).T[:, :, None]
+            codes = np.zeros(values.shape, dtype=np.int32) if len(cuts) != 1 else ~(values <= cuts[0])
+            for cut in cuts if len(cuts) != 1 else ():
+                codes += ~(values <= cut)  # NaN lies above all cuts
+            out[slice(None) if len(some) == len(out) else some] = codes
             look_at_numbers(out.shape[1], len(columns))
     return rest
 

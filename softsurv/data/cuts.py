@@ -23,12 +23,15 @@ Cuts = tuple[float, ...]
 """Cuts of one column, ascending."""
 
 
-def block_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
+def block_cuts(
+    values: FloatArray, wanted: int | Literal["all"], least: int, is_answer: BoolArray | None = None
+) -> list[Cuts]:
     """Cuts of each column of a block (Q, N): that many quantiles, or one between any two neighbouring values.
 
-    Cuts with fewer than ``least`` rows on a side are left out.
+    Cuts with fewer than ``least`` rows on a side are left out. ``is_answer`` (Q,) says which columns hold zeros and
+    ones alone, where that is known.
     """
-    is_answer = yes_no(values)
+    is_answer = yes_no(values) if is_answer is None else is_answer
     if is_answer.all():
         return _yes_no_cuts(values, least)
     answers = iter(_yes_no_cuts(values[is_answer], least))

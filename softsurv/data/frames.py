@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
+from softsurv.data.blocks import column_types
 from softsurv.data.columns import is_polars, plain_array
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
@@ -36,16 +37,17 @@ MANY_OBJECTS = 100
 """Columns of objects that are looked at together; fewer take no time one by one."""
 
 
-def as_frame(X: Any) -> pd.DataFrame:
+def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
     """A table of features as a pandas frame.
 
     Takes pandas, polars, numpy, torch, a list of rows, a dict of columns, and csv or parquet paths.
-    Columns of a table without names are called x0, x1, ... A pandas frame is returned as it is.
+    Columns of a table without names are called x0, x1, ... A pandas frame is returned as it is, in the machine's byte
+    order where ``native``: `checked_features` sees to that too.
     """
     import pandas as pd
 
     if isinstance(X, pd.DataFrame):
-        return _native(X)
+        return _native(X) if native else X
     if isinstance(X, (str, Path)):
         return read_table(Path(X))
     if is_polars(X):
@@ -235,15 +237,21 @@ def _from_polars(X: Any) -> pd.DataFrame:
 
 def checked_features(X: pd.DataFrame) -> pd.DataFrame:
     """A copy of the frame with unique text column names, at least one row and no infinity."""
+    return checked_table(X)[0]
+
+
+def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
+    """As :func:`checked_features`, and the types of its columns where they are those of the frame given."""
     import pandas as pd
 
     if not isinstance(X, pd.DataFrame):
         raise InvalidSurvivalDataError(
             f"X must be a pandas DataFrame, got {type(X).__name__}; survival_data() reads other forms"
         )
-    dtypes = set(X.dtypes.tolist())
+    types: list[Any] | None = column_types(X)
+    dtypes = dict.fromkeys(types or ())
     if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
-        X = _native(X)
+        X, types = _native(X), None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
     names = X.columns.tolist()
     X = X.copy() if all(type(name) is str for name in names) else X.set_axis(list(map(str, names)), axis="columns")
@@ -251,11 +259,12 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
     if len(X) == 0:
         raise InvalidSurvivalDataError("X must have at least one row, got none")
     if kinds <= set("biu"):
-        return X
-    X = objects_as_numbers(X) if "O" in kinds else X
-    floats = X.select_dtypes("float")
+        return X, types
+    if "O" in kinds:
+        X, types = objects_as_numbers(X), None
+    floats = X if kinds == {"f"} else X.select_dtypes("float")
     if floats.empty:
-        return X
+        return X, types
     infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan))
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
@@ -263,7 +272,7 @@ def checked_features(X: pd.DataFrame) -> pd.DataFrame:
             f"X must be finite or missing, got an infinite value in column {floats.columns[column]!r} "
             f"at row {row}; replace it by a number or by NaN"
         )
-    return X
+    return X, types
 
 
 def refuse_twice(X: pd.DataFrame, argument: str = "X") -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from softsurv.data.blocks import column_types
 from softsurv.data.in_time import read_in_time
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, unsaid, warn
 
@@ -55,9 +56,9 @@ def is_text(column: pd.Series) -> bool:
     return _of_text(column.dtype)
 
 
-def text_columns(X: pd.DataFrame) -> list[Any]:
-    """Names of the columns that may hold text."""
-    held = X.dtypes.tolist()
+def text_columns(X: pd.DataFrame, types: list[Any] | None = None) -> list[Any]:
+    """Names of the columns that may hold text; ``types`` are those of the columns, where known."""
+    held = column_types(X) if types is None else types
     of_text = {dtype: _of_text(dtype) for dtype in dict.fromkeys(held)}
     if not any(of_text.values()):
         return []

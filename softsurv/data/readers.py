@@ -101,7 +101,7 @@ def survival_data(
         return X
     if name is None and isinstance(X, (str, Path)):
         name = Path(X).stem
-    frame = as_frame(X)
+    frame = as_frame(X, native=False)
     if y is not None:
         if given["time"] is not None or event is not None or cause is not None:
             raise InvalidSurvivalDataError("y must be left out where time=, event= or cause= are given; drop one")
@@ -109,6 +109,8 @@ def survival_data(
     for key in ("time",) if given["event"] is None and cause is not None else ("time", "event"):
         if given[key] is None:
             raise InvalidSurvivalDataError(f"{key} must be given; {_OUTCOME_HELP}")
+    used = [value for value in given.values() if isinstance(value, str)]
+    frame = as_frame(frame) if used else frame
     columns = {key: _resolve(frame, value, key) for key, value in given.items() if value is not None}
     if "event" in columns:
         _refuse_swap(columns["event"], columns["time"])
@@ -116,7 +118,6 @@ def survival_data(
         with naming_subjects(columns.get("subject")):
             columns["cause"], cause_names = cause_column(columns["cause"], tuple(cause_names))
         columns["event"] = columns["cause"] > 0
-    used = [value for value in given.values() if isinstance(value, str)]
     features = frame.drop(columns=used) if used else frame
     if len(categorical) or len(missing_values):
         from softsurv.data.kinds import declared

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import NumberBlock, column_types
 from softsurv.data.columns import event_column, float_column, group_column
 from softsurv.data.event_history import EventHistory
-from softsurv.data.frames import checked_features, content_bytes, numeric_matrix
+from softsurv.data.frames import checked_features, checked_table, content_bytes, numeric_matrix
 from softsurv.data.histories import cause_column, check_causes, check_histories, naming_subjects
 from softsurv.data.outcome_checks import check_lengths, check_values
 from softsurv.data.partition import stratified_split
@@ -116,7 +116,8 @@ class SurvivalData(EventHistory):
 
     def _checked_columns(self) -> dict[str, Any]:
         """Every field as arrays that fit together."""
-        columns: dict[str, Any] = {"X": checked_features(self.X), "event": event_column(self.event)}
+        X, types = checked_table(self.X)
+        columns: dict[str, Any] = {"X": X, "event": event_column(self.event)}
         for field in ("time", "entry", "weight", "upper"):
             values = getattr(self, field)
             columns[field] = None if values is None else float_column(values, field)
@@ -133,7 +134,8 @@ class SurvivalData(EventHistory):
         check_values(columns)
         check_causes(columns)
         check_histories(columns, self.recurrent)
-        columns["X"] = _plain_numbers(columns["X"])
+        columns["X"] = _plain_numbers(X, types)
+        vars(self)["_types"] = types if columns["X"] is X else None
         return columns
 
     def __len__(self) -> int:
@@ -176,10 +178,15 @@ class SurvivalData(EventHistory):
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
         block = vars(self).get("_block")
         if block is None:
-            block = NumberBlock.of(self.X)
+            block = NumberBlock.of(self.X, self.column_types())
             if block.values.size <= KEPT_CELLS:
                 vars(self)["_block"] = block
         return block
+
+    def column_types(self) -> list[Any]:
+        """Type of each column of ``X``."""
+        types: list[Any] = vars(self).get("_types") or column_types(self.X)
+        return types
 
     @cached_property
     def y(self) -> NDArray[np.void]:
@@ -306,12 +313,15 @@ class SurvivalData(EventHistory):
         return derived
 
 
-def _plain_numbers(X: pd.DataFrame) -> pd.DataFrame:
-    """The features, with numbers that are objects or text as float64; warns where a column's meaning is in doubt."""
+def _plain_numbers(X: pd.DataFrame, types: list[Any] | None) -> pd.DataFrame:
+    """The features, of these types where known, with numbers that are objects or text as float64.
+
+    Warns where a column's meaning is in doubt.
+    """
     from softsurv.data.encoding import numbers
     from softsurv.data.kinds import look_over, text_columns
 
-    if not text_columns(X):
+    if not text_columns(X, types):
         return X
     found = {name: numbers(X[name], name) for name in look_over(X)}
     return X.assign(**found) if found else X

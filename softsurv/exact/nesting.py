@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import BoolArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 
 MOST_WORK = 1e10
 """Pairs of columns times rows up to which columns are compared: a part of a second."""
@@ -84,22 +84,38 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     if not levels and len(chains) == len(binary):
         return as_given(codes, n_codes, nominal)
     others = np.flatnonzero(np.asarray(n_codes) != 2)
-    rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
-    columns = [rest.codes, *(np.argmin(left[group], axis=0)[:, None] for group in levels), _chain_codes(left, chains)]
-    columns = [part for part in columns if part.shape[1]]
+    grouped = [*levels, *chains]
+    sizes = np.array([*map(len, levels), *(len(chain) + 1 for chain in chains)], np.int64)
     # the last code of a chain names no split; it is given that of the code before
-    feature = [others[rest.splits.feature], *(binary[g] for g in levels), *(binary[[*c, c[-1]]] for c in chains)]
-    n_rest, n_level, n_chain = (sum(map(len, part)) for part in (feature[:1], levels, feature[1 + len(levels) :]))
+    feature = binary[[column for group in (*levels, *([*chain, chain[-1]] for chain in chains)) for column in group]]
+    new_codes = _codes_of(exact, grouped, len(levels))
+    of_level = np.arange(len(grouped)) < len(levels)
+    splits = Splits(feature, np.zeros(len(feature), np.int64), np.repeat(of_level, sizes))
+    if not len(others):
+        return Grouped(new_codes, sizes, of_level, splits)
+    rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
     return Grouped(
-        columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1).astype(np.int32, copy=False),
-        np.array([*rest.n_codes, *map(len, levels), *(len(chain) + 1 for chain in chains)], np.int64),
-        np.array([*rest.nominal, *(True for _ in levels), *(False for _ in chains)], np.bool_),
+        np.concatenate([rest.codes, new_codes], axis=1),
+        np.concatenate([rest.n_codes, sizes]),
+        np.concatenate([rest.nominal, of_level]),
         Splits(
-            np.concatenate(feature),
-            np.concatenate([rest.splits.code, np.zeros(n_level + n_chain, np.int64)]),
-            np.repeat([False, True, False], [n_rest, n_level, n_chain]),
+            np.concatenate([others[rest.splits.feature], splits.feature]),
+            np.concatenate([rest.splits.code, splits.code]),
+            np.concatenate([rest.splits.swapped, splits.swapped]),
         ),
     )
+
+
+def _codes_of(left: FloatArray, groups: list[list[int]], n_levels: int) -> NDArray[np.int32]:
+    """Codes (U, F) of groups of columns; ``left`` (B, U) is 1 where a row answers 0.
+
+    Of a level, the place of the column that a row answers with 1; of a chain, how many columns it answers with 1. Both
+    are sums of weights over columns, exact in either type of float.
+    """
+    weights = np.zeros((len(groups), len(left)), left.dtype)
+    for k, group in enumerate(groups):
+        weights[k, group] = range(len(group)) if k < n_levels else 1
+    return np.asarray((weights.sum(axis=1, keepdims=True) - weights @ left).T.astype(np.int32, order="C"))
 
 
 def _levels(size: IntArray, apart: BoolArray, n: int) -> list[list[int]]:
@@ -121,17 +137,6 @@ def _levels(size: IntArray, apart: BoolArray, n: int) -> list[list[int]]:
             groups.append(group)
             used[group] = True
     return groups
-
-
-def _chain_codes(left: BoolArray, chains: list[list[int]]) -> NDArray[np.int32]:
-    """Codes (U, C) of chains: how many of its columns a row answers with 1; ``left`` (B, U) says who answers with 0."""
-    if not chains:
-        return np.empty((left.shape[1], 0), np.int32)
-    kind = np.uint8 if max(map(len, chains)) < 256 else np.int32  # bytes are added up several times as fast
-    codes = np.empty((len(chains), left.shape[1]), kind)
-    for code, chain in zip(codes, chains, strict=True):
-        np.subtract(len(chain), left[chain].sum(axis=0, dtype=kind), out=code)
-    return np.asarray(codes.T.astype(np.int32))
 
 
 def _chains(inside: BoolArray, free: BoolArray) -> list[list[int]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +20,11 @@ from softsurv.exact.kernels.views import (
     IntMatrix,
     Ints,
     Longs,
-    Packed,
     WordCube,
     WordMatrix,
 )
-from softsurv.exact.row_kinds import new_bit_columns
+from softsurv.exact.layout import GIVEN, Laid, Layout, Same, Space, Spaces
+from softsurv.exact.row_kinds import bit_sizes, bit_spaces
 from softsurv.exact.split_costs import Prices
 
 MANTISSA_BITS = 52
@@ -119,6 +119,36 @@ class Shared(NamedTuple):
     lock: Longs  # (1,) int64 spin lock of the incumbent
 
 
+class Shape(NamedTuple):
+    """Sizes of a problem, by which scratch is laid out."""
+
+    rows: int
+    features: int
+    codes: int
+    width: int
+    most_codes: int
+    tests: int
+    use_lanes: bool
+    use_similar: bool
+    kinds: tuple[int, int, int, int]
+
+
+def shape_of(problem: Problem) -> Shape:
+    """The sizes of a problem."""
+    n, p = problem.gcode.shape
+    return Shape(
+        n,
+        p,
+        len(problem.feature_of),
+        problem.stats.shape[1],
+        int(np.diff(problem.code_start).max(initial=1)),
+        len(problem.prices.full),
+        problem.use_lanes,
+        problem.use_similar,
+        bit_sizes(problem.row_kinds),
+    )
+
+
 def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Round every column to a power-of-two grid on which all sums over rows are exact; ``counts`` of them, or one each.
 
@@ -140,9 +170,10 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
     column = np.array(codes.T, order="C")  # a copy: the codes stay as they are
     two = np.asarray((column <= 1).all(axis=1))
     column[two] ^= column[two, :1]  # of swapped columns both begin with 0
-    seen: dict[tuple[int, bool, bytes], int] = {}
-    for f in range(len(column)):
-        seen.setdefault((int(test_of[f]), bool(nominal[f] and not two[f]), column[f].tobytes()), f)
+    seen: dict[tuple[int, bool, Any], int] = {}
+    content = np.ascontiguousarray(column).view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
+    for f, key in enumerate(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True)):
+        seen.setdefault(key, f)
     return np.array(list(seen.values()), np.int64)
 
 
@@ -186,46 +217,45 @@ def sum_by_group(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.nda
     return out
 
 
-def new_local(problem: Problem, control: np.ndarray) -> Local:
+def local_spaces(shape: Shape) -> Spaces:
     """Scratch for the base case, large enough for every subset of the problem."""
-    n, p = problem.gcode.shape
-    g, w = len(problem.feature_of), problem.stats.shape[1]
+    n, p, g, w, tests = shape.rows, shape.features, shape.codes, shape.width, shape.tests
     batch = max(BATCH, 4 * (g + LANES) // LANES * LANES)
-    return Local(
-        map=np.empty(g, np.int32),
-        per_code=np.empty(g, np.int32),
-        chained=np.empty(p + 1, np.int8),
-        bin_start=np.empty(p + 1, np.int32),
-        split_start=np.empty(p + 1, np.int32),
-        split_code=np.empty(g, np.int32),
-        flipped=np.zeros(g, np.int8),
-        size=np.zeros(4, np.int64),
-        origin=np.empty(p + 1, np.int32),
-        bucket=np.empty((p + 1, int(np.diff(problem.code_start).max(initial=1)) + 2), np.int32),
-        by_bin=np.empty((p + 1, n), np.int32),
-        active=np.empty((n, p), np.int32),
-        n_active=np.empty(n, np.int32),
-        stats=np.empty((n, w)),
-        total=np.empty(w),
-        single=np.empty(g * w),
-        pairs=np.empty(g * g * w if problem.use_lanes else 0),
-        side=np.empty((w, g + LANES)),
-        gather=np.empty(g * w),
-        batch=aligned(w * batch).reshape(w, batch),
-        cost=aligned(batch),
-        leaf=np.empty((2, g + LANES)),
-        stump=np.empty((2, g + LANES)),
-        plain_splits=np.empty(g, np.int32),
-        plain_scores=np.empty((2, g)),
-        plain_rows=np.empty((2, n), np.int32),
-        plain_prices=np.empty(g),
-        bits=new_bit_columns(problem.row_kinds, problem.use_similar),
-        due=problem.prices.full.copy(),
-        after=np.zeros((len(problem.prices.full), len(problem.prices.full))),
-        control=control,
-        value=np.empty(5),
-        root=np.empty(5, np.int64),
-    )
+    return {
+        "map": Space((g,)),
+        "per_code": Space((g,)),
+        "chained": Space((p + 1,)),
+        "bin_start": Space((p + 1,)),
+        "split_start": Space((p + 1,)),
+        "split_code": Space((g,)),
+        "flipped": Space((g,), zero=True),
+        "size": Space((4,), zero=True),
+        "origin": Space((p + 1,)),
+        "bucket": Space((p + 1, shape.most_codes + 2)),
+        "by_bin": Space((p + 1, n)),
+        "active": Space((n, p)),
+        "n_active": Space((n,)),
+        "stats": Space((n, w)),
+        "total": Space((w,)),
+        "single": Space((g * w,)),
+        "pairs": Space((g * g * w if shape.use_lanes else 0,)),
+        "side": Space((w, g + LANES)),
+        "gather": Space((g * w,)),
+        "batch": Space((w, batch), zero=True),
+        "cost": Space((batch,), zero=True),
+        "leaf": Space((2, g + LANES)),
+        "stump": Space((2, g + LANES)),
+        "plain_splits": Space((g,)),
+        "plain_scores": Space((2, g)),
+        "plain_rows": Space((2, n)),
+        "plain_prices": Space((g,)),
+        "bits": bit_spaces(shape.kinds, shape.use_similar),
+        "due": Space((tests,)),
+        "after": Space((tests, tests), zero=True),
+        "control": GIVEN,
+        "value": Space((5,)),
+        "root": Space((5,)),
+    }
 
 
 def aligned(size: int) -> np.ndarray:
@@ -236,79 +266,76 @@ def aligned(size: int) -> np.ndarray:
     return raw[skip : skip + size]
 
 
-def new_lanes(problem: Problem) -> Lanes:
+def lane_spaces(shape: Shape) -> Spaces:
     """Scratch for the base case over eight splits; empty where it is not used."""
-    width = problem.stats.shape[1]
-    return lanes_for(len(problem.gcode), len(problem.feature_of), width) if problem.use_lanes else no_lanes(width)
-
-
-@cache
-def no_lanes(width: int) -> Lanes:
-    """The empty form, which nobody writes to."""
-    return lanes_for(0, 0, width)
-
-
-def lanes_for(n: int, g: int, w: int) -> Lanes:
-    """Scratch for N rows, G global codes and W statistics."""
-    sums = aligned(w * 4 * g * LANES).reshape(w, -1)
-    return Lanes(
-        member=aligned(n * LANES),
-        entered=np.zeros(n, np.int8),
-        whole=aligned(2 * LANES),
-        sign=aligned(2 * LANES),
-        split=np.zeros(LANES, np.int32),
-        first_side=np.zeros(LANES, np.int32),
-        entered_total=aligned(w * LANES),
-        single=aligned(g * w * LANES),
-        gather=aligned(g * w * LANES),
-        total=aligned(2 * w * LANES),
-        side=aligned(2 * w * g * LANES),
-        leaf=aligned(4 * g * LANES),
-        stump=aligned(4 * g * LANES),
-        sums=sums,
-        batch=sums.reshape(-1),
-        plane=4 * g * LANES,
-        cost=aligned(4 * g * LANES),
-        value=aligned(2 * 5 * LANES),
-    )
+    n, g, w = (shape.rows, shape.codes, shape.width) if shape.use_lanes else (0, 0, shape.width)
+    plane = 4 * g * LANES
+    zeros = {
+        "member": n * LANES, "entered": n, "whole": 2 * LANES, "sign": 2 * LANES, "split": LANES, "first_side": LANES,
+        "entered_total": w * LANES, "single": g * w * LANES, "gather": g * w * LANES, "total": 2 * w * LANES,
+        "side": 2 * w * g * LANES, "leaf": plane, "stump": plane, "cost": plane, "value": 2 * 5 * LANES,
+    }  # fmt: skip
+    spaces = {name: Space((size,), zero=True) for name, size in zeros.items()}
+    sums = {"sums": Space((w, plane), zero=True), "batch": Same("sums", (w * plane,)), "plane": plane}
+    return spaces | sums
 
 
 class Scratch(NamedTuple):
     """Scratch of one thread."""
 
-    nodes: Packed
-    local: Packed
-    lanes: Packed
+    nodes: Laid
+    local: Laid
+    lanes: Laid
+
+    @property
+    def nbytes(self) -> tuple[int, int, int]:
+        """Bytes of each part."""
+        return self.nodes.layout.nbytes, self.local.layout.nbytes, self.lanes.layout.nbytes
 
 
 def new_scratch(problem: Problem, control: np.ndarray) -> Scratch:
     """Scratch of a thread that reads the flags ``control``."""
-    own = new_nodes(problem, MAX_DEPTH), new_local(problem, control), new_lanes(problem)
-    return Scratch(*(Packed(one) for one in own))
+    nodes, lanes = (Laid(_layout(part, shape_of(problem))) for part in (Nodes, Lanes))
+    if len(problem.prices.full):
+        nodes.value.due[:] = problem.prices.full
+    return Scratch(nodes, new_local(problem, control), lanes)
 
 
-def new_nodes(problem: Problem, depth: int) -> Nodes:
-    """Scratch for the recursion down to ``depth``."""
-    n, g, d = len(problem.gcode), len(problem.feature_of), depth + 1
-    return Nodes(
-        rows=np.empty((d, n), np.int32),
-        key=np.empty((d, g, 2), np.uint64),
-        floor=np.empty((d, g)),
-        total_floor=np.empty(d),
-        choice=np.zeros(d),
-        ahead=np.empty((d, 2, g)),
-        bound=np.empty((d, 2, g)),
-        order=np.empty((d, g), np.int32),
-        harder=np.zeros((d, g), np.int8),
-        place=np.empty((d, g), np.int32),
-        worst=np.empty((d, g)),
-        total_worst=np.empty(d),
-        shared=np.empty((d, g, g) if problem.use_similar else (0, 0, 0)),
-        score=np.empty((d, g)),
-        due=np.repeat(problem.prices.full[None], d, axis=0),
-        context=np.zeros((d, len(problem.prices.full), 2), np.uint64),
-        two=np.empty((2, 5, g)),
-        n_left=np.empty(g, np.int32),
-        known=np.empty((2, g), np.int8),
-        fewer=np.empty(g, np.int8),
-    )
+def new_local(problem: Problem, control: np.ndarray) -> Laid:
+    """The part of it for the base case."""
+    local = Laid(_layout(Local, shape_of(problem)), control=control)
+    if len(problem.prices.full):
+        local.value.due[:] = problem.prices.full
+    return local
+
+
+@lru_cache(maxsize=24)
+def _layout(part: type, shape: Shape) -> Layout:
+    return Layout(part, {Nodes: node_spaces, Local: local_spaces, Lanes: lane_spaces}[part](shape))
+
+
+def node_spaces(shape: Shape) -> Spaces:
+    """Scratch for the recursion down to `MAX_DEPTH`."""
+    n, g, d, tests = shape.rows, shape.codes, MAX_DEPTH + 1, shape.tests
+    return {
+        "rows": Space((d, n)),
+        "key": Space((d, g, 2)),
+        "floor": Space((d, g)),
+        "total_floor": Space((d,)),
+        "choice": Space((d,), zero=True),
+        "ahead": Space((d, 2, g)),
+        "bound": Space((d, 2, g)),
+        "order": Space((d, g)),
+        "harder": Space((d, g), zero=True),
+        "place": Space((d, g)),
+        "worst": Space((d, g)),
+        "total_worst": Space((d,)),
+        "shared": Space((d, g, g) if shape.use_similar else (0, 0, 0)),
+        "score": Space((d, g)),
+        "due": Space((d, tests)),
+        "context": Space((d, tests, 2), zero=True),
+        "two": Space((2, 5, g)),
+        "n_left": Space((g,)),
+        "known": Space((2, g)),
+        "fewer": Space((g,)),
+    }

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from softsurv.exact.kernels.bit_columns import BitColumns, RowKinds
+from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.kernels.simd import LANES
+from softsurv.exact.layout import Space, Spaces
 
 WORD = 64
 MAX_KINDS = 16
@@ -32,31 +33,30 @@ def no_row_kinds(width: int) -> RowKinds:
     )
 
 
-def new_bit_columns(row_kinds: RowKinds, shares: bool) -> BitColumns:
-    """Scratch large enough for every subset; ``shares``: also for what pairs of splits share."""
-    pairs = len(row_kinds.split_code) + LANES if shares else 0
-    words = int(((row_kinds.kind_count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(row_kinds.kind_count) else 0
-    wide = row_kinds.row_bits.shape[1] * WORD
-    return BitColumns(
-        np.empty(words * WORD, np.int32),
-        np.zeros(len(row_kinds.kind_stats) + 1, np.int64),
-        np.empty(WORD, np.uint64),
-        np.empty((words, wide), np.uint64),
-        aligned_words(words * (wide + LANES)),
-        np.empty((len(row_kinds.kind_stats), wide), np.int64),
-        np.empty((pairs, pairs)),
-        np.zeros(1, np.int8),
-        np.zeros(len(row_kinds.split_code) + LANES),
-        np.zeros(len(row_kinds.split_code) + LANES),
-        np.zeros(1),
-    )
+def bit_sizes(row_kinds: RowKinds) -> tuple[int, int, int, int]:
+    """Kinds, splits, columns of bits, and words that the units of all rows take."""
+    count = row_kinds.kind_count
+    words = int(((count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(count) else 0
+    return len(row_kinds.kind_stats), len(row_kinds.split_code), row_kinds.row_bits.shape[1] * WORD, words
 
 
-def aligned_words(size: int) -> np.ndarray:
-    """Words (size,) that start on a cache line."""
-    raw = np.zeros(size + LANES, np.uint64)
-    skip = (-raw.ctypes.data // raw.itemsize) % LANES
-    return raw[skip : skip + size]
+def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
+    """Scratch (`BitColumns`) large enough for every subset; ``shares``: also for what pairs of splits share."""
+    kinds, splits, wide, words = sizes
+    pairs = splits + LANES if shares else 0
+    return {
+        "unit_row": Space((words * WORD,)),
+        "kind_start": Space((kinds + 1,), zero=True),
+        "block": Space((WORD,)),
+        "wide": Space((words, wide)),
+        "columns": Space((words * (wide + LANES),), zero=True),
+        "passing": Space((kinds, wide)),
+        "shared": Space((pairs, pairs)),
+        "wanted": Space((1,), zero=True),
+        "then": Space((splits + LANES,), zero=True),
+        "before": Space((splits + LANES,), zero=True),
+        "total_worst": Space((1,), zero=True),
+    }
 
 
 def row_kinds_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,9 +166,13 @@ def training_censoring(data: SurvivalData) -> StepFunction:
     A row whose event lies in an interval was watched up to the interval's end and left by its event there. A row that
     another of its subject follows is no censoring.
     """
-    data = observed(data)
-    fold = outcome(data)
-    return censoring_survival(*times_known(data), fold["weight"], fold["entry"])
+    return censoring_of(outcome(observed(data)))
+
+
+def censoring_of(fold: Mapping[str, Any]) -> StepFunction:
+    """The same of columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
+    time, event = as_exact(fold["time"], fold["event"], fold["upper"], 1.0)
+    return censoring_survival(time, event, fold["weight"], fold["entry"])
 
 
 def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:

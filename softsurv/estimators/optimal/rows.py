@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import Source
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
@@ -54,18 +55,37 @@ class Rows:
         return cls.coded(data, binarizer, binarizer.filled(data.X)[0])
 
     @classmethod
-    def coded(cls, data: SurvivalData, binarizer: Binarizer, table: dict[str, NDArray[Any]]) -> Rows:
-        """Rows of data whose columns the binarizer has read already."""
+    def coded(
+        cls,
+        data: SurvivalData,
+        binarizer: Binarizer,
+        table: dict[str, NDArray[Any]],
+        order: IntArray | None = None,
+        block: NumberBlock | None = None,
+    ) -> Rows:
+        """Rows of data whose columns the binarizer has read already, in another order where one is given."""
         if data.upper is not None and not bool((data.event | data.upper.isinf()).all()):
             raise InvalidSurvivalDataError(
                 "upper must be inf in every row for an optimal tree, got interval censoring; fit a SoftSurvivalTree"
             )
-        time, event = data.time.numpy(), data.event.numpy()
-        weight = np.ones(data.n) if data.weight is None else data.weight.numpy()
-        entry = None if data.entry is None or not bool((data.entry > 0).any()) else data.entry.numpy()
-        cause, subject = (None if column is None else column.numpy() for column in (data.cause, data.subject))
-        codes = binarizer.codes_of(table, data.n)
-        return cls(binarizer, table, codes, time, event, weight, entry, cause, data.cause_names, subject)
+        late = data.entry is not None and bool((data.entry > 0).any())
+
+        def column(name: str) -> Any:
+            values = getattr(data, name)
+            return None if values is None else values.numpy() if order is None else values.numpy()[order]
+
+        return cls(
+            binarizer,
+            table,
+            binarizer.codes_of(table, data.n, block),
+            column("time"),
+            column("event"),
+            np.ones(data.n) if data.weight is None else column("weight"),
+            column("entry") if late else None,
+            column("cause"),
+            data.cause_names,
+            column("subject"),
+        )
 
     @property
     def by_cause(self) -> tuple[Rows, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.blocks import are_numbers
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
@@ -34,7 +36,7 @@ from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
-from softsurv.exact.memory import Room
+from softsurv.exact.memory import Room, bytes_of_frame
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -214,10 +216,11 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         columns |= {"cause_names": cause_names, "start": start, "stop": stop, "id": id, "recurrent": recurrent}
         with timer.reading():
             data, rows, order = self._coded_rows(self._read(X, y, **columns))
-            search = self._search(rows, data, order, Room(self.memory_limit).beside(data.X, rows))
+            room = Room(self.memory_limit).less(bytes_of_frame(data.X, data.column_types())).beside(rows)
+            search = self._search(rows, data, order, room)
             look_at_numbers(*data.X.shape)
         with timer:  # a Ctrl-C between two searches counts too
-            depth, leaves, tuned = self._size(data, search, timer)
+            depth, leaves, tuned = self._size(partial(data.take, order), search, timer)
             # whoever interrupted the cross-validation does not wait for the search
             seconds = 0.0 if timer.interrupted else timer.left
             with search_bar(self.progress) as bar:
@@ -227,28 +230,34 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         return self
 
     def _coded_rows(self, data: SurvivalData) -> tuple[SurvivalData, Rows, IntArray]:
-        """The training rows of positive weight in their order, the same as codes, and their places."""
+        """The training rows of positive weight, the same as codes in their order, and that order (N,)."""
         self.leaf_ = leaf_kind(self, data)
         if data.weight is not None and not bool((data.weight > 0).all()):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
         order, names = self._in_order(data)
-        data = data.take(order)
+        if are_numbers(data.column_types()):  # the block is all that is read of the table
+            frame, block = data.X, data.number_block().in_order(order)
+        else:
+            ordered = data.take(order)
+            frame, block = ordered.X, ordered.number_block()
         self.binarizer_ = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
-        table, _ = self.binarizer_.fit_filled(data.X, order=names, block=data.number_block())
+        table, _ = self.binarizer_.fit_filled(frame, order=names, block=block)
         if self.level_sets:
-            add_level_orders(self.binarizer_, table, data)
+            add_level_orders(self.binarizer_, table, data.take(order))
         if not self.binarizer_.columns_:
             warn("no feature can be split, so all rows get one curve; check X", DataWarning)
-        return data, Rows.coded(data, self.binarizer_, table), order
+        return data, Rows.coded(data, self.binarizer_, table, order, block), order
 
     def _search(self, rows: Rows, data: SurvivalData, order: IntArray, room: Room) -> TreeSearch:
         if self.objective == "relative_risk":
             return RelativeRiskSearch(rows, self, self.leaf_, room)
-        reference = None if self.reference is None else reference_curves(self.reference, data, order)
+        reference = None if self.reference is None else reference_curves(self.reference, data.take(order), order)
         return IbsSearch(rows, self, self.leaf_, room, reference)
 
-    def _size(self, data: SurvivalData, search: TreeSearch, timer: StopSignal) -> tuple[int | None, int | None, Status]:
+    def _size(
+        self, in_order: Callable[[], SurvivalData], search: TreeSearch, timer: StopSignal
+    ) -> tuple[int | None, int | None, Status]:
         """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         more = FOLD_SHARE * (search.room.held + search.held) if is_tuned(self) else 0.0
@@ -258,7 +267,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
             share.end_unless(timer.seconds)  # a fold is read as long as the table was
-            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, search.room.less(search.held))
+            data, room = in_order(), search.room.less(search.held)
+            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
             depth, leaves, tuned = choice.depth, choice.leaves, choice.status
             search.shrinkage, self.selection_ = choice.shrinkage, choice.table
             search.ask(choice.complexity)

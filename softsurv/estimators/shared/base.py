@@ -19,9 +19,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.canonical import column_order, row_order
-from softsurv.data.frames import has_names
-from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidTimesError
 from softsurv.estimators.shared.checks import say_beyond
@@ -29,30 +26,21 @@ from softsurv.estimators.shared.competing import CompetingRisks
 from softsurv.estimators.shared.evaluation import evaluate_fitted, score_fitted
 from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
+from softsurv.estimators.shared.training_data import TrainingData
 from softsurv.estimators.shared.training_rows import (
     Ranges,
     held_out_rows,
-    refuse_unknown_histories,
-    remember,
     warn_of_far_values,
 )
-from softsurv.metrics.evaluate import outcome, times_known, training_censoring
-from softsurv.metrics.ranges import default_grid, survival_from_log_cumulative_hazard
-from softsurv.nonparametric import StepFunction
+from softsurv.metrics.evaluate import outcome
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.trees.incidence import log_time_simpson
 
 
-class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
+class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
 
-    censoring_: StepFunction
-    unique_times_: FloatArray
-    horizon_: float
-    n_features_in_: int
     ranges_: Ranges
-
-    _knows: tuple[str, ...] = ()
-    """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
 
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -74,30 +62,6 @@ class SurvivalTreeBase(Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     @abstractmethod
     def _quantile(self, prepared: Any, level: float) -> FloatArray:
         """Smallest time with S <= level, (n,); inf where S never falls to it."""
-
-    # -- reading -------------------------------------------------------------------------------------------------
-    def _read(self, X: Any, y: Any, **columns: Any) -> SurvivalData:
-        """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
-        data = survival_data(X, y, **columns).joined()._derive({})
-        data.require_events()
-        refuse_unknown_histories(self, data)
-        self.cause_names_ = data.cause_names
-        self.n_features_in_ = data.X.shape[1]
-        for name in ("feature_names_in_", "calibration_"):
-            self.__dict__.pop(name, None)
-        if has_names(X) or isinstance(X, SurvivalData):
-            self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
-        remember(self, data, X, y, columns)
-        self.censoring_ = training_censoring(data)
-        known = times_known(data)
-        self.unique_times_ = default_grid(*known)
-        self.horizon_ = float(known[0].max())
-        return data
-
-    def _in_order(self, data: SurvivalData) -> tuple[IntArray, list[str]]:
-        """The rows and the columns in an order that depends on the content alone: the same seed, the same tree."""
-        columns = column_order(data.X, data)
-        return row_order(data, columns), columns
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def apply(self, X: Any) -> IntArray:

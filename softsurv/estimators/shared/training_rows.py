@@ -77,14 +77,12 @@ def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:
 
 def number_ranges(X: pd.DataFrame, block: NumberBlock) -> Ranges:
     """Smallest and largest known value of each column of numbers; ``block`` holds those of plain numbers."""
-    _, _, low, high = (part.tolist() for part in block.ranges())
-    found: Ranges = {}
-    for name in X.columns.tolist():
-        place = block.place.get(name)
-        ends = _known_range(X[name]) if place is None else (low[place], high[place])
-        if ends is not None and ends[0] < ends[1] and name not in block.flags:
-            found[name] = ends
-    return found
+    _, low, high = (part.tolist() for part in block.ranges())
+    found = dict(zip(block.place, zip(low, high, strict=True), strict=True))
+    if len(block.place) < X.shape[1]:
+        others = {name: _known_range(X[name]) for name in X.columns.tolist() if name not in block.place}
+        found = {name: ends for name in X.columns.tolist() if (ends := found.get(name) or others[name]) is not None}
+    return {name: ends for name, ends in found.items() if ends[0] < ends[1] and name not in block.flags}
 
 
 def _known_range(column: pd.Series) -> tuple[float, float] | None:
@@ -140,8 +138,10 @@ def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock) -> No
     """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
     if data.n < MIN_ROWS:
         return
-    others = [name for name in data.X.columns.tolist() if name not in block.place]
-    others = [name for name in others if _is_nullable_number(data.X[name])]
+    others = []
+    if len(block.place) < data.X.shape[1]:
+        others = [name for name in data.X.columns.tolist() if name not in block.place]
+        others = [name for name in others if _is_nullable_number(data.X[name])]
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
         alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1))
         equal = set(alike[(block.values[alike] == values).all(axis=1)].tolist())

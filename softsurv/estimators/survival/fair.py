@@ -187,7 +187,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         times = np.atleast_1d(np.asarray(self.horizon, dtype=float))
         room = Room(self.memory_limit).beside(data.X, rows)
         search = FairRelativeRiskSearch(rows, self, codes, times, float(self.tolerance), room)
-        depth, leaves, tuned = self._size(data, search, timer)
+        depth, leaves, tuned = self._size(lambda: data, search, timer)
         with search_bar(self.progress) as bar:
             found = search.best(depth, leaves, timer.left, bar)
         self._keep(rows, search, with_report(found, tuned, timer))
@@ -221,9 +221,9 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             )
         if data.group is None:
             raise InvalidParameterError("group must say which group each row belongs to, got None")
-        data, rows, _ = self._coded_rows(data)
+        data, rows, order = self._coded_rows(data)
         assert data.group is not None
-        present, codes = np.unique(data.group.numpy(), return_inverse=True)
+        present, codes = np.unique(data.group.numpy()[order], return_inverse=True)
         if len(present) < 2:
             raise InvalidParameterError("group must have at least two values, got one; take OptimalSurvivalTree")
         return rows, codes, np.array(data.group_names)[present]

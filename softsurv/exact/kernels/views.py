@@ -116,7 +116,13 @@ class Packed:
         structure: Any = type(value)
         self.value, self.view = value, view_of(structure)
         self.words = np.array(_words(value, self.view), np.int64)
-        self.address = int(self.words.ctypes.data)
+        self.address = start_of(self.words)
+
+
+def start_of(array: np.ndarray) -> int:
+    """Address of the first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 @typeof_impl.register(Packed)
@@ -130,7 +136,7 @@ def _words(value: Any, view: View) -> list[int]:
         if dtype is not None:
             if one.dtype != dtype or one.ndim != kind.ndim or not one.flags.c_contiguous:
                 raise TypeError(f"{type(value).__name__}.{name} must be {kind}, got {one.dtype} {one.shape}")
-            words.append(one.__array_interface__["data"][0])
+            words.append(start_of(one))
             words += one.shape
         elif kind is types.float64:
             words += _LONG.unpack(_DOUBLE.pack(one))

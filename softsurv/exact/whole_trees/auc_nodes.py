@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,8 +95,8 @@ class AucNodes:
         negatives, positives = search.totals
         angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
         self.directions = np.column_stack([np.cos(angle) / positives, np.sin(angle) / negatives])
-        self.local = arrays.new_local(self.problem, search.search.control)
-        self.packed, self.packed_local = Packed(self.problem), Packed(self.local)
+        self.packed, self.packed_local = Packed(self.problem), arrays.new_local(self.problem, search.search.control)
+        self.local: Any = self.packed_local.value
         width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
         self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))
         self.by_code = np.empty((g, width))
