@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
-from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_column, routed
-from softsurv.data.cuts import block_cuts, explicit_cuts
+from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_columns, routed
+from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
 from softsurv.data.encoding import Source
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.in_time import look_at_numbers, read_in_time
@@ -126,14 +126,17 @@ class Binarizer(BaseEstimator):
         cuts = self._cuts(table, len(frame), block)
         self.sources_: list[Source] = []
         self.columns_: list[CodedColumn] = []
-        routes = self.routes
+        of_numbers, routes = dict(zip(cuts, number_columns(cuts), strict=True)), self.routes
         for source in self.filler_.sources_:
-            name = source.name
-            column = self._levels(source, table[name]) if source.levels else number_column(name, cuts[name])
-            sided = self._sided(column, table[name]) if routes else (column,)
-            columns = [one for one in sided if one.cuts or one.n_codes > 1]
-            self.sources_ += [source] * len(columns)
-            self.columns_ += columns
+            name, levels, _ = source
+            column = of_numbers[name] if levels is None else self._levels(source, table[name])
+            if routes:
+                columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
+                self.sources_ += [source] * len(columns)
+                self.columns_ += columns
+            elif columns := [column] if column.cuts or column.n_codes > 1 else []:
+                self.sources_.append(source)
+                self.columns_.append(column)
             if not columns:
                 self.dropped_[name] = "no split left"
         return table, len(frame)
@@ -151,13 +154,16 @@ class Binarizer(BaseEstimator):
         """Cuts of every number; columns that want as many quantiles are looked at together."""
         least, names = self._least(n), [source.name for source in self.filler_.sources_ if source.levels is None]
         cuts: dict[str, tuple[float, ...]] = {}
-        if isinstance(self.thresholds, int | str) and not (self.routes and len(names)):
+        alike = isinstance(self.thresholds, int | str) and not self.routes
+        if alike and least == 1 and block.are_yes_no.all() and block.place.keys() >= set(names):
+            return dict.fromkeys(names, YES_NO)  # the source of a constant column is left out
+        if alike:
             together: dict[Any, list[str]] = {self.thresholds: names}
         else:
             together = self._apart(names, table, n, cuts)
-        for wanted, alike in together.items():
-            for some in in_blocks(alike, n):
-                look_at_numbers(n, len(alike))
+        for wanted, wanting in together.items():
+            for some in in_blocks(wanting, n):
+                look_at_numbers(n, len(wanting))
                 found = block.found(some)
                 values = stacked([table[name] for name in some]) if found is None else found.values
                 answers = None if found is None else found.are_yes_no
@@ -281,12 +287,13 @@ class Binarizer(BaseEstimator):
     @property
     def nominal(self) -> NDArray[np.bool_]:
         """Which columns of the codes are categories."""
-        return np.array([column.nominal for column in self.columns_], dtype=bool)
+        return np.array([column.levels != () and column.nominal for column in self.columns_], dtype=bool)
 
     @property
     def n_codes(self) -> NDArray[np.int32]:
         """Number of codes of each column in training."""
-        return np.array([column.n_codes for column in self.columns_], dtype=np.int32)
+        plain = [0 if column.levels or column.missing else 1 + len(column.cuts) for column in self.columns_]
+        return np.array([n or column.n_codes for n, column in zip(plain, self.columns_, strict=True)], dtype=np.int32)
 
     @property
     def splits(self) -> list[tuple[int, int]]:

@@ -73,6 +73,8 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
 
 def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
     """The columns in their order, neighbours of zeros and ones together: they are compared as one whole number."""
+    if block.are_yes_no.all() and len(names) == len(block.place):
+        return [list(names[first : first + BITS]) for first in range(0, len(names), BITS)]
     yes_no = dict(zip(block.place, block.are_yes_no.tolist(), strict=True))
     groups: list[list[str]] = []
     for name in names:
@@ -88,7 +90,11 @@ def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> FloatA
     if len(names) == 1:
         return _comparable(block.column(names[0])) if names[0] in block.place else _sortable(part[names[0]])
     powers = 2.0 ** np.arange(len(names))[::-1]
-    return np.asarray(powers @ block.rows_of(names))
+    if not block.are_yes_no.all():
+        return np.asarray(powers @ block.rows_of(names))
+    of_all = np.zeros(len(block.values))  # instead of a copy of the columns
+    of_all[[block.place[name] for name in names]] = powers
+    return np.asarray(of_all @ block.values)
 
 
 def _tied(place: IntArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
+from softsurv.data.encoding import records
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.rules import Rule
 
@@ -100,9 +102,10 @@ class CodedColumn(NamedTuple):
         return Rule(feature, threshold=self.cuts[code], missing=missing), swapped
 
 
-def number_column(name: str, cuts: tuple[float, ...]) -> CodedColumn:
-    """A column of numbers with these cuts, and nothing else."""
-    return CodedColumn._make((name, cuts, (), False, False, "", False))  # as fast as a tuple
+def number_columns(cuts: Mapping[str, tuple[float, ...]]) -> list[CodedColumn]:
+    """Columns of numbers by their cuts."""
+    no, no_levels = repeat(False), repeat(())
+    return records(CodedColumn, cuts, cuts.values(), no_levels, no, no, repeat(""), no)
 
 
 def routed(column: CodedColumn, n_missing: int, n: int, least: int) -> Sequence[CodedColumn]:

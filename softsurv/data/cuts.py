@@ -22,6 +22,9 @@ SURE_DIGITS, NEAR_TIE = 10, 1e-4
 Cuts = tuple[float, ...]
 """Cuts of one column, ascending."""
 
+YES_NO: Cuts = (0.5,)
+"""Of a column of zeros and ones."""
+
 
 def block_cuts(
     values: FloatArray, wanted: int | Literal["all"], least: int, is_answer: BoolArray | None = None
@@ -50,7 +53,7 @@ def _yes_no_cuts(values: FloatArray, least: int) -> list[Cuts]:
     """Cuts of columns (Q, N) of zeros and ones: midway, where either side has enough rows."""
     ones, most = values.sum(axis=1), values.shape[1] - max(least, 1)
     keep = (ones >= max(least, 1)) & (ones <= most)
-    return [(0.5,) if kept else () for kept in keep.tolist()]
+    return [YES_NO if kept else () for kept in keep.tolist()]
 
 
 def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, Literal, NamedTuple
+from itertools import repeat
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -53,6 +54,46 @@ class Source(NamedTuple):
     name: str
     levels: tuple[str, ...] | None
     fill: float | str | None  # mean or most frequent level; None where nothing is imputed
+
+
+Record = TypeVar("Record", bound=tuple[Any, ...])
+
+
+def records(kind: type[Record], *fields: Iterable[Any]) -> list[Record]:
+    """Named tuples of a kind from columns of their fields: a quarter of the time that its constructor takes."""
+    return list(map(tuple.__new__, repeat(kind), zip(*fields)))  # noqa: B905
+
+
+class NumbersLearned(NamedTuple):
+    """What fitting learns of the Q columns of a block of numbers.
+
+    Attributes
+    ----------
+    plain : list of bool
+        Which columns are complete and vary; the next two fields hold for these.
+    sources, columns : list
+    ranges : four lists
+        How many values are known, and their mean, least and largest.
+    """
+
+    plain: list[bool]
+    sources: list[Source]
+    columns: list[OutputColumn]
+    ranges: tuple[list[Any], ...]
+
+    @classmethod
+    def of(cls, block: NumberBlock, *, impute: bool, scale: bool) -> NumbersLearned:
+        """Learn the columns of a block together."""
+        known, low, high = block.ranges()
+        mean, names = block.means(), list(block.place)
+        with np.errstate(over="ignore", invalid="ignore"):
+            span = high - low
+            plain = (known == block.values.shape[1]) & np.isfinite(mean) & np.isfinite(span) & (span > 0)
+        ranges = known.tolist(), mean.tolist(), low.tolist(), high.tolist()
+        units = (ranges[2], span.tolist()) if scale else (repeat(0.0), repeat(1.0))
+        sources = records(Source, names, repeat(None), ranges[1] if impute else repeat(None))
+        columns = records(OutputColumn, names, names, repeat("number"), repeat(None), *units)
+        return cls(plain.tolist(), sources, columns, ranges)
 
 
 def raw_values(column: pd.Series, source: Source) -> NDArray[Any]:

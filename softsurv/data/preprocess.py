@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import (
+    NumbersLearned,
     OutputColumn,
     Source,
     encoded_column,
@@ -137,17 +138,16 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         places = self.input_names_ if order is None else order
         absent = [name for name in places if name not in block.place] if len(block.place) < len(places) else []
         others = read_in_time(absent, "columns of text or categories")
-        plain, ranges = self._plain(block)
+        learned = NumbersLearned.of(block, impute=self.impute, scale=self.scale)
         for name in places:
             place = block.place.get(name)
             if place is None:
                 self._fit_column(frame[next(others)], name)
-            elif name in plain:
-                source, column = plain[name]
-                self.sources_.append(source)
-                self.columns_.append(column)
+            elif learned.plain[place]:
+                self.sources_.append(learned.sources[place])
+                self.columns_.append(learned.columns[place])
             else:
-                self._fit_known(name, len(frame), *(part[place] for part in ranges))
+                self._fit_known(name, len(frame), *(part[place] for part in learned.ranges))
         names = [column.name for column in self.columns_]
         if len(set(names)) < len(names):
             twice = next(name for k, name in enumerate(names) if name in names[:k])
@@ -273,28 +273,6 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             self.dropped_[name] = "identifier"
             return
         self._add(name, *self._fitlevels(column, name), some_missing=bool(missing.any()))
-
-    def _plain(self, block: NumberBlock) -> tuple[dict[str, tuple[Source, OutputColumn]], list[list[Any]]]:
-        """What is learned of the columns of numbers that are complete and vary; and of every column of the block how
-        many values are known, and their mean, least and largest.
-        """
-        known, low, high = block.ranges()
-        mean = block.means()
-        with np.errstate(over="ignore", invalid="ignore"):
-            span = high - low
-            plain = (known == block.values.shape[1]) & np.isfinite(mean) & np.isfinite(span) & (span > 0)
-        ranges = [known.tolist(), mean.tolist(), low.tolist(), high.tolist()]
-        names, chosen = list(block.place), np.flatnonzero(plain).tolist()
-        fill = ranges[1] if self.impute else [None] * len(names)
-        offset, scale = (ranges[2], span.tolist()) if self.scale else ([0.0] * len(names), [1.0] * len(names))
-        found = {
-            names[k]: (
-                Source._make((names[k], None, fill[k])),
-                OutputColumn._make((names[k], names[k], "number", None, offset[k], scale[k])),
-            )
-            for k in chosen
-        }
-        return found, ranges
 
     def _fit_known(self, name: str, n: int, known: int, mean: float, low: float, high: float) -> None:
         """Learn a column of n numbers from how many are known, their mean and range."""

@@ -113,8 +113,9 @@ def _codes_of(left: FloatArray, groups: list[list[int]], n_levels: int) -> NDArr
     are sums of weights over columns, exact in either type of float.
     """
     weights = np.zeros((len(groups), len(left)), left.dtype)
-    for k, group in enumerate(groups):
-        weights[k, group] = range(len(group)) if k < n_levels else 1
+    at = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+    weight = [place if k < n_levels else 1 for k, group in enumerate(groups) for place in range(len(group))]
+    weights[at, [column for group in groups for column in group]] = weight
     return np.asarray((weights.sum(axis=1, keepdims=True) - weights @ left).T.astype(np.int32, order="C"))
 
 
@@ -124,7 +125,10 @@ def _levels(size: IntArray, apart: BoolArray, n: int) -> list[list[int]]:
     ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
     """
     groups, used = [], np.zeros(len(size), np.bool_)
-    for first in np.flatnonzero((apart.sum(axis=1) > 1) & (apart @ size + size >= n)).tolist():
+    beside = apart.astype(np.float64) @ np.stack(
+        [np.ones(len(size)), size], axis=1
+    )  # (B, 2) columns, and rows of these
+    for first in np.flatnonzero((beside[:, 0] > 1) & (beside[:, 1] + size >= n)).tolist():
         if used[first]:
             continue
         group, total, fit = [first], int(size[first]), apart[first] & ~used
