@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
+from softsurv.data.cuts import YES_NO
 from softsurv.data.encoding import records
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.rules import Rule
@@ -145,13 +146,17 @@ def codes_by_cuts(
     for places in alike.values():
         for some in in_blocks(places, out.shape[1]):
             names = [columns[k].name for k in some]
+            here = slice(None) if len(some) == len(out) else some
+            if block is not None and block.are_yes_no.all() and all(columns[k].cuts == YES_NO for k in some):
+                out[here] = block.values.astype(np.uint8)[[block.place[name] for name in names]]
+                continue
             found = None if block is None else block.found(names)
             values = stacked([table[name] for name in names]) if found is None else found.values
             cuts = np.array([columns[k].cuts for k in some]).T[:, :, None]
             codes = np.zeros(values.shape, dtype=np.int32) if len(cuts) != 1 else ~(values <= cuts[0])
             for cut in cuts if len(cuts) != 1 else ():
                 codes += ~(values <= cut)  # NaN lies above all cuts
-            out[slice(None) if len(some) == len(out) else some] = codes
+            out[here] = codes
             look_at_numbers(out.shape[1], len(columns))
     return rest
 

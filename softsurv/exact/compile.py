@@ -81,6 +81,27 @@ def ready(
         Called while a second process compiles: what else the caller has to wait for.
     """
     in_lanes = in_lanes and base == "sums"
+    asked = task, base, deep, recursive, in_lanes, leaf_points
+    if asked in _known:
+        return _known[asked]
+    calls = _known[asked] = _made_ready(*asked, stop, meanwhile)
+    return calls
+
+
+_known: dict[tuple[object, ...], Calls] = {}
+"""What was made ready before, by what was asked for."""
+
+
+def _made_ready(
+    task: Task,
+    base: str,
+    deep: bool,
+    recursive: bool,
+    in_lanes: bool,
+    leaf_points: Callable[..., None] | None,
+    stop: StopSignal | None,
+    meanwhile: Callable[[], object] | None,
+) -> Calls:
     if base == CUTS:
         entries = {"price": price_of(task), "search_cuts": node.search_cuts}
         with heard_at_once():

@@ -22,7 +22,7 @@ from numba.core.ccallback import CFunc
 
 from softsurv.exact.helper import Helper
 from softsurv.exact.jit import FAST, source_digest, without_garbage_collection
-from softsurv.exact.kernels.views import Packed, view_of
+from softsurv.exact.kernels.views import Packed, start_of, view_of
 from softsurv.exact.resolved import resolved_once
 from softsurv.kernel_cache import open_cache
 from softsurv.stopping import StopSignal
@@ -125,7 +125,7 @@ def _as_word(one: Any) -> Any:
     if isinstance(one, Packed):
         return one.address
     if isinstance(one, np.ndarray):
-        return one.__array_interface__["data"][0]
+        return start_of(one)
     return int(one) if isinstance(one, np.integer) else one
 
 

@@ -218,14 +218,13 @@ def _distinct(
     """Columns that differ, one row of each kind, the kind of every row, and the columns in groups, over these rows."""
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
     n_codes, nominal = np.asarray(n_codes), np.asarray(nominal)
-    columns = np.ascontiguousarray(codes.T, dtype=np.uint8 if n_codes.max(initial=0) <= 256 else np.int32)  # (P, N)
+    columns: NDArray[np.integer] = np.ascontiguousarray(codes.T, dtype=np.uint8 if n_codes.max(initial=0) <= 256 else np.int32)  # (P, N)
     features = arrays.distinct_features(columns.T, nominal, test_of)
     if len(features) < len(columns):
         columns, n_codes, nominal = columns[features], n_codes[features], nominal[features]
     first, group = arrays.merge_equal_rows(columns.T)
     apart = split_costs is not None or not nesting  # a test is paid for by its own column
-    kinds: NDArray[np.integer] = columns.take(first, axis=1).T
-    return features, first, group, (as_given if apart else group_columns)(kinds, n_codes, nominal)
+    return features, first, group, (as_given if apart else group_columns)(columns[:, first].T, n_codes, nominal)
 
 
 def _uses(

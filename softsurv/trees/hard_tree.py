@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -282,18 +283,19 @@ def _check(tree: HardTree) -> None:
     shapes = {name: getattr(tree, name).shape for name in ("feature", "threshold", "left", "right")}
     if size == 0 or set(shapes.values()) != {(size,)} or not len(tree.levels) == len(tree.missing) == size:
         raise InvalidParameterError(f"a tree must have one entry per node in every array, got {shapes}")
-    branch = tree.feature >= 0
-    nodes = np.flatnonzero(branch)
-    children = np.concatenate([tree.left[nodes], tree.right[nodes]])
-    ordered = np.array_equal(tree.left[nodes], nodes + 1) and np.array_equal(np.sort(children), np.arange(1, size))
-    if not ordered or (tree.left[~branch] >= 0).any() or (tree.right[~branch] >= 0).any():
+    # plain lists: the few nodes of a tree are looked at faster than an array of them is made
+    feature, left, right = tree.feature.tolist(), tree.left.tolist(), tree.right.tolist()
+    nodes = [node for node, asked in enumerate(feature) if asked >= 0]
+    children = sorted([*(left[node] for node in nodes), *(right[node] for node in nodes)])
+    ordered = all(left[node] == node + 1 for node in nodes) and children == list(range(1, size))
+    if not ordered or any(max(left[node], right[node]) >= 0 for node in range(size) if feature[node] < 0):
         raise InvalidParameterError("left and right must hold every node but the root once, in preorder")
-    if branch.any() and tree.feature.max() >= len(tree.sources):
-        raise InvalidParameterError(f"feature must be below {len(tree.sources)}, got {tree.feature.max()}")
-    for node in nodes.tolist():
-        source, rule = tree.sources[tree.feature[node]], tree.rule(node)
-        good = not rule.levels and np.isfinite(rule.threshold) if source.levels is None else bool(rule.levels)
-        good = bool(rule.missing) and bool(np.isnan(rule.threshold)) if rule.asks_missing else good
+    if max(feature) >= len(tree.sources):
+        raise InvalidParameterError(f"feature must be below {len(tree.sources)}, got {max(feature)}")
+    for node in nodes:
+        source, rule = tree.sources[feature[node]], tree.rule(node)
+        good = not rule.levels and math.isfinite(rule.threshold) if source.levels is None else bool(rule.levels)
+        good = bool(rule.missing) and math.isnan(rule.threshold) if rule.asks_missing else good
         if not good:
             raise InvalidParameterError(
                 f"node {node} must ask {source.name!r} by its kind, a threshold or levels, or whether it is missing"

@@ -7,6 +7,8 @@ all rows. With k = 0 every leaf stands for itself.
 
 from __future__ import annotations
 
+from operator import add
+
 import numpy as np
 from scipy.optimize import isotonic_regression
 
@@ -19,19 +21,21 @@ from softsurv.trees.hard_tree import HardTree
 
 def parents(tree: HardTree) -> IntArray:
     """Parent of each node, (V,); -1 at the root."""
-    parent = np.full(tree.n_nodes, -1)
-    for node in np.flatnonzero(tree.feature >= 0):
-        parent[[tree.left[node], tree.right[node]]] = node
-    return parent
+    parent = [-1] * tree.n_nodes
+    for node, (left, right) in enumerate(zip(tree.left.tolist(), tree.right.tolist(), strict=True)):
+        if left >= 0:
+            parent[left] = parent[right] = node
+    return np.array(parent)
 
 
 def node_sums(tree: HardTree, leaf_sums: FloatArray) -> FloatArray:
     """Sums of every node (V, K) from those of the leaves (L, K)."""
-    sums, parent = np.zeros((tree.n_nodes, leaf_sums.shape[1])), parents(tree)
+    sums, parent = np.zeros((tree.n_nodes, leaf_sums.shape[1])), parents(tree).tolist()
     sums[tree.leaf >= 0] = leaf_sums
+    total = sums.tolist()
     for node in range(tree.n_nodes - 1, 0, -1):  # children come after their parents
-        sums[parent[node]] += sums[node]
-    return sums
+        total[parent[node]] = list(map(add, total[parent[node]], total[node]))
+    return np.array(total)
 
 
 def node_rows(tree: HardTree, at: IntArray) -> list[IntArray]:
@@ -58,12 +62,12 @@ def shrunk_risks(tree: HardTree, leaf_sums: FloatArray, events: float, one: floa
     """
     if events == 0:
         return relative_risk.relative_risk(leaf_sums, one)
-    sums, parent, k = node_sums(tree, leaf_sums), parents(tree), events * one
-    theta = np.ones(tree.n_nodes)
-    for node in range(tree.n_nodes):
+    parent, k = parents(tree).tolist(), events * one
+    theta: list[float] = []
+    for node, (happened, expected) in enumerate(node_sums(tree, leaf_sums).tolist()):
         prior = 1.0 if node == 0 else theta[parent[node]]
-        theta[node] = (sums[node, 0] + k * prior) / (sums[node, 1] + k)
-    return theta[tree.leaf >= 0]
+        theta.append((happened + k * prior) / (expected + k))
+    return np.array(theta)[tree.leaf >= 0]
 
 
 def with_risk(rows: Rows, tree: HardTree, leaf_sums: FloatArray, events: float) -> HardTree:

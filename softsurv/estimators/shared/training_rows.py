@@ -143,8 +143,8 @@ def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock) -> No
         others = [name for name in data.X.columns.tolist() if name not in block.place]
         others = [name for name in others if _is_nullable_number(data.X[name])]
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
-        alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1))
-        equal = set(alike[(block.values[alike] == values).all(axis=1)].tolist())
+        alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1)).tolist()
+        equal = {k for k in alike if (block.values[k] == values).all()}
         same = [name for name, place in block.place.items() if place in equal] if equal else []
         same += [name for name in others if (_as_floats(data.X[name]) == values).all()]
         for name in same:
