@@ -218,7 +218,8 @@ def _distinct(
     """Columns that differ, one row of each kind, the kind of every row, and the columns in groups, over these rows."""
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
     n_codes, nominal = np.asarray(n_codes), np.asarray(nominal)
-    columns: NDArray[np.integer] = np.ascontiguousarray(codes.T, dtype=np.uint8 if n_codes.max(initial=0) <= 256 else np.int32)  # (P, N)
+    small = np.uint8 if n_codes.max(initial=0) <= 256 else np.int32
+    columns: NDArray[np.integer] = np.ascontiguousarray(codes.T, dtype=small)  # (P, N)
     features = arrays.distinct_features(columns.T, nominal, test_of)
     if len(features) < len(columns):
         columns, n_codes, nominal = columns[features], n_codes[features], nominal[features]

@@ -27,7 +27,7 @@ from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, new_share
 from softsurv.exact.first_trees import Ahead, Found, of_depth_two
 from softsurv.exact.joint.rolling import rolled
 from softsurv.exact.joint.run import DEEPEST, JointRun
-from softsurv.exact.kernels.cache import with_heads
+from softsurv.exact.kernels.cache import new_cache, with_heads
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import Prepared, as_size, check_arrays, prepare
@@ -38,6 +38,9 @@ from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, SearchProgress, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import GRACE_SECONDS, StopSignal
+
+NO_CACHE = new_cache(0.0, expected=0.0)
+"""What trees of depth two are read with: their base case writes to no cache."""
 
 CHILDREN = 2.0
 """Subproblems expected per choice of splits above the base case."""
@@ -174,8 +177,9 @@ class Search(SearchState):
         early = self._by_sums(depth, leaves, n_jobs, stop) if self.by_joint and depth > DEEPEST else []
         if depth > 2 and len(self.scratch) < n_jobs:
             self.take_scratch(n_jobs)
-        self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** max(depth - 2, 0))
-        cache = Packed(self.cache)
+        if depth > 2:
+            self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** (depth - 2))
+        cache = Packed(self.cache if depth > 2 else NO_CACHE)
         reader = self._reader(problem, cache)
         stop.stage(stop.grace)
         if depth <= 2:
@@ -233,7 +237,7 @@ class Search(SearchState):
             min(bound + self.constant, objective) if stopped else min(objective, upper),
             stop.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
-            details_of(self.control, self.cache, len(self.exact_sums)),
+            details_of(self.control, self._cache or NO_CACHE, len(self.exact_sums)),
         )
         return Solution(trees[objectives.index(objective)], report)
 
@@ -277,7 +281,7 @@ class Search(SearchState):
         trace = (*(max(value + constant, objective) for value in run.values[:-1]), objective)
         status = stop.reason if stopped else Status.OPTIMAL
         proven = min(bound if stopped else upper, objective)
-        details = details_of(self.control, self.cache, len(self.exact_sums))
+        details = details_of(self.control, self._cache or NO_CACHE, len(self.exact_sums))
         return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, details))
 
     def path(

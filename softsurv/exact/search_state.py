@@ -15,7 +15,7 @@ from softsurv.exact.depth_run import DepthRun, work_of
 from softsurv.exact.first_trees import LONG_WORK, Ahead
 from softsurv.exact.joint.run import DEEPEST, JointRun
 from softsurv.exact.joint.scratch import bytes_of_joint
-from softsurv.exact.kernels.cache import forget, new_cache
+from softsurv.exact.kernels.cache import Cache, forget, new_cache
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared
@@ -32,6 +32,8 @@ compared: as much as so many times the tables of one thread."""
 class SearchState:
     """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
 
+    _cache: Cache | None = None
+
     def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
         self.split_costs, self.memory_limit = split_costs, memory_limit
         self._deep = self._recursive = False
@@ -45,7 +47,8 @@ class SearchState:
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
         self._set(prepared)
-        forget(self.cache)
+        if self._cache is not None:
+            forget(self._cache)
 
     def _set(self, prepared: Prepared) -> None:
         self.task, self.base, self.problem, self.rows = prepared.task, prepared.base, prepared.problem, prepared.rows
@@ -72,7 +75,23 @@ class SearchState:
         self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
         self.held += JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
         self.held += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
-        self.cache = new_cache(self.memory_limit - self.held, expected=0.0)
+        self._cache = None
+
+    @property
+    def cache(self) -> Cache:
+        """What is known of subsets; made when a search first needs it."""
+        if self._cache is None:
+            self._cache = new_cache(self.memory_limit - self.held, expected=0.0)
+        return self._cache
+
+    @cache.setter
+    def cache(self, cache: Cache) -> None:
+        self._cache = cache
+
+    @property
+    def n_cached(self) -> int:
+        """Entries of the cache."""
+        return 0 if self._cache is None else int(self._cache.used[0])
 
     def take_scratch(self, threads: int) -> None:
         """Scratch for so many threads of the recursion; what the cache held is lost where there is more of it."""

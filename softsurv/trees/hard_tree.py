@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -139,10 +138,9 @@ class HardTree:
 
     def with_values(self, value: Any, value_names: Sequence[str]) -> HardTree:
         """The same questions with other numbers in the leaves, ``value`` (L, K)."""
-        tree, numbers = copy(self), np.array(value, dtype=float)
+        tree, numbers = object.__new__(HardTree), np.array(value, dtype=float)
         numbers.setflags(write=False)
-        object.__setattr__(tree, "value", numbers)
-        object.__setattr__(tree, "value_names", tuple(value_names))
+        vars(tree).update(vars(self), value=numbers, value_names=tuple(value_names))
         _check_values(tree)
         return tree
 

@@ -198,7 +198,7 @@ class RelativeRiskSearch(TreeSearch):
         return FoundTree(tree, solution.report, path)
 
     def rest(self, room: float) -> None:
-        if int(self.search.cache.used[0]) * ENTRY_BYTES > room:
+        if self.search.n_cached * ENTRY_BYTES > room:
             self.search.empty()
 
     @property

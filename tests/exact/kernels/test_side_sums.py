@@ -34,7 +34,7 @@ def test_sums_are_those_of_the_rows(bits):
     assert (len(kinds) > 0) == bits
     by_code = np.empty((len(problem.feature_of), 2))
     single, both = np.zeros((2, m + 8)), np.zeros((2, m + 8))
-    data = problem, problem.stats, kinds, rows, len(rows), local
+    data = search.make_ready(2), problem.stats, kinds, rows, len(rows), search.scratch[0].local
     sum_left(*data, single, by_code)
 
     def left(s):
