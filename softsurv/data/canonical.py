@@ -176,5 +176,7 @@ def _sortable(column: pd.Series) -> FloatArray:
     name = str(column.name)
     if not is_text(column) and column.dtype.kind in "biuf":
         return _comparable(numbers(column, name))
-    text = ["1" if label is None else f"0{label}" for label in labels(column, name)]
-    return np.unique(np.array(text), return_inverse=True)[1].astype(np.float64)
+    text = labels(column, name).tolist()
+    different = sorted(set(text) - {None})
+    place: dict[str | None, int] = {label: k for k, label in enumerate([*different, None])}
+    return np.array([place[label] for label in text], dtype=np.float64)

@@ -118,7 +118,9 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     """A category column (N,) as text, None where missing; 1, 1.0 and "1" are one label."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return _texts(column, name)
-    codes = column.cat.codes.to_numpy()
+    codes, known = column.cat.codes.to_numpy(), column.cat.categories.tolist()
+    if set(map(type, known)) <= {str}:
+        return np.array([*known, None], dtype=object)[codes]  # the last one is of code -1, missing
     used = np.unique(codes[codes >= 0])  # a category that no row has may be anything
     text = np.full(len(column.cat.categories) + 1, None, dtype=object)  # the last one is of code -1, missing
     text[used] = _texts(pd.Series(column.cat.categories.astype(object)[used]), name, column.dtype)
