@@ -119,8 +119,9 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return _texts(column, name)
     codes, known = column.cat.codes.to_numpy(), column.cat.categories.tolist()
-    if set(map(type, known)) <= {str}:
-        return np.array([*known, None], dtype=object)[codes]  # the last one is of code -1, missing
+    if set(map(type, known)) <= {str, int, float, bool}:
+        of_code = [one if isinstance(one, str) else level_text(one) for one in known]
+        return np.asarray(np.array([*of_code, None], dtype=object)[codes])  # the last one is of code -1, missing
     used = np.unique(codes[codes >= 0])  # a category that no row has may be anything
     text = np.full(len(column.cat.categories) + 1, None, dtype=object)  # the last one is of code -1, missing
     text[used] = _texts(pd.Series(column.cat.categories.astype(object)[used]), name, column.dtype)
