@@ -10,14 +10,14 @@ from softsurv.exact.kernels.views import Floats, IntMatrix, Longs, Packed
 from softsurv.exact.layout import GIVEN, LINE, Laid, Layout, Same, Space
 
 
-class Inner(NamedTuple):
+class ScratchedPart(NamedTuple):
     table: IntMatrix
     flat: Longs
 
 
-class Outer(NamedTuple):
+class Scratched(NamedTuple):
     first: Floats
-    inner: Inner
+    inner: ScratchedPart
     plane: int
     control: Longs
     whole: IntMatrix
@@ -44,7 +44,7 @@ def write(view):
 
 
 def test_kernels_and_python_share_the_memory():
-    layout, control = Layout(Outer, SPACES), np.array([4, 5])
+    layout, control = Layout(Scratched, SPACES), np.array([4, 5])
     laid = [Laid(layout, control=control) for _ in range(2)]
     write(laid[0])
     one, other = laid[0].value, laid[1].value
@@ -64,9 +64,9 @@ def test_kernels_and_python_share_the_memory():
 
 
 def test_words_are_those_of_the_same_arrays_packed():
-    laid = Laid(Layout(Outer, SPACES), control=np.array([4, 5]))
+    laid = Laid(Layout(Scratched, SPACES), control=np.array([4, 5]))
     fields = laid.value
-    same = Outer(
-        fields.first, Inner(fields.inner.table, fields.inner.flat), 7, fields.control, fields.whole, fields.again
+    same = Scratched(
+        fields.first, ScratchedPart(fields.inner.table, fields.inner.flat), 7, fields.control, fields.whole, fields.again
     )
     assert laid.words.tolist() == Packed(same).words.tolist()
