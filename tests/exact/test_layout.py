@@ -66,7 +66,6 @@ def test_kernels_and_python_share_the_memory():
 def test_words_are_those_of_the_same_arrays_packed():
     laid = Laid(Layout(Scratched, SPACES), control=np.array([4, 5]))
     fields = laid.value
-    same = Scratched(
-        fields.first, ScratchedPart(fields.inner.table, fields.inner.flat), 7, fields.control, fields.whole, fields.again
-    )
+    inner = ScratchedPart(fields.inner.table, fields.inner.flat)
+    same = Scratched(fields.first, inner, 7, fields.control, fields.whole, fields.again)
     assert laid.words.tolist() == Packed(same).words.tolist()
