@@ -198,6 +198,7 @@ def test_a_ctrl_c_does_not_wait_for_what_is_compiled(monkeypatch):
         raise AssertionError("a Ctrl-C waited for the compilation")
 
     monkeypatch.setattr(compile_, "make_ready", slow)
+    monkeypatch.setattr(compile_, "_known", {})  # as in a process that has asked for nothing yet
     with StopSignal() as stop:
         usual = signal.getsignal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):

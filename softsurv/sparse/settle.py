@@ -69,7 +69,7 @@ def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[Leaf
         return (own,) * (1 if trials is None else len(trials.problems))
     one_leaf = grid.single_ridges, ((own.shrinkage, own.slope_shrinkage),)
     tried = _tried(trials, chosen.fold_rules, *((grid.ridges, grid.shrinkage) if chosen.rules else one_leaf))
-    if not chosen.rules:
+    if not chosen.rules or grid.shrinkage != Grid.shrinkage:  # the user's shrinkage is every cause's
         return tuple(map(_simplest, tried))
     alike = _tried(trials, chosen.fold_rules, grid.ridges, (ALIKE,))
     gains = [_least(without) - _least(apart) for apart, without in zip(tried, alike, strict=True)]

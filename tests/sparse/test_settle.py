@@ -34,3 +34,9 @@ def test_without_causes_the_setting_is_that_of_the_choice():
     X, time, cause = two_causes(200)
     tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull").fit(X, (cause == 1, time))
     assert "causes" not in tree.report_.details
+
+
+def test_the_shrinkage_that_is_asked_for_is_that_of_every_cause():
+    X, time, cause = two_causes(200)
+    tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull", shrinkage=10.0).fit(X, time=time, cause=cause)
+    assert [one["shrinkage"] for one in tree.report_.details["causes"]] == [10.0, 10.0]
