@@ -51,19 +51,25 @@ def exponential(x):
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
-def log_one_plus(e):
-    """``log(1 + e)`` for e in [0, 1], without the loss of digits where e is small."""
-    # log(1 + e) = k log 2 + 2 atanh(s), with |s| <= 0.172 (the polynomial is fdlibm's)
-    big = e > 0.41421356237309503
-    s = (e - 1.0) / (e + 3.0) if big else e / (e + 2.0)
-    z = s * s
+def atanh_terms(z):
+    """``(2 atanh(s) / s - 2) / z`` for z = s^2 up to 0.03, as fdlibm has it in ``log``."""
     p = 1.479819860511658591e-01
     p = p * z + 1.531383769920937332e-01
     p = p * z + 1.818357216161805012e-01
     p = p * z + 2.222219843214978396e-01
     p = p * z + 2.857142874366239149e-01
     p = p * z + 3.999999999940941908e-01
-    p = p * z + 6.666666666666735130e-01
+    return p * z + 6.666666666666735130e-01
+
+
+@njit(nogil=True, error_model="numpy", fastmath={"contract"})
+def log_one_plus(e):
+    """``log(1 + e)`` for e in [0, 1], without the loss of digits where e is small."""
+    # log(1 + e) = k log 2 + 2 atanh(s), with |s| <= 0.172
+    big = e > 0.41421356237309503
+    s = (e - 1.0) / (e + 3.0) if big else e / (e + 2.0)
+    z = s * s
+    p = atanh_terms(z)
     return (LN2_HIGH + LN2_LOW if big else 0.0) + (2.0 * s + s * (z * p))
 
 
@@ -76,13 +82,7 @@ def logarithm(x):
     f = from_bits(bits - (k << 52))
     s = (f - 1.0) / (f + 1.0)
     z = s * s
-    p = 1.479819860511658591e-01
-    p = p * z + 1.531383769920937332e-01
-    p = p * z + 1.818357216161805012e-01
-    p = p * z + 2.222219843214978396e-01
-    p = p * z + 2.857142874366239149e-01
-    p = p * z + 3.999999999940941908e-01
-    p = p * z + 6.666666666666735130e-01
+    p = atanh_terms(z)
     found = k * LN2_HIGH + (2.0 * s + (s * (z * p) + k * LN2_LOW))
     if x > 0.0:
         return found if x < INFINITY else x
