@@ -10,7 +10,7 @@ import softsurv.explore
 
 ROOT = Path(softsurv.__file__).parent
 ROWS = [
-    {"arrays", "errors", "results", "numerics", "stopping", "files", "kernel_cache"},
+    {"arrays", "errors", "results", "numerics", "roots", "stopping", "files", "kernel_cache"},
     {"nonparametric", "aalen_johansen", "cox", "float_bits", "data"},
     {"hazards", "trees", "metrics"},
     {"soft", "exact"},

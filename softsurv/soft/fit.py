@@ -35,7 +35,7 @@ class FittedStarts:
     trees : tuple of SoftTree
         Stacks of one.
     objectives : tuple of float
-        Training objectives; infinite where there was no time to train.
+        Training objectives; infinite where there was no time to train: such a tree is as it would begin.
     report : FitReport
         Of the best. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
     causes : tuple of tuple of SoftTree
@@ -126,15 +126,15 @@ def fit_starts(
         },
     )
     found = tuple(
-        trees_of_causes(problem, recipe, routing, leaves, data.x)
-        for routing, leaves in zip(trained.routing, trained.leaves, strict=True)
+        trees_of_causes(problem, recipe, routing, leaves, data.x if known else None)
+        for routing, leaves, known in zip(trained.routing, trained.leaves, trained.objective.isfinite(), strict=True)
     )
     firsts = tuple(trees[0] for trees in found)
     return FittedStarts(firsts, tuple(trained.objective.tolist()), report, found if problem.others else ())
 
 
 def trees_of_causes(
-    problem: Problem, recipe: Recipe, routing: Tensor, leaves: Tensor, x: Tensor
+    problem: Problem, recipe: Recipe, routing: Tensor, leaves: Tensor, x: Tensor | None
 ) -> tuple[SoftTree, ...]:
     """The tree of each cause from the parameters (B, Q) and (L, C (Q + K)) of one tree of the stack."""
     return tuple(
@@ -161,11 +161,12 @@ def build_tree(
     routing: Tensor,  # (B, Q)
     leaves: Tensor,  # (L, Q + K)
     time_scale: Tensor,  # (n_time_scale,)
-    x: Tensor,  # (n, P) rows that show which leaves are reached
+    x: Tensor | None,  # (n, P) rows that show which leaves are reached
 ) -> SoftTree:
-    """The tree of these parameters; branch nodes that send all rows one way are collapsed."""
+    """The tree of these parameters; branch nodes that send all rows one way are collapsed, where rows are given."""
     tree = SoftTree(depth, routing.shape[-1] - 1, family, 1, leaves.dtype)
     state = {"routing": routing, "leaves": leaves, "time_scale": time_scale}
     tree.load_state_dict({name: value[None].cpu() for name, value in state.items()})
-    tree.collapse_empty(x.to(tree.leaves))
+    if x is not None:
+        tree.collapse_empty(x.to(tree.leaves))
     return tree.to(leaves.device)

@@ -135,6 +135,8 @@ def nodec(
         for level in range(max(objective.depth, 1)):
             routing, leaves = _improve(part, routing, leaves, level, balance, settings, budget)
             best.keep(routing, leaves, part.value(routing, leaves), trees)
+            if budget is not None and budget.exhausted:
+                break
         trace.append(best.objective.clone())
         if progress is not None:
             progress(sweep + 1, best.objective)

@@ -292,7 +292,7 @@ def held_out_loss(
 ) -> Tensor:  # (M,)
     """Mean negative log-likelihood of the held-out rows in their HBP leaf."""
     leaf = hbp_leaf(objective.splits(routing), objective.depth)
-    loss = objective.leaf_terms(leaves).loss.gather(1, leaf[:, None])[:, 0]
+    loss = objective.leaf_losses(leaves).gather(1, leaf[:, None])[:, 0]
     return (loss * held_out).sum(1) / held_out.sum(1)
 
 

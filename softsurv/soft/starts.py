@@ -62,11 +62,13 @@ def start_routing(
     rows proposes the splits.
     """
     tables = [torch.zeros(0, n_branches(depth), data.x.shape[1] + 1, dtype=torch.float64)]
-    clusterings = sum(isinstance(start, str) and start == "kmeans" for start in starts)
-    each = None if seconds is None else seconds / max(clusterings, 1)
-    for start, seed in zip(starts, seeds, strict=True):
-        clusters = isinstance(start, str) and start == "kmeans"
-        tables.append(_one_start(start, data, depth, seed, each if clusters else seconds))
+    kinds = [start if isinstance(start, str) else "" for start in starts]
+    each = None if seconds is None else seconds / max(kinds.count("kmeans"), 1)
+    at_random = [seed for kind, seed in zip(kinds, seeds, strict=True) if kind == "random"]
+    random = iter(random_routing(data.x.numpy(), depth, at_random) if at_random else ())
+    for start, kind, seed in zip(starts, kinds, seeds, strict=True):
+        time = each if kind == "kmeans" else seconds
+        tables.append(next(random)[None] if kind == "random" else _one_start(start, data, depth, seed, time))
     return torch.cat(tables)
 
 
@@ -139,11 +141,12 @@ def random_routing(
     n, p = x.shape
     scale = x.std(0)
     scale = np.where(scale > 0, scale, 1.0) * np.sqrt(max(p, 1))
+    middle = x.mean(0) if p else np.zeros(0)
     tables = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         weights = spread * rng.standard_normal((n_branches(depth), p)) / scale
-        centre = 0.5 * (x.mean(0) + x[rng.integers(0, n, n_branches(depth))]) if p else np.zeros((len(weights), 0))
+        centre = 0.5 * (middle + x[rng.integers(0, n, n_branches(depth))]) if p else np.zeros((len(weights), 0))
         offset = -(weights * centre).sum(1, keepdims=True) if p else rng.standard_normal((len(weights), 1))
         tables.append(np.hstack([offset, weights]))
     return torch.as_tensor(np.stack(tables))

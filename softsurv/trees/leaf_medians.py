@@ -9,13 +9,17 @@ import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
+from softsurv.roots import rising_root
 from softsurv.trees.soft_tree import SoftTree
 
-BISECTIONS = 50
-"""Halvings of the span of log time: to a share of 1e-13 of a time."""
+RESOLUTION = 1e-13
+"""Share of a time to which medians are found."""
 
 SPAN = 60.0
 """Log time from the earliest median that is looked for to the last one."""
+
+MOST_LOG_ODDS = 700.0
+"""Odds of an event beyond this, or below its negative, count as this: floats end there."""
 
 
 def predicted_medians(
@@ -49,27 +53,24 @@ def predicted_medians(
     """
     weight = np.ones(len(leaf)) if weight is None else weight
     size = np.bincount(leaf, weight, n_leaves)
-    with torch.no_grad(), np.errstate(invalid="ignore", divide="ignore"):
+    filled = size > 0
+    share = weight / np.where(filled, size, 1.0)[leaf]
+    with torch.no_grad(), np.errstate(divide="ignore"):
         x = x.to(trees[0].leaves)
         at = trees[0].apply_leaf(x)  # (1, N)
         parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
         place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among those of the topology
         place[leaf] = at[0].cpu().numpy()
 
-        def stays(log_time: FloatArray) -> FloatArray:
-            """Mean survival in each leaf, (L,), at a log time of its own (L,)."""
+        def log_odds(log_time: FloatArray) -> FloatArray:
+            """Of an event in each leaf, (L,), by a log time of its own (L,): of the mean over its rows."""
             own = np.zeros(trees[0].leaves.shape[1])
-            own[place] = log_time
+            own[place[filled]] = log_time[filled]
             hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(x)) for tree, effects in parts)
-            survival = torch.exp(-torch.as_tensor(hazard)).double().cpu().numpy()
-            mean: FloatArray = np.bincount(leaf, weight * survival, n_leaves) / size
-            return mean
+            chance = -torch.expm1(-torch.as_tensor(hazard)).double().cpu().numpy()
+            mean = np.minimum(np.bincount(leaf, share * chance, n_leaves), 1.0)
+            return np.clip(np.log(mean) - np.log1p(-mean), -MOST_LOG_ODDS, MOST_LOG_ODDS)
 
-        low, high = (np.full(n_leaves, np.log(longest) - back) for back in (SPAN, 0.0))
-        never = stays(high) > 0.5
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            over = stays(middle) > 0.5
-            low, high = np.where(over, middle, low), np.where(over, high, middle)
-    found: FloatArray = np.where(never, np.inf, np.exp(high))
-    return np.where(size > 0, found, np.nan)
+        last = np.full(n_leaves, np.log(longest))
+        found, reached = rising_root(log_odds, last - SPAN, last, RESOLUTION)
+    return np.where(filled, np.where(reached, np.exp(found), np.inf), np.nan)

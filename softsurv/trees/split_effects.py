@@ -58,9 +58,10 @@ def _predictors(tree: SoftTree, times: FloatArray) -> tuple[Tensor, Tensor]:
 def _mean_square(offsets: Tensor, rise: Tensor, design: Tensor, left: IntArray, right: IntArray) -> FloatArray:
     """Squared difference of each row's predictors in two leaves, averaged over the times, (n,)."""
     found = np.zeros(len(design))
-    for pair in {(int(a), int(b)) for a, b in zip(left, right, strict=True)}:
-        rows = (left == pair[0]) & (right == pair[1])
-        by_offset = design[rows] @ (offsets[pair[0]] - offsets[pair[1]])
-        by_time = rise[pair[0]] - rise[pair[1]]
+    pair = left * len(offsets) + right
+    for number in np.unique(pair).tolist():
+        rows, (one, other) = pair == number, divmod(number, len(offsets))
+        by_offset = design[rows] @ (offsets[one] - offsets[other])
+        by_time = rise[one] - rise[other]
         found[rows] = (by_offset[:, None] + by_time).square().mean(1).numpy()
     return found

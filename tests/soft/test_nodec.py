@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import softsurv.soft.nodec as module
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
@@ -118,6 +119,16 @@ def test_early_stopping_of_some_trees_leaves_the_others_alone(tools):
     gains = torch.stack(together.trace).diff(dim=0) < 0
     assert gains.sum(0).unique().numel() > 1  # they stopped at different sweeps
     torch.testing.assert_close(objective.value(together.routing, together.leaves), together.objective)
+
+
+def test_no_level_begins_after_the_time(tools, monkeypatch):
+    objective, routing, leaves = started(tools, tools.simulate(60), depth=3, seeds=(0,))
+    levels, step = [], module.branch_step
+    monkeypatch.setattr(module, "branch_step", lambda *given: levels.append(given[3]) or step(*given))
+    nodec(objective, routing, leaves, ONE_SWEEP)
+    assert levels == [0, 1, 2]
+    nodec(objective, routing, leaves, ONE_SWEEP, StopSignal(0.0))
+    assert levels == [0, 1, 2, 0]
 
 
 @pytest.mark.parametrize("why", ["time", "interrupt"])

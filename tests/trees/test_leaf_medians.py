@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 from softsurv import SoftSurvivalTree, load_dataset, load_model
+from softsurv.trees.leaf_medians import predicted_medians
 
 KNOWN = {"depth": 1, "leaf": "weibull", "max_terms": 1, "l2": 0.3, "shrinkage": 40.0}
 
@@ -57,6 +59,26 @@ def test_leaves_of_causes_predict_the_median_of_any_event(data):
     tree = SoftSurvivalTree(**KNOWN).fit(data.X, time=data.time.numpy(), cause=cause)
     for leaf, median in enumerate(tree.leaf_table_.predicted):
         assert mean_survival(tree, data, leaf, median) == pytest.approx(0.5, abs=1e-9)
+
+
+def test_medians_are_those_of_halving(tree, data):
+    longest = float(data.time.max())
+    for leaf, median in enumerate(tree.leaf_table_.predicted):
+        low, high = np.log(longest) - 20, np.log(longest)
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            over = mean_survival(tree, data, leaf, np.exp(middle)) > 0.5
+            low, high = (middle, high) if over else (low, middle)
+        assert median == pytest.approx(np.exp(high), rel=1e-11)
+
+
+def test_a_leaf_without_rows_has_no_median(tree, data):
+    """Its place is that of no other leaf."""
+    x = tree.preprocessor_.transform(data.X)
+    leaf, longest = tree.apply(data.X), float(data.time.max())
+    found = predicted_medians([tree.tree_], torch.as_tensor(np.asarray(x)), 2 * leaf, 4, longest)
+    np.testing.assert_array_equal(found[::2], tree.leaf_table_.predicted)
+    assert np.isnan(found[1::2]).all()
 
 
 def test_saved_medians_are_the_same(tree, tmp_path):

@@ -112,19 +112,26 @@ def _cox_curves(
     frame: pd.DataFrame, time: FloatArray, event: BoolArray, treatment: Codes, times: FloatArray,
     folds: list[tuple[Codes, Codes]], stop: StopSignal,
 ) -> list[CoxCurves]:  # fmt: skip
-    """Curves of all rows under each treatment by Cox models with a small ridge penalty."""
+    """Curves of all rows under each treatment by Cox models with a small ridge penalty.
+
+    Where the time is up before the models of a fold begin, they have no features.
+    """
     n_treatments = int(treatment.max()) + 1
     fold, log_risk = np.empty(len(time), dtype=np.int64), np.empty((n_treatments, len(time)))
-    hazard = np.empty((n_treatments, len(folds), len(times)))
+    hazard, cut_off = np.empty((n_treatments, len(folds), len(times))), 0
     for number, (train, held_out) in enumerate(folds):
-        encode = Preprocessor().fit(frame.iloc[train])
-        seen, unseen = _features(encode, frame.iloc[train]), _features(encode, frame.iloc[held_out])
+        seen, unseen = np.zeros((len(train), 0)), np.zeros((len(held_out), 0))
+        if not stop.exhausted:
+            encode = Preprocessor().fit(frame.iloc[train])
+            seen, unseen = _features(encode, frame.iloc[train]), _features(encode, frame.iloc[held_out])
         fold[held_out] = number
         for a in range(n_treatments):
             given = treatment[train] == a
             here = train[given]
             cox = fit_cox(seen[given], time[here], event[here], RIDGE, stop)
             log_risk[a, held_out], hazard[a, number] = cox.log_risk(unseen), cox.hazard_at(times)
+            cut_off += not cox.converged and stop.exhausted
+    _warn_of_time(cut_off, n_treatments * len(folds), "Cox models were fitted to the end")
     return [CoxCurves(times, hazard[a], fold, log_risk[a]) for a in range(n_treatments)]
 
 

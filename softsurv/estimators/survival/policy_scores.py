@@ -53,6 +53,10 @@ class Curves:
         """Some rows."""
         return Curves(self.times, self.values[rows])
 
+    def distinct(self) -> tuple[Curves, IntArray]:
+        """The curves, and which of them each row has: here one each."""
+        return self, np.arange(len(self))
+
     def worked_out(self) -> Curves:
         """The curves with their table of values."""
         return self
@@ -73,6 +77,11 @@ class CoxCurves:
     def take(self, rows: SomeRows) -> CoxCurves:
         """Some rows."""
         return CoxCurves(self.times, self.hazard, self.fold[rows], self.log_risk[rows])
+
+    def distinct(self) -> tuple[CoxCurves, IntArray]:
+        """The curves that differ, and which of them each row has: models without effects have one for each fold."""
+        _, first, which = np.unique(self.fold + 1j * self.log_risk, return_index=True, return_inverse=True)
+        return CoxCurves(self.times, self.hazard, self.fold[first], self.log_risk[first]), which
 
     def worked_out(self) -> Curves:
         """The curves with their table of values (N, T)."""
@@ -103,10 +112,11 @@ def mean_to(curves: Curves | CoxCurves, horizon: float) -> FloatArray:
     """E[min(T, horizon) | x] of every row, (N,)."""
     inside = curves.times < horizon
     width = np.diff(np.concatenate([[0.0], curves.times[inside], [horizon]]))
-    out = np.full(len(curves), width[0])
-    for part in _parts(len(curves), len(curves.times)):
-        out[part] += curves.take(part).worked_out().values[:, inside] @ width[1:]
-    return out
+    distinct, which = curves.distinct()
+    out = np.full(len(distinct), width[0])
+    for part in _parts(len(distinct), len(curves.times)):
+        out[part] += distinct.take(part).worked_out().values[:, inside] @ width[1:]
+    return np.asarray(out[which])
 
 
 def _parts(n: int, columns: int) -> Iterator[slice]:
@@ -130,25 +140,28 @@ def weighted_outcome(
     jumps, after, before = jumps[real], after[real], before[real]
     weight = (1 - after / before) / after  # dLambda_C / G
     met = np.where(complete, np.searchsorted(jumps, end, side="left"), np.searchsorted(jumps, end, side="right"))
-    for part in _parts(len(time), len(curves.times)):
-        psi[part] += _augmented(
-            RemainingMeans(curves.take(part).worked_out(), horizon), jumps, after, weight, met[part],
-            ~complete[part] & (met[part] > 0) & np.isin(end[part], jumps),
-        )  # fmt: skip
+    censored = ~complete & (met > 0) & np.isin(end, jumps)
+    distinct, which = curves.distinct()
+    order = np.argsort(which, kind="stable")
+    for part in _parts(len(distinct), len(curves.times)):
+        means = RemainingMeans(distinct.take(part).worked_out(), horizon)
+        rows = order[slice(*np.searchsorted(which[order], (part.start, part.stop)))]
+        psi[rows] += _augmented(means, which[rows] - part.start, jumps, after, weight, met[rows], censored[rows])
     return psi
 
 
 def _augmented(
-    means: RemainingMeans, jumps: FloatArray, after: FloatArray, weight: FloatArray, met: IntArray, censored: BoolArray
-) -> FloatArray:
-    """int m / G dM_C of rows that met the first so many jumps of the censoring curve; the last, if ``censored``."""
+    means: RemainingMeans, row: IntArray, jumps: FloatArray, after: FloatArray, weight: FloatArray, met: IntArray,
+    censored: BoolArray,
+) -> FloatArray:  # fmt: skip
+    """int m / G dM_C of rows with these curves, which met so many jumps of the censoring curve; the last, if censored."""
     if not len(jumps):
         return np.zeros(len(met))
     spent, spent_time = (np.append(0.0, np.cumsum(rise)) for rise in (weight, weight * jumps))
     first = np.searchsorted(jumps, means.edges, side="left")  # jump from which each piece counts
     on_piece = np.where(means.alive, means.pieces * np.diff(spent[first]), np.diff(spent_time[first]))
     whole = np.cumsum(on_piece, axis=1)
-    row, last = np.arange(len(met)), np.maximum(met - 1, 0)
+    last = np.maximum(met - 1, 0)
     piece = means.piece_of(jumps[last])
     here, alive = means.pieces[row, piece], means.alive[row, piece]
     begun = np.where(

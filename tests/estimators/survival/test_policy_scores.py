@@ -112,6 +112,26 @@ def test_curves_of_cox_models_are_worked_out_in_parts(monkeypatch):
     np.testing.assert_allclose(at_once, 0.5 + 0.5 * table.sum(axis=1))
 
 
+@pytest.mark.parametrize("chunk", [8, 400_000])
+def test_rows_with_one_curve_are_scored_as_rows_with_their_own(chunk, monkeypatch):
+    """Cox models without effects have one curve for each fold, which is worked out once."""
+    monkeypatch.setattr("softsurv.estimators.survival.policy_scores.CHUNK", chunk)
+    rng = np.random.default_rng(3)
+    time, event = np.ceil(8 * rng.exponential(1.0, 60)) / 8, rng.random(60) < 0.5
+    times, hazard = np.array([0.25, 0.75, 1.5]), np.cumsum(rng.random((3, 3)), axis=1)
+    shared = CoxCurves(times, hazard, rng.integers(0, 3, 60), rng.integers(0, 2, 60) / 2.0)
+    table, which = shared.distinct()
+    assert len(table) == 6
+    np.testing.assert_array_equal(table.worked_out().values[which], shared.worked_out().values)
+    censoring = censoring_survival(time, event)
+    np.testing.assert_allclose(mean_to(shared, HORIZON), mean_to(shared.worked_out(), HORIZON), rtol=1e-13)
+    np.testing.assert_allclose(
+        weighted_outcome(time, event, HORIZON, censoring, shared),
+        weighted_outcome(time, event, HORIZON, censoring, shared.worked_out()),
+        rtol=1e-12,
+    )
+
+
 def test_ipcw_mean_is_the_restricted_mean_of_kaplan_meier():
     rng = np.random.default_rng(0)
     time, event = rng.exponential(1.0, 200), rng.random(200) < 0.6
