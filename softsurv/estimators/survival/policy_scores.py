@@ -154,7 +154,7 @@ def _augmented(
     means: RemainingMeans, row: IntArray, jumps: FloatArray, after: FloatArray, weight: FloatArray, met: IntArray,
     censored: BoolArray,
 ) -> FloatArray:  # fmt: skip
-    """int m / G dM_C of rows with these curves, which met so many jumps of the censoring curve; the last, if censored."""
+    """int m / G dM_C of rows with these curves, which met so many jumps of G; the last, if censored."""
     if not len(jumps):
         return np.zeros(len(met))
     spent, spent_time = (np.append(0.0, np.cumsum(rise)) for rise in (weight, weight * jumps))
