@@ -56,9 +56,7 @@ def rising_root(
     return above, reached
 
 
-def _next_share(
-    a: Points, b: Points, c: Points, f_a: Points, f_b: Points, f_c: Points, resolution: float
-) -> Points:
+def _next_share(a: Points, b: Points, c: Points, f_a: Points, f_b: Points, f_c: Points, resolution: float) -> Points:
     """How far from a to b the next points are, as shares."""
     with np.errstate(divide="ignore", invalid="ignore"):
         at, f_at = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
