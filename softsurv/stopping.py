@@ -87,8 +87,8 @@ class StopSignal:
 
     @property
     def grace(self) -> float:
-        """Seconds for a first tree: `GRACE_SECONDS`, less those by which the clock is over already, half at least."""
-        return max(GRACE_SECONDS + min(self.left, 0.0), GRACE_SECONDS / 2)
+        """Seconds for a first tree: `GRACE_SECONDS` less those by which the clock is over, a quarter at least."""
+        return max(GRACE_SECONDS + min(self.left, 0.0), GRACE_SECONDS / 4)
 
     def ending_sooner(self, seconds: float) -> StopSignal:
         """The same signal with a deadline that is so much earlier, for work that others follow."""

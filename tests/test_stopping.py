@@ -138,7 +138,9 @@ def test_grace_lets_short_work_end_after_the_clock():
         assert signal.run(lambda one=signal, s=seconds, g=grace: work(one, s, g), flag) == answer
 
 
-@pytest.mark.parametrize(("late", "share"), [(-60.0, 1.0), (0.0, 1.0), (0.25, 0.75), (0.5, 0.5), (60.0, 0.5)])
+@pytest.mark.parametrize(
+    ("late", "share"), [(-60.0, 1.0), (0.0, 1.0), (0.25, 0.75), (0.5, 0.5), (0.75, 0.25), (60.0, 0.25)]
+)
 def test_what_the_clock_is_over_already_shortens_the_grace(clock, late, share):
     signal = StopSignal(5.0)
     clock[0] += 5.0 + (late if abs(late) > 1 else late * module.GRACE_SECONDS)

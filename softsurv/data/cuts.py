@@ -65,10 +65,10 @@ def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) ->
         many = np.flatnonzero(n_rises > wanted)
         if many.size:
             rises[many] = _quantile_places(rises[many], wanted)
-    column, place = np.nonzero(rises)
-    cut = between(ordered[column, place], ordered[column, place + 1])
-    keep = (place + 1 >= least) & (values.shape[1] - place - 1 >= least)
-    cut, ends = cut[keep].tolist(), np.cumsum(np.bincount(column[keep], minlength=len(values))).tolist()
+    rises[:, : max(least - 1, 0)] = False
+    rises[:, max(values.shape[1] - max(least, 0), 0) :] = False
+    cut = between(ordered[:, :-1][rises], ordered[:, 1:][rises]).tolist()
+    ends = np.cumsum(np.count_nonzero(rises, axis=1)).tolist()
     return [tuple(cut[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
