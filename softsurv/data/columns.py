@@ -37,7 +37,17 @@ def series(values: Any, argument: str) -> pd.Series:
         raise InvalidSurvivalDataError(
             f"{argument} must be one-dimensional, got shape {array.shape}; pass one column, such as a[:, 0]"
         )
-    return pd.Series(array)
+    try:
+        return pd.Series(array)
+    except OverflowError:
+        raise too_large(argument) from None
+
+
+def too_large(argument: str) -> InvalidSurvivalDataError:
+    """The error for a whole number beyond all doubles."""
+    return InvalidSurvivalDataError(
+        f"{argument} must hold numbers up to 1.8e308, got a larger whole number; rescale it"
+    )
 
 
 def plain_array(values: Any) -> NDArray[Any]:
@@ -93,7 +103,10 @@ def float_column(values: Any, argument: str) -> FloatArray:
     ):  # text is of its own type in pandas 3
         column = column.astype(object)
         _refuse_non_numbers(column, argument)
-        column = column.astype(float)
+        try:
+            column = column.astype(float)
+        except OverflowError:
+            raise too_large(argument) from None
     try:
         return np.array(column.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):

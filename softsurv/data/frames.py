@@ -13,7 +13,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray
 from softsurv.data.blocks import column_types
-from softsurv.data.columns import is_polars, plain_array
+from softsurv.data.columns import is_polars, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
@@ -61,9 +61,7 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
     except ValueError:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     except OverflowError:
-        raise InvalidSurvivalDataError(
-            "X must hold numbers up to 1.8e308, got a larger whole number; rescale it"
-        ) from None
+        raise too_large("X") from None
     raise InvalidSurvivalDataError(
         f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
         "use X.reshape(-1, 1) for a single feature"

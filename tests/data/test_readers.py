@@ -229,6 +229,14 @@ def test_whole_numbers_beyond_all_doubles_are_one_sentence(X):
         survival_data(X, (np.ones(3, dtype=bool), np.arange(1.0, 4.0)))
 
 
+@pytest.mark.parametrize("name", ["time", "weight", "entry"])
+@pytest.mark.parametrize("as_column", [list, lambda values: pd.Series(values, dtype=object)])
+def test_whole_numbers_beyond_all_doubles_of_other_columns_are_one_sentence(name, as_column):
+    columns = {"time": [1.0, 2.0], "event": [True, True], name: as_column([10**400, 1])}
+    with pytest.raises(InvalidSurvivalDataError, match=rf"{name} must hold numbers up to 1\.8e308, got a larger"):
+        survival_data({"x": [1.0, 2.0]}, **columns)
+
+
 def test_a_ragged_outcome_is_one_sentence():
     with pytest.raises(InvalidSurvivalDataError, match="time must be one value per row, got rows of unequal length"):
         survival_data({"x": [1, 2]}, time=[[1, 2], [3]], event=[1, 0])

@@ -300,7 +300,10 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
         check_is_fitted(self, "censoring_")
         if times is None:
             return self.unique_times_
-        grid = np.atleast_1d(np.asarray(times, dtype=float))
+        try:
+            grid = np.atleast_1d(np.asarray(times, dtype=float))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidTimesError(f"times must be numbers; {error}") from None
         if grid.ndim != 1 or grid.size == 0:
             raise InvalidTimesError(f"times must be a non-empty one-dimensional grid, got shape {grid.shape}")
         bad = ~np.isfinite(grid) | (grid < 0)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.binarize import Binarizer
-from softsurv.data.columns import plain_array
+from softsurv.data.columns import plain_array, too_large
 from softsurv.data.frames import as_frame
 from softsurv.data.outcome_checks import check_size_of_weights
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
@@ -79,7 +79,10 @@ def checked_weight(weight: Any, n: int) -> FloatArray:
     if weight is None:
         return np.ones(n)
     weight = plain_array(weight) if isinstance(weight, np.ma.MaskedArray) else weight
-    checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
+    try:
+        checked = np.asarray(_check_sample_weight(weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True))
+    except OverflowError:
+        raise too_large("sample_weight") from None
     if not checked.any():
         raise InvalidSurvivalDataError("sample_weight must be > 0 in some row, got 0 in all")
     check_size_of_weights(checked, "sample_weight")
@@ -94,7 +97,7 @@ def checked_target(y: Any, n: int, name: str = "y") -> FloatArray:
     if np.asarray(y).dtype.kind in "OUS":
         try:
             y = np.asarray(y, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidSurvivalDataError(f"{name} must be numbers; {error}") from None
     values = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if values.ndim > 1 and values.shape[1] != 1:

@@ -82,3 +82,11 @@ def test_weights_whose_squares_are_lost_are_refused(model, unit):
     y = VALUE if isinstance(model, OptimalRegressionTree) else (EVENT, TIME)
     with pytest.raises(InvalidSurvivalDataError, match=r"weight must be 0 or from 1e-100 to 1e\+100, got"):
         model.fit(X, y, sample_weight=np.full(N, unit))
+
+
+def test_whole_numbers_beyond_all_doubles_are_one_sentence():
+    huge = [10**400] * N
+    with pytest.raises(InvalidSurvivalDataError, match=r"sample_weight must hold numbers up to 1\.8e308, got a"):
+        OptimalRegressionTree().fit(X, VALUE, sample_weight=huge)
+    with pytest.raises(InvalidSurvivalDataError, match="y must be numbers; int too large"):
+        OptimalRegressionTree().fit(X, huge)

@@ -125,6 +125,12 @@ def test_step_functions_are_those_of_scikit_survival(stub):
         stub.predict_survival_function(SCALES, [2.0, 1.0], return_array=False)
 
 
+@pytest.mark.parametrize("times", [[10**400], ["soon"], [None, "1"]])
+def test_times_that_are_no_numbers_are_one_sentence(stub, times):
+    with pytest.raises(InvalidTimesError, match="times must be"):
+        stub.predict_survival_function(SCALES, times)
+
+
 def test_risk_is_higher_for_earlier_events_even_where_survival_is_saturated(stub):
     with pytest.warns(DataWarning, match="far outside the training range, of 6 rows: x0 in 2"):
         risk = stub.predict(np.array([[1e-8], [1e-7], [2.0], [7.0], [1e6], [1e7]]))
