@@ -36,6 +36,7 @@ from softsurv.soft.starts import initial_leaves, start_routing
 from softsurv.trees.soft_tree import SoftTree
 
 LONG = LbfgsSettings(max_iterations=200, ftol=1e-9)
+SHORT = LbfgsSettings(max_iterations=20, ftol=1e-6)
 PLAIN = NodecSettings(max_sweeps=10, patience=10)
 
 
@@ -55,6 +56,7 @@ VARIANTS = {
     "no reassignment": Variant(replace(PLAIN, balance=Balance(0.0, 0.0, 0.0))),
     "random leaf parameters at the start, as printed": Variant(random_leaves=True),
     "penalty on every leaf parameter, as printed": Variant(ridge_on_all=True),
+    "subproblems by 20 rounds of L-BFGS": Variant(replace(PLAIN, branch=SHORT, leaf=SHORT)),
     "subproblems solved to the end": Variant(replace(PLAIN, branch=LONG, leaf=LONG)),
     "class ridge 1e-6 instead of 1e-3": Variant(class_ridge=1e-6),
     "stop after 3 sweeps without gain, not 10": Variant(NodecSettings(max_sweeps=10, patience=3)),

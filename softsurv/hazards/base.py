@@ -116,7 +116,7 @@ class LinearBaseline(LeafFamily):
     """
 
     def baseline(self, shape: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
-        weight = _shape_weight(shape)
+        weight = self.shape_weight(shape)
         value = weight @ features[..., : self.n_shape, :]
         slope = weight @ features[..., self.n_shape :, :]
         return value, slope.log()
@@ -125,7 +125,7 @@ class LinearBaseline(LeafFamily):
         """In closed form: the baseline is linear in the exponentials of the shape."""
         if self.n_shape == 1:  # log slope = shape + log I': no division needed
             return self._pulled(shape, features, grad_value, grad_log_slope.sum(-1, keepdim=True))
-        weight = _shape_weight(shape)
+        weight = self.shape_weight(shape)
         rise, slopes = features[..., : self.n_shape, :], features[..., self.n_shape :, :]
         pulled = (grad_value @ rise.mT + (grad_log_slope / (weight @ slopes)) @ slopes.mT) * weight
         return _within_limits(pulled, shape)
@@ -138,14 +138,28 @@ class LinearBaseline(LeafFamily):
             return super().shape_gradient(shape, features, by_value, weight, log_slope)
         return self._pulled(shape, features, by_value, weight @ log_slope.mT)
 
+    def shape_weight(self, shape: Tensor) -> Tensor:
+        """The exponentials u of the shapes (..., L, K), which multiply the functions I_k."""
+        return shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT).exp()
+
+    def log_slope_curvature(
+        self,
+        u: Tensor,  # (M, L, K)
+        features: Tensor,  # (G, F, N)
+        weight: Tensor,  # (M, L, N)
+    ) -> Tensor:  # (M, L, K, K)
+        """u H u, H the curvature over u of the sum of minus ``weight`` times the log slope, which is convex in u."""
+        if self.n_shape == 1:
+            return weight.sum(-1)[..., None, None]
+        slopes = features[:, self.n_shape :].repeat_interleave(len(u) // len(features), 0)  # (M, K, N)
+        share = u[..., None] * slopes[:, None]  # (M, L, K, N), of the slope once divided by it
+        share = share / share.sum(2, keepdim=True)
+        return (weight[:, :, None] * share) @ share.mT
+
     def _pulled(self, shape: Tensor, features: Tensor, by_value: Tensor, by_log_slope: Tensor) -> Tensor:
         """Gradient over the one shape, from slopes over the baseline (..., L, N) and over the log slope (..., L, 1)."""
         pulled = by_value @ features[..., :1, :].mT
-        return _within_limits(torch.addcmul(by_log_slope, pulled, _shape_weight(shape)), shape)
-
-
-def _shape_weight(shape: Tensor) -> Tensor:
-    return shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT).exp()
+        return _within_limits(torch.addcmul(by_log_slope, pulled, self.shape_weight(shape)), shape)
 
 
 def _within_limits(gradient: Tensor, shape: Tensor) -> Tensor:

@@ -54,6 +54,18 @@ def right_censored_loss(
     return hazard - event * (density + log_slope), Slopes(slope - event * density_slope, -event)
 
 
+def right_censored_curvature(link: Link, z: Tensor, event: Tensor, slopes: Slopes) -> Tensor:
+    """Second derivative of `right_censored_loss` over z, from its slopes: at least 0."""
+    if isinstance(link, ProportionalHazards):
+        return slopes.at_time + event
+    if isinstance(link, ProportionalOdds):
+        hazard = slopes.at_time + event  # (1 + c) p, whose slope is (1 + c) p (1 - p)
+        return torch.addcmul(hazard, hazard, hazard / (1 + event), value=-1)
+    if isinstance(link, Probit):
+        return event + (slopes.at_time * (slopes.at_time - z)).clamp(0, 1)  # the slope of events is z
+    return (link.cumulative_hazard(z)[2] - event * link.log_density(z)[2]).clamp(min=0)
+
+
 def _normal_loss(z: Tensor, log_slope: Tensor, event: Tensor) -> tuple[Tensor, Slopes]:
     """``-log Phi(-z)`` of censored rows, ``z^2 / 2 + log(2 pi) / 2 - log slope`` of events, and the slopes.
 

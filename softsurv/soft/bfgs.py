@@ -18,6 +18,7 @@ from torch import Tensor
 from softsurv.errors import InvalidParameterError
 from softsurv.soft import dense_kernels
 from softsurv.soft.nelder_mead import where_finite
+from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.node_rounds import Rounds
 from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import (
@@ -72,14 +73,16 @@ class ByNode(Protocol):
         """Them, or None where operators of torch are to be taken."""
 
 
-Inner = LbfgsSettings | BfgsSettings
-"""Settings of either optimiser that solves subproblems."""
+Inner = LbfgsSettings | BfgsSettings | NewtonSettings
+"""Settings of an optimiser that solves subproblems."""
 
 
 def solve(
     function: Function, start: Point, settings: Inner, metric: Metric | None = None, budget: StopSignal | None = None
 ) -> Minimum:
     """Minimise the function of every tree by the optimiser of these settings; BFGS takes no metric."""
+    if isinstance(settings, NewtonSettings):  # the function does not fall apart
+        settings = settings.otherwise
     if isinstance(settings, LbfgsSettings):
         return minimise(function, start, settings, metric, budget)
     return minimise_dense(function, start, settings, budget)

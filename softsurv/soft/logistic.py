@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from softsurv.soft import logistic_kernels
+from softsurv.soft.gram import WeightedGram
 from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.stopping import StopSignal
@@ -24,9 +25,6 @@ LEAST_CURVATURE = 1e-10
 PRODUCTS_A_CALL = 2**27
 """Products that a call of the compiled loops takes, hundredths of a second: between calls the clock is looked at."""
 
-CHUNK_ELEMENTS = 2**21
-"""Products of columns held at once: 16 MiB."""
-
 
 def fit_logistic(
     design: Tensor,  # (G, N, Q) with a leading column of ones
@@ -34,6 +32,7 @@ def fit_logistic(
     labels: Tensor,  # (M, S, N) 0 or 1
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
     budget: StopSignal | None = None,  # looked at before each step
+    gram: WeightedGram | None = None,  # of the design
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
@@ -41,19 +40,22 @@ def fit_logistic(
         return _fit_compiled(design, mass, labels, penalty, budget)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
     value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
-    watch = Watch(late=runs_ahead(v))
+    watch, gram = Watch(late=runs_ahead(v)), WeightedGram(design) if gram is None else gram
+    floor = penalty + LEAST_CURVATURE
     for _ in range(MAX_ITERATIONS):
         if budget is not None and budget.exhausted:
             break
         p = torch.sigmoid(v)
-        gradient = linear_pullback(mass * (p - labels), design) + penalty * weights
+        gradient = torch.addcmul(linear_pullback(mass * (p - labels), design), penalty, weights)
         moving = (gradient.abs().amax(-1, keepdim=True) > TOLERANCE) & (size > LEAST_STEP)
         known = watch(moving)
         if known is not None and not bool(known.any()):
             break
-        curvature = weighted_gram(design, mass * p * (1 - p)) + torch.diag_embed(penalty + LEAST_CURVATURE)
-        step = -size * torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky_ex(curvature)[0])[..., 0]
-        trial, at = weights + step, v + linear(step, design)
+        curvature = gram(torch.ops.aten.sigmoid_backward(mass, p))  # mass p (1 - p)
+        curvature.diagonal(dim1=2, dim2=3).add_(floor)
+        step = torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky_ex(curvature)[0])[..., 0]
+        trial = torch.addcmul(weights, size, step, value=-1)
+        at = linear(trial, design)
         reached = _value(at, trial, mass, labels, penalty)
         fits = moving & (reached <= value)[..., None]  # a node that would go up halves its next step
         weights, v = torch.where(fits, trial, weights), torch.where(fits, at, v)
@@ -83,19 +85,8 @@ def _fit_compiled(
     return weights.unflatten(0, shape)
 
 
-def weighted_gram(design: Tensor, weight: Tensor) -> Tensor:
-    """sum_i weight_i x_i x_i' for each node: (G, N, Q), (M, S, N) -> (M, S, Q, Q)."""
-    (groups, n, q), (m, s) = design.shape, weight.shape[:2]
-    per_group = weight.reshape(groups, m // groups * s, n)
-    gram = design.new_zeros(groups, m // groups * s, q * q)
-    width = max(1, CHUNK_ELEMENTS // (groups * q * q))
-    for begin in range(0, n, width):
-        x = design[:, begin : begin + width]
-        gram += per_group[..., begin : begin + width] @ (x[..., :, None] * x[..., None, :]).flatten(2)
-    return gram.view(m, s, q, q)
-
-
 def _value(v: Tensor, weights: Tensor, mass: Tensor, labels: Tensor, penalty: Tensor) -> Tensor:
-    """Penalised loss of each node, (M, S)."""
-    loss = (mass * (torch.nn.functional.softplus(v) - labels * v)).sum(-1)
-    return loss + 0.5 * (penalty * weights.square()).sum(-1)
+    """Penalised loss of each node (...)."""
+    loss = torch.addcmul(torch.nn.functional.softplus(v), labels, v, value=-1)
+    expected = (mass[..., None, :] @ loss[..., None])[..., 0, 0]
+    return torch.add(expected, (penalty * weights.square()).sum(-1), alpha=0.5)

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from softsurv.soft.bfgs import BfgsSettings, Inner, room_for
 from softsurv.soft.logistic import fit_logistic
+from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, runs_ahead
+from softsurv.soft.optimisers import runs_ahead
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import fit_branches, fit_leaves
 from softsurv.stopping import StopSignal
@@ -61,6 +62,9 @@ Progress = Callable[[int, Tensor], None]
 class NodecSettings:
     """Published settings (section 5.1), with the moderate and high thresholds in the order that the text wants.
 
+    Subproblems are solved by Newton's method where they fall apart into nodes and leaves (`softsurv.soft.newton`), by
+    20 rounds of L-BFGS otherwise.
+
     ``patience``: a tree stops after this many macro iterations without an improvement of ``tolerance`` (relative).
     """
 
@@ -69,8 +73,8 @@ class NodecSettings:
     decay: float = 0.8
     patience: int = 3
     tolerance: float = 1e-4
-    branch: Inner = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
-    leaf: Inner = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
+    branch: Inner = field(default_factory=NewtonSettings)
+    leaf: Inner = field(default_factory=NewtonSettings)
 
 
 @dataclass(frozen=True)
@@ -222,12 +226,11 @@ def classify(
 
     With ``weighs_wanted`` each row weighs by the side on which it is wanted, and the ridge is scikit-learn's default.
     """
-    design = objective.problem.design
+    design, gram = objective.problem.design, objective.problem.gram
     mass, wanted = _mass(rows, left, labels if weighs_wanted else left).to(design), labels.to(design)
     count = rows.sum(-1, keepdim=True).clamp(min=1).to(design)
-    return fit_logistic(
-        design, mass, wanted, 1 / count if weighs_wanted else torch.full_like(count, CLASS_RIDGE), budget
-    )
+    ridge = 1 / count if weighs_wanted else torch.full_like(count, CLASS_RIDGE)
+    return fit_logistic(design, mass, wanted, ridge, budget, gram)
 
 
 def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:

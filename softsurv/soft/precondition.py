@@ -15,13 +15,6 @@ from torch import Tensor
 from softsurv.soft.problem import Problem, groups_of, taken
 from softsurv.trees.routing import linear
 
-RIDGE = 1e-3
-"""Share of its diagonal added to the Gram matrix: one-hot codes of one column and the intercept are collinear."""
-
-MAX_COLUMNS = 512
-"""With more columns, or more columns than rows, the diagonal stands for the matrix: a product with the whole one would
-cost as much as the objective."""
-
 LEAF_SCALE = 0.1
 SHAPE_SCALE = 0.03
 """Step lengths of leaf coefficients and shapes relative to the branch nodes'.
@@ -30,22 +23,6 @@ Leaves that run ahead settle on their own rows before the routing has parted the
 `scripts/bench_soft.py`'s setting on gbsg2, churn, whas500 and dialysis: the mean objective after 32 and 200 rounds is
 lower with these than with 1 for all, and hardly differs within a factor of two of them.
 """
-
-
-def inverse_gram(design: Tensor) -> Tensor:
-    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q).
-
-    Where the diagonal stands for the matrix, its inverse is a vector: (G, Q).
-    """
-    rows, columns = design.shape[1:]
-    count = design[..., :1].double().square().sum(1)  # (G, 1) of rows: padding lacks the column of ones
-    diagonal = design.double().square().sum(1) / count
-    empty = diagonal <= 0  # a column of zeros has no scale of its own
-    if columns > min(rows, MAX_COLUMNS):
-        return (1 / torch.where(empty, 1.0, diagonal)).to(design)
-    gram = (design.mT @ design).double() / count[..., None]
-    gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
-    return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # which does not wait for a device
 
 
 class GramMetric:
@@ -66,7 +43,7 @@ class GramMetric:
         self.columns = columns
         self.per_group = problem.n_trees // problem.n_groups
         self.moves = moves
-        self.inverse = inverse_gram(problem.design)  # (G, Q, Q), or (G, Q) of a diagonal
+        self.inverse = problem.inverse_gram  # (G, Q, Q), or (G, Q) of a diagonal
         leaf = [LEAF_SCALE] * columns + [SHAPE_SCALE] * shapes
         one_leaf = list(range(columns))
         first = [branches * columns + k * (columns + shapes) for k in range(leaves)]

@@ -13,6 +13,7 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
+from softsurv.soft.gram import WeightedGram, inverse_gram
 from softsurv.trees.soft_tree import with_intercept
 
 
@@ -97,6 +98,21 @@ class Problem:
         """:meth:`per_tree` of the time features, (M, F, N)."""
         return self.per_tree(self.features)
 
+    @cached_property
+    def gram(self) -> WeightedGram:
+        """Gram matrices of the features."""
+        return WeightedGram(self.design)
+
+    @cached_property
+    def leaf_gram(self) -> WeightedGram:
+        """The same of the features with the first K time features, which a shape's exponential multiplies."""
+        return WeightedGram(torch.cat([self.design, self.features[:, : self.family.n_shape].mT], -1))
+
+    @cached_property
+    def inverse_gram(self) -> Tensor:
+        """Inverse of each group's Gram matrix per row, (G, Q, Q), or of its diagonal, (G, Q)."""
+        return inverse_gram(self.design)
+
     @property
     def right_censored(self) -> bool:
         """Whether rows have neither entry times nor intervals."""
@@ -131,7 +147,9 @@ class Problem:
         if self.others:
             return with_others(*(one.take(trees) for one in self.of_causes))
         if self.n_groups == 1:
-            return replace(self, weight=taken(self.weight, trees))
+            part = replace(self, weight=taken(self.weight, trees))
+            vars(part).update({name: found for name in _OF_DESIGN if (found := vars(self).get(name)) is not None})
+            return part
         groups = groups_of(trees, self.n_trees // self.n_groups)
         chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
         return replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
@@ -158,6 +176,10 @@ class Problem:
 _GROUPED = (
     "design", "event", "features", "time_scale", "entry_features", "truncated", "upper_features", "interval", "started",
 )  # fmt: skip
+
+
+_OF_DESIGN = ("gram", "leaf_gram", "inverse_gram")
+"""What is worked out of the design when it is asked for, and kept as long as the design stays."""
 
 
 def taken(value: Tensor, rows: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from softsurv.soft import node_rounds
 from softsurv.soft.bfgs import Inner, solve
+from softsurv.soft.blocks import BranchBlocks, LeafBlocks, few_columns, leaves_fall_apart
+from softsurv.soft.newton import NewtonSettings, descend
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import Minimum, side_by_side
 from softsurv.soft.precondition import GramMetric
@@ -124,6 +126,8 @@ def fit_leaves(
     if objective.fairness is not None:  # the fairness term couples all rows: the routing is no constant of a leaf
         moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
+    if isinstance(settings, NewtonSettings) and leaves_fall_apart(objective.problem):
+        return descend(LeafBlocks(objective, objective.reach(routing, level)), leaves, settings, budget=budget)
     restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level), level)
     metric = GramMetric(objective.problem, leaves=leaves.shape[1])
     return solve(restricted, (leaves,), settings, metric, budget).point[0]
@@ -150,9 +154,14 @@ def fit_branches(
         return torch.cat([root, routing[:, 1:]], 1)
     top = level_slice(level).start
     mass = hard_reach(objective.splits(routing[:, :top]), level, objective.problem.weight)
-    restricted = OverBranches(objective, leaf_loss, mass, free[:, top:])
-    metric = GramMetric(objective.problem, routing.shape[1] - top)
-    below = solve(restricted, (routing[:, top:],), settings, metric, budget).point[0]
+    start, free = routing[:, top:], free[:, top:]
+    if isinstance(settings, NewtonSettings) and level == objective.depth - 1 and few_columns(objective.problem):
+        blocks = BranchBlocks.of(objective, leaf_loss, mass)
+        below = descend(blocks, start, settings, free, budget)
+    else:
+        restricted = OverBranches(objective, leaf_loss, mass, free)
+        metric = GramMetric(objective.problem, start.shape[1])
+        below = solve(restricted, (start,), settings, metric, budget).point[0]
     return torch.cat([routing[:, :top], below], 1) if top else below
 
 

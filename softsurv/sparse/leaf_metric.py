@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from softsurv.hazards.base import LinearBaseline
-from softsurv.soft.precondition import MAX_COLUMNS, RIDGE, inverse_gram
+from softsurv.soft.gram import MAX_COLUMNS, RIDGE
 from softsurv.soft.problem import Problem, groups_of, taken
 from softsurv.trees.routing import linear
 
@@ -54,7 +54,7 @@ def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
     joint = isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS)
     if joint:
         return JointMetric(leaves, curvature_of(leaves.problem), shape)
-    return SlopesMetric(leaves, inverse_gram(leaves.problem.design) / CURVATURE)
+    return SlopesMetric(leaves, leaves.problem.inverse_gram / CURVATURE)
 
 
 class SlopesMetric:

@@ -4,16 +4,19 @@ import pytest
 import torch
 from oracles.operators import Operators
 
+from softsurv.data.datasets import load_dataset
+from softsurv.data.preprocess import Preprocessor
 from softsurv.hazards import get_family
-from softsurv.soft import bfgs
-from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.fit_stack import FIRST_LEAVES, fit_anchors, fit_single_leaf, make_stack
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
-from softsurv.soft.starts import initial_leaves, random_routing
+from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.restricted import fit_leaves
+from softsurv.soft.starts import initial_leaves, random_routing, start_routing
 
 TREES, ROWS = 4, 200
 
@@ -74,15 +77,25 @@ def test_a_round_of_quasi_newton_steps(tools, family, most, tables):
     assert moved <= tables
 
 
-def test_a_run_of_nodec(tools, monkeypatch):
-    """Two sweeps at depth 2: regressions by Newton's method, then some 80 evaluations; once 207 operators for each."""
-    calls = []
-    monkeypatch.setattr(bfgs, "minimise", lambda f, *rest: minimise(Counted(f, calls), *rest))
-    objective, routing, leaves = stack(tools, "loglogistic")
+@pytest.mark.parametrize("family", ["loglogistic", "lognormal"])
+def test_a_run_of_nodec_on_real_data(family):
+    """Ten sweeps of 20 trees of depth 2; 82,752 operators when every subproblem was solved by L-BFGS of the time."""
+    data = load_dataset("gbsg2")
+    data = data.with_features(Preprocessor().fit(data.X).transform(data.X))
+    recipe = Recipe(get_family(family), Candidate(family, 2, 1.0, 3.0, 1.0), ("random",) * 20)
+    n = torch.tensor([float(data.n)], dtype=torch.float64)
+    problem = make_problem(data, recipe.family)
+    routing = start_routing(recipe.starts, data, 2, range(20))
+    trees = make_stack(problem, recipe, routing[None], fit_anchors(problem, recipe, n).point[0], n)
+    start = trees.objective, trees.routing, fit_leaves(trees.objective, trees.routing, trees.leaves, FIRST_LEAVES)
     with never_waiting(), Operators() as operators:
-        nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
-    assert len(calls) <= 85
-    assert operators.total <= 9500
+        found = nodec(*start, NodecSettings())
+    assert len(found.trace) >= 8
+    assert operators.total <= 20_000
+    rounds = LbfgsSettings(max_iterations=20, ftol=1e-6)
+    others = nodec(*start, NodecSettings(branch=rounds, leaf=rounds))
+    assert found.objective.mean() <= others.objective.mean()
+    assert found.objective.amin() <= others.objective.amin()
 
 
 def test_the_counter_counts_what_makes_values_and_no_views():

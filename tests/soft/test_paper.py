@@ -9,7 +9,8 @@ from softsurv import SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidParameterError
 from softsurv.hazards import get_family
 from softsurv.soft import bfgs, fit, nodec, paper
-from softsurv.soft.logistic import fit_logistic, weighted_gram
+from softsurv.soft.gram import WeightedGram
+from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.problem import make_problem
 from softsurv.soft.spline_start import event_hazards, least_squares, spline_leaves, within_limits
@@ -63,10 +64,10 @@ def test_classes_that_separate_and_extreme_weights_end_at_finite_weights():
 
 def test_weighted_gram_is_the_sum_over_rows_in_any_chunks(monkeypatch):
     design, mass, _ = nodes(2)
-    whole = weighted_gram(design, mass)
+    whole = WeightedGram(design)(mass)
     torch.testing.assert_close(whole, torch.einsum("msn,nq,nr->msqr", mass, design[0], design[0]))
-    monkeypatch.setattr("softsurv.soft.logistic.CHUNK_ELEMENTS", 16 * 7)
-    torch.testing.assert_close(weighted_gram(design, mass), whole)
+    monkeypatch.setattr("softsurv.soft.gram.CHUNK_ELEMENTS", 16 * 7)
+    torch.testing.assert_close(WeightedGram(design)(mass), whole)
 
 
 def test_the_two_thresholds_come_in_either_order():

@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from softsurv.hazards import get_family
-from softsurv.soft import precondition
+from softsurv.soft import gram
+from softsurv.soft.gram import RIDGE, inverse_gram
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.penalties import no_penalties
-from softsurv.soft.precondition import LEAF_SCALE, RIDGE, SHAPE_SCALE, GramMetric, inverse_gram
+from softsurv.soft.precondition import LEAF_SCALE, SHAPE_SCALE, GramMetric
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.trees.soft_tree import with_intercept
@@ -43,7 +44,7 @@ def test_columns_of_zeros_collinear_columns_and_more_columns_than_rows_have_one(
 
 
 def test_many_columns_get_the_diagonal(monkeypatch):
-    monkeypatch.setattr(precondition, "MAX_COLUMNS", 3)
+    monkeypatch.setattr(gram, "MAX_COLUMNS", 3)
     x = design()
     torch.testing.assert_close(inverse_gram(x)[0], 1 / x[0].square().mean(0))
 
@@ -129,7 +130,7 @@ class Constant:
 
 def test_a_diagonal_is_kept_as_a_vector(tools, monkeypatch):
     """Steps are those of the matrix that has it on its diagonal, for groups and for parts of a stack."""
-    monkeypatch.setattr(precondition, "MAX_COLUMNS", 3)
+    monkeypatch.setattr(gram, "MAX_COLUMNS", 3)
     metric = GramMetric(join_problems([problem(tools, n, seed=n) for n in (30, 25)]), 3, 4)
     assert metric.inverse.shape == (2, 4)
     gradient = torch.randn(4, 3 * 4 + 4 * 5, dtype=torch.float64)

@@ -14,10 +14,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import softsurv
 from softsurv.hazards import get_family
 from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import never_waiting
+from softsurv.soft.optimisers import LbfgsSettings, never_waiting
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
 
@@ -68,12 +69,13 @@ def stack(tools, family, groups=1, fair=False):
 
 @pytest.mark.parametrize("family", ["weibull", "spline_ph"])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_sweep_does_not_wait(tools, family, groups, as_on_a_device):
+@pytest.mark.parametrize("inner", [NewtonSettings(), LbfgsSettings(max_iterations=20)], ids=["newton", "lbfgs"])
+def test_a_sweep_does_not_wait(tools, family, groups, inner, as_on_a_device):
     objective, routing, leaves = stack(tools, family, groups)
     with Waits() as waits:
-        nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
+        nodec(objective, routing, leaves, NodecSettings(max_sweeps=2, branch=inner, leaf=inner))
     assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS, waits.seen
-    assert ("nonzero", "minimise") in waits.seen  # the recorder works
+    assert ("nonzero", "nodec") in waits.seen  # the recorder works
 
 
 def test_a_late_look_changes_only_the_time(tools):

@@ -56,7 +56,7 @@ def test_groups_of_other_lengths(slopes):
 
 
 def test_wide_tables_have_the_diagonal_of_the_metric(monkeypatch):
-    monkeypatch.setattr("softsurv.soft.precondition.MAX_COLUMNS", 2)
+    monkeypatch.setattr("softsurv.soft.gram.MAX_COLUMNS", 2)
     monkeypatch.setattr("softsurv.sparse.leaf_metric.MAX_COLUMNS", 2)
     problem = make_problem(simulate(ROWS), get_family("spline_ph"), n_trees=2)
     assert leaf_metric(_leaves(problem), torch.zeros(2, problem.family.n_shape).double()).inverse.dim() == 2

@@ -7,7 +7,7 @@ import torch
 
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
-from softsurv.soft.precondition import RIDGE, inverse_gram
+from softsurv.soft.gram import RIDGE, inverse_gram
 from softsurv.soft.problem import make_problem
 from softsurv.sparse import leaf_fit
 from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves

@@ -1,0 +1,110 @@
+"""Branch nodes and leaves as blocks of Newton's method: what each is alone in, the rest of its tree being fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from softsurv.hazards.base import LinearBaseline
+from softsurv.hazards.likelihood import right_censored_curvature
+from softsurv.soft.gram import WeightedGram
+from softsurv.soft.newton import MAX_COLUMNS, Local
+from softsurv.soft.objective import Objective
+from softsurv.soft.problem import Problem
+from softsurv.trees.routing import linear, linear_pullback
+
+
+@dataclass(frozen=True)
+class BranchBlocks:
+    """Branch nodes that no row shares: ``sum_i gain_i p_i`` and the ridge, p the probability of going left.
+
+    The curvature is that of a row which is certain of its side, ``|gain| p (1 - p)``: the true one changes its sign.
+    """
+
+    design: Tensor  # (G, N, Q)
+    gram: WeightedGram
+    gain: Tensor  # (M, S, N) weight of a row at the node times what left costs more than right
+    penalty: Tensor  # (M, 1, Q)
+    least_damping: ClassVar[float] = 1 / 256
+
+    @classmethod
+    def of(cls, objective: Objective, leaf_loss: Tensor, mass: Tensor) -> BranchBlocks:
+        """The nodes above the leaves, from their loss (M, L, N) and each row's weight (M, S, N) at each node."""
+        loss = leaf_loss.unflatten(1, (-1, 2))
+        p = objective.problem
+        return cls(p.design, p.gram, mass * (loss[:, :, 0] - loss[:, :, 1]), objective.routing_curvature)
+
+    def near(self, point: Tensor) -> Local:
+        """Each node's value without what its routing does not change, slope and curvature."""
+        left = torch.sigmoid(linear(point, self.design))
+        slope = torch.ops.aten.sigmoid_backward(self.gain, left)
+        value = (self.gain[:, :, None] @ left[..., None])[..., 0, 0]
+        curvature = self.gram(slope.abs())
+        return _with_ridge(Local(value, linear_pullback(slope, self.design), curvature), self.penalty, point)
+
+
+@dataclass(frozen=True)
+class LeafBlocks:
+    """Leaves, the weight ``reach`` (M, L, N) of each row in each leaf being fixed.
+
+    The baseline is linear in the exponentials u of the shapes, in which the loss is convex. The curvature over the
+    shapes is u H u, without the gradient's part, which may be negative.
+    """
+
+    objective: Objective
+    reach: Tensor
+    least_damping: ClassVar[float] = 1.0
+
+    @property
+    def penalty(self) -> Tensor:
+        """Curvature of the penalty, (M, 1, Q + K)."""
+        return self.objective.leaf_well.curvature
+
+    @cached_property
+    def _events(self) -> Tensor:
+        """Weight of each row in each leaf where its event was observed, (M, L, N)."""
+        p = self.objective.problem
+        return self.reach * p.per_tree(p.event)
+
+    def near(self, point: Tensor) -> Local:
+        """Each leaf's value, slope and curvature."""
+        objective, p = self.objective, self.objective.problem
+        _, z, log_slope = objective.predictors(point)
+        loss, slopes = p.losses(z, log_slope, lambda _: z)
+        value = (self.reach[:, :, None] @ loss[..., None])[..., 0, 0]
+        by_z = self.reach * right_censored_curvature(p.family.link, z, p.per_tree(p.event), slopes)
+        curvature = p.leaf_gram(by_z)
+        if isinstance(p.family, LinearBaseline):
+            self._over_shapes(curvature, point[..., objective.columns :], p.family)
+        gradient = objective.leaf_gradient(point, slopes, self.reach)
+        return _with_ridge(Local(value, gradient, curvature), self.penalty, point - objective.leaf_well.centre)
+
+    def _over_shapes(self, curvature: Tensor, shape: Tensor, family: LinearBaseline) -> None:
+        """Turn the curvature over u into that over the shapes, and add that of the log slope, in place."""
+        p, first = self.objective.problem, self.objective.columns
+        u = family.shape_weight(shape)
+        curvature[..., first:, :].mul_(u[..., None])
+        curvature[..., first:].mul_(u[..., None, :])
+        curvature[..., first:, first:].add_(family.log_slope_curvature(u, p.features, self._events))
+
+
+def _with_ridge(data: Local, penalty: Tensor, away: Tensor) -> Local:
+    """The same with the penalty of a point (M, S, D) that lies ``away`` from where it is zero."""
+    pull = penalty * away
+    value = torch.add(data.value, (pull * away).sum(-1), alpha=0.5)
+    return Local(value, data.gradient + pull, data.curvature)
+
+
+def few_columns(problem: Problem) -> bool:
+    """Whether the curvature of a node is cheap."""
+    return problem.design.shape[-1] <= MAX_COLUMNS
+
+
+def leaves_fall_apart(problem: Problem) -> bool:
+    """Whether the curvature of the leaves is at hand."""
+    known = isinstance(problem.family, LinearBaseline) or problem.family.n_shape == 0
+    return known and few_columns(problem) and problem.right_censored and not problem.others

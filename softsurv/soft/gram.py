@@ -1,0 +1,67 @@
+"""Gram matrices of designs: under many weights at once, and the inverse of the plain one."""
+
+from __future__ import annotations
+
+from functools import cached_property, reduce
+
+import torch
+from torch import Tensor
+
+CHUNK_ELEMENTS = 2**21
+"""Products of columns held at once: 16 MiB."""
+
+RIDGE = 1e-3
+"""Share of its diagonal added to the Gram matrix: one-hot codes of one column and the intercept are collinear."""
+
+MAX_COLUMNS = 512
+"""With more columns, or more columns than rows, the diagonal stands for the matrix: a product with the whole one would
+cost as much as the objective."""
+
+
+class WeightedGram:
+    """sum_i weight_i x_i x_i' of each node; where the products of columns fit one chunk they are made once.
+
+    Parameters
+    ----------
+    design : Tensor (G, N, Q)
+    """
+
+    def __init__(self, design: Tensor) -> None:
+        q = design.shape[-1]
+        self.first, self.second = torch.triu_indices(q, q, device=design.device)  # (T,) one of each two equal products
+        self.chunks = design.split(max(1, CHUNK_ELEMENTS // (len(design) * len(self.first))), 1)
+        place = torch.zeros(q, q, dtype=torch.int64, device=design.device)
+        place[self.first, self.second] = torch.arange(len(self.first), device=design.device)
+        self.place = place.triu() + place.triu(1).mT  # (Q, Q) of an entry among the products
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        """Matrices (M, S, Q, Q) from weights (M, S, N), M being a multiple of G."""
+        (m, s, n), groups = weight.shape, len(self.chunks[0])
+        parts = weight.reshape(groups, m // groups * s, n).split(self.chunks[0].shape[1], -1)
+        pairs = self._pairs if len(self.chunks) == 1 else map(self._products, self.chunks)
+        packed = reduce(torch.add, (part @ pair for part, pair in zip(parts, pairs, strict=True)))
+        return packed.view(m, s, -1)[..., self.place]
+
+    @cached_property
+    def _pairs(self) -> tuple[Tensor]:
+        return (self._products(self.chunks[0]),)
+
+    def _products(self, x: Tensor) -> Tensor:
+        """Products (G, n, T) of the columns of some rows."""
+        return x[..., self.first] * x[..., self.second]
+
+
+def inverse_gram(design: Tensor) -> Tensor:
+    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q).
+
+    Where the diagonal stands for the matrix, its inverse is a vector: (G, Q).
+    """
+    rows, columns = design.shape[1:]
+    count = design[..., :1].double().square().sum(1)  # (G, 1) of rows: padding lacks the column of ones
+    diagonal = design.double().square().sum(1) / count
+    empty = diagonal <= 0  # a column of zeros has no scale of its own
+    if columns > min(rows, MAX_COLUMNS):
+        return (1 / torch.where(empty, 1.0, diagonal)).to(design)
+    gram = (design.mT @ design).double() / count[..., None]
+    gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
+    return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # which does not wait for a device
