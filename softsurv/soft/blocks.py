@@ -107,4 +107,4 @@ def few_columns(problem: Problem) -> bool:
 def leaves_fall_apart(problem: Problem) -> bool:
     """Whether the curvature of the leaves is at hand."""
     known = isinstance(problem.family, LinearBaseline) or problem.family.n_shape == 0
-    return known and few_columns(problem) and problem.right_censored and not problem.others
+    return known and few_columns(problem) and problem.right_censored

@@ -58,6 +58,15 @@ class CausesObjective(Objective):
         """The objective of each cause, of which the losses and their gradients are taken."""
         return tuple(Objective(problem, self.depth, self.penalties) for problem in self.problem.of_causes)
 
+    @property
+    def by_cause(self) -> tuple[Objective | None, ...]:
+        """The objective of each cause's own leaves, or None where the cause does not count."""
+        p, anchors = self.problem, self.problem.blocks(self.penalties.anchor)
+        return tuple(
+            Objective(one, self.depth, replace(self.penalties, anchor=anchor)) if count else None
+            for one, anchor, count in zip(p.of_causes, anchors, p.counts, strict=True)
+        )
+
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
         """Loss of every row in every leaf, (M, L, N), all causes added up; the slopes are those of each cause."""
         terms = [part.leaf_terms(own) for part, own in zip(self.parts, self.problem.blocks(leaves), strict=True)]

@@ -69,6 +69,11 @@ class Objective:
         """The mask (M,) of trees widened so that :meth:`take` accepts it."""
         return self.problem.even_groups(trees)
 
+    @property
+    def by_cause(self) -> tuple[Objective | None, ...]:
+        """The objective of each cause's own leaves, or None where the cause does not count."""
+        return (self,)
+
     def splits(self, routing: Tensor) -> Tensor:
         """Linear combinations at the branch nodes, (M, B, N)."""
         return linear(routing, self.problem.design)

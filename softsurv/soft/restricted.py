@@ -127,7 +127,12 @@ def fit_leaves(
         moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
     if isinstance(settings, NewtonSettings) and leaves_fall_apart(objective.problem):
-        return descend(LeafBlocks(objective, objective.reach(routing, level)), leaves, settings, budget=budget)
+        reach, blocks = objective.reach(routing, level), objective.problem.blocks(leaves)
+        ends = [
+            block if own is None else descend(LeafBlocks(own, reach), block, settings, budget=budget)
+            for own, block in zip(objective.by_cause, blocks, strict=True)
+        ]
+        return torch.cat(ends, -1) if len(ends) > 1 else ends[0]
     restricted = OverLeaves(objective, objective.reach(routing, hard_levels=level), level)
     metric = GramMetric(objective.problem, leaves=leaves.shape[1])
     return solve(restricted, (leaves,), settings, metric, budget).point[0]

@@ -12,10 +12,13 @@ from softsurv.soft.causes import CausesObjective, make_problem_of_causes, object
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.group_lasso import GroupLasso
+from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
+from softsurv.soft.restricted import fit_leaves
 
 
 def rows_of(tools, n=60, late=False):
@@ -123,3 +126,19 @@ def test_a_feature_is_named_by_the_rules_or_by_any_cause(tools):
     rest = shrunk[1].unflatten(-1, (2, -1))
     assert (rest[..., 1:4] == 0).all()
     torch.testing.assert_close(rest[..., [0, 4]], leaves.unflatten(-1, (2, -1))[..., [0, 4]])
+
+
+def test_leaves_of_causes_end_where_l_bfgs_ends(tools):
+    """Newton's method fits each cause alone; L-BFGS the sum over all. A cause that does not count stays."""
+    data = rows_of(tools)
+    objective = objective_for(tools, data)
+    routing, leaves = random_parameters(tools, objective)
+    reach, rounds = objective.reach(routing, 1), LbfgsSettings(max_iterations=500, ftol=1e-13, gtol=1e-9)
+    newton, others = (fit_leaves(objective, routing, leaves, how, 1) for how in (NewtonSettings(steps=40), rounds))
+    values = [objective.leaf_value_and_gradient(end, reach)[0] for end in (newton, others)]
+    torch.testing.assert_close(*values, rtol=1e-8, atol=1e-9)
+    one = make_problem_of_causes(data, get_family("weibull"), (1.0, 0.0), n_trees=2)
+    counted = objective_of(one, 2, objective.penalties)
+    own, rest = fit_leaves(counted, routing, leaves, NewtonSettings(steps=40), 1).chunk(2, -1)
+    torch.testing.assert_close(own, newton.chunk(2, -1)[0])
+    torch.testing.assert_close(rest, leaves.chunk(2, -1)[1], rtol=0, atol=0)
