@@ -185,7 +185,10 @@ def group_column(values: Any, names: tuple[str, ...] = (), argument: str = "grou
         require(known, column, argument, f"a code in 0..{len(names) - 1}", "fix the code or leave out the names")
         return np.array(column.to_numpy(dtype=np.int64)), tuple(names)
     require(~column.isna().to_numpy(), column, argument, "known", f"drop the row or name a {argument} 'unknown'")
-    if not isinstance(column.dtype, pd.CategoricalDtype):
+    if column.dtype.kind in "iub":  # few values in many rows
+        code, values = pd.factorize(column.to_numpy())
+        column = pd.Series(np.array([str(value) for value in values.tolist()], dtype=object)[code])
+    elif not isinstance(column.dtype, pd.CategoricalDtype) and pd.api.types.infer_dtype(column) != "string":
         column = column.map(lambda value: str(_plain(value)))
     coded = column.astype("category").cat.remove_unused_categories()
     codes: IntArray = coded.cat.codes.to_numpy().astype(np.int64)

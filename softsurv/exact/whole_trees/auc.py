@@ -41,9 +41,6 @@ from softsurv.stopping import Stopped, StopSignal
 EPSILON = 1e-12
 """Areas closer than this are the same."""
 
-START_SECONDS = 0.25
-"""Seconds that the first whole tree may take after the end of the clock."""
-
 SOME_DIRECTIONS = [12, 4, 20, 8, 16]
 """Directions in which the search begins with trees of least weighted error, of those of `auc_nodes`."""
 
@@ -99,7 +96,7 @@ class AucSearch:
 
     def _solve(self, stop: StopSignal) -> AucResult:
         self.nodes.stop, self.proven = stop, self.complexity
-        stop.stage(START_SECONDS)
+        stop.stage(stop.grace)
         everything = self.search.rows.rows
         self.best, self.loss = self.nodes.close(everything), np.inf
         self._offer(self.best)
