@@ -7,9 +7,10 @@ take two minutes, which no time limit of the caller's sees. Here a Newton step i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.stopping import StopSignal
@@ -105,15 +106,20 @@ def fit_cox(
         Looked at before each step; what is there then is returned.
     """
     stop = StopSignal() if stop is None else stop
+    if ridge > 0 and X.shape[1] > X.shape[0]:
+        return _in_row_space(X, time, event, ridge, stop)
     rows = _PartialLikelihood(X, time, event, ridge)
     beta, converged = np.zeros(X.shape[1]), False
     loss = rows.value(beta)
     for _ in range(MOST_STEPS):
-        if converged or stop.exhausted:
+        if stop.exhausted:
             break
         gradient, hessian = rows.slopes(beta)
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        step = _newton_step(hessian, gradient, ridge)
         converged = bool(gradient @ step <= RELATIVE_DECREMENT * abs(loss))
+        if converged:  # the last step is below what rounding leaves of the loss
+            beta = beta - step
+            break
         size, tried = 1.0, rows.value(beta - step)
         while not tried <= loss and size > 1e-6:  # also where it is no number
             size /= 2
@@ -122,3 +128,24 @@ def fit_cox(
             break
         beta, loss = beta - size * step, tried
     return CoxFit(beta, rows.times, rows.hazard(beta), converged)
+
+
+def _in_row_space(X: FloatArray, time: FloatArray, event: BoolArray, ridge: float, stop: StopSignal) -> CoxFit:
+    """The same of more features than rows: the penalty keeps the coefficients in the span of the rows."""
+    if stop.exhausted:
+        basis, few = np.zeros((X.shape[1], 0)), np.zeros((len(X), 0))
+    else:
+        basis, triangle = np.linalg.qr(X.T)  # (P, N), (N, N)
+        few = triangle.T
+    found = fit_cox(few, time, event, ridge, stop)
+    return replace(found, coefficients=basis @ found.coefficients)
+
+
+def _newton_step(hessian: FloatArray, gradient: FloatArray, ridge: float) -> FloatArray:
+    """What a Newton step subtracts; the shortest one where there are several."""
+    if ridge > 0:
+        try:
+            return np.asarray(cho_solve(cho_factor(hessian), gradient))
+        except np.linalg.LinAlgError:  # not positive definite to rounding
+            pass
+    return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=None)[0], dtype=np.float64)

@@ -5,7 +5,7 @@ import pytest
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.util import Surv
 
-from softsurv.cox import fit_cox
+from softsurv.cox import _newton_step, fit_cox
 from softsurv.stopping import StopSignal
 
 
@@ -54,3 +54,22 @@ def test_without_time_it_is_nelson_aalen(rows):
     assert not fit.coefficients.any()
     at_risk = (time[None, :] >= fit.times[:, None]).sum(axis=1)
     np.testing.assert_allclose(fit.hazard, np.cumsum(1 / at_risk))
+
+
+@pytest.mark.parametrize("ridge", [3.0, 30.0])
+def test_more_features_than_rows_are_fitted_in_the_span_of_the_rows(ridge):
+    rng = np.random.default_rng(1)
+    X, time, event = rng.standard_normal((40, 90)), rng.exponential(1.0, 40) + 0.01, rng.random(40) < 0.7
+    X[:, 7] = X[:, 8]  # a span of less than 90 columns
+    peer = CoxPHSurvivalAnalysis(alpha=ridge).fit(X, Surv.from_arrays(event, time))
+    ours = fit_cox(X, time, event, ridge)
+    assert ours.converged
+    np.testing.assert_allclose(ours.coefficients, peer.coef_, rtol=1e-6, atol=1e-9)
+    early = fit_cox(X, time, event, ridge, StopSignal(0.0))
+    assert early.coefficients.shape == (90,)
+    assert not early.coefficients.any()
+
+
+def test_a_matrix_that_is_not_positive_to_rounding_has_a_step():
+    hessian = np.array([[1.0, 1.0], [1.0, 1.0 - 1e-9]])
+    np.testing.assert_allclose(hessian @ _newton_step(hessian, np.array([1.0, 1.0]), 0.1), [1.0, 1.0], atol=1e-6)

@@ -25,8 +25,9 @@ Codes = NDArray[np.integer]
 RIDGE = 0.1
 """Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
 
-MOST_TIMES = 300
-"""Times at which survival is predicted. Among more event times so many are taken, with as many events between them."""
+MOST_TIMES, LEAST_TIMES = 300, 30
+"""Times at which survival is predicted. Among more event times so many are taken, with as many events between them; at
+least the second number where the time limit leaves no room for the first."""
 
 
 def folds_of(treatment: Codes, event: BoolArray, n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
@@ -82,6 +83,7 @@ def survival_curves(
     model: Any,
     folds: list[tuple[Codes, Codes]],
     stop: StopSignal | None = None,
+    most_times: int | None = None,
 ) -> list[Curves] | list[CoxCurves]:
     """Predicted survival of every row under each treatment, from models of the other folds, one per treatment.
 
@@ -89,7 +91,7 @@ def survival_curves(
     the time is up before one begins, the Kaplan-Meier curve of the treatment stands for it.
     """
     stop = StopSignal() if stop is None else stop
-    times = grid_of(time[event & (time <= horizon)])
+    times = grid_of(time[event & (time <= horizon)], most_times)
     n_treatments = int(treatment.max()) + 1
     if model is None:
         return _cox_curves(frame, time, event, treatment, times, folds, stop)
@@ -135,12 +137,12 @@ def _cox_curves(
     return [CoxCurves(times, hazard[a], fold, log_risk[a]) for a in range(n_treatments)]
 
 
-def grid_of(event_times: FloatArray) -> FloatArray:
+def grid_of(event_times: FloatArray, most: int | None = None) -> FloatArray:
     """Distinct event times, at most `MOST_TIMES` of them: a table of rows by all times would not fit in memory."""
-    times = np.unique(event_times)
-    if len(times) <= MOST_TIMES:
+    times, most = np.unique(event_times), MOST_TIMES if most is None else most
+    if len(times) <= most:
         return times
-    return np.unique(np.quantile(event_times, np.linspace(0.0, 1.0, MOST_TIMES), method="inverted_cdf"))
+    return np.unique(np.quantile(event_times, np.linspace(0.0, 1.0, most), method="inverted_cdf"))
 
 
 def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:

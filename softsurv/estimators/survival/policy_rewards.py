@@ -17,15 +17,29 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 from softsurv.estimators.separable.policy_tree import Rewards
 from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.inputs import checked_treatment
-from softsurv.estimators.survival.policy_models import Codes, folds_of, propensities, survival_curves
+from softsurv.estimators.survival.policy_models import (
+    LEAST_TIMES,
+    MOST_TIMES,
+    Codes,
+    folds_of,
+    propensities,
+    survival_curves,
+)
 from softsurv.estimators.survival.policy_scores import restricted_mean_scores
 from softsurv.exact.memory import bytes_of
+from softsurv.stopping import StopSignal
 
 TABLE_COPIES = 3.5
 """Copies of the table while models are fitted: the frame, the training rows of a fold, and columns of a model."""
 
 FINISHING = 4.0, 0.4
 """Time kept for scores and the start of the search: so many times that of reading the rows, at most this share."""
+
+SCORED_A_SECOND = 4e7
+"""Numbers of a table of rows, times and treatments that are made into scores in a second."""
+
+SCORING_SHARE = 0.25
+"""Share of the time limit for scores; where they take more, survival is predicted at fewer times."""
 
 SCORED_ANYHOW = 50_000
 """Rows whose scores are made in any case: about half a second."""
@@ -53,10 +67,13 @@ class RestrictedMeanScoring:
         folds: list[tuple[Codes, Codes]] = [(order[train], order[held_out]) for train, held_out in parts]
         curves = chance = None
         training.limits.room.check(TABLE_COPIES * bytes_of(training.table))
-        stop = training.limits.stop.leaving(*FINISHING)
+        most_times, scoring = times_in_time(data.n, len(names), training.limits.stop)
+        stop = training.limits.stop.leaving(*FINISHING).ending_sooner(scoring)
         if self.method != "ips":
             require_events(names, codes[event])
-            curves = survival_curves(frame, time, event, codes, self.horizon, self.survival_model, folds, stop)
+            curves = survival_curves(
+                frame, time, event, codes, self.horizon, self.survival_model, folds, stop, most_times
+            )
         if self.method != "direct":
             if propensity is None:
                 chance = propensities(frame, codes, weight, folds, stop)
@@ -70,6 +87,16 @@ class RestrictedMeanScoring:
             )
         scores = restricted_mean_scores(self.method, time, event, codes, self.horizon, chance, curves, weight)
         return Rewards(names, scores)
+
+
+def times_in_time(n: int, treatments: int, stop: StopSignal) -> tuple[int, float]:
+    """At how many times survival is predicted, and the seconds that scores then take: their share of the limit."""
+    at_each = n * (treatments + 2) / SCORED_A_SECOND  # what remains of time costs as much as two means
+    if stop.deadline is None:
+        return MOST_TIMES, 0.0
+    room = SCORING_SHARE * (stop.deadline - stop.started)
+    most = int(np.clip(room / at_each, LEAST_TIMES, MOST_TIMES))
+    return most, min(most * at_each, room)
 
 
 def read_treatments(training: TrainingTable, treatment: Any) -> tuple[NDArray[Any], IntArray]:

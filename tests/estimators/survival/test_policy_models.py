@@ -11,7 +11,16 @@ from softsurv import OptimalSurvivalPolicyTree
 from softsurv.data.preprocess import Preprocessor
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.survival import policy_models, policy_rewards
-from softsurv.estimators.survival.policy_models import RIDGE, folds_of, grid_of, propensities, survival_curves
+from softsurv.estimators.survival.policy_models import (
+    LEAST_TIMES,
+    MOST_TIMES,
+    RIDGE,
+    folds_of,
+    grid_of,
+    propensities,
+    survival_curves,
+)
+from softsurv.estimators.survival.policy_rewards import times_in_time
 from softsurv.nonparametric import kaplan_meier
 from softsurv.stopping import StopSignal
 
@@ -74,6 +83,19 @@ def test_of_many_times_some_are_taken_with_equal_shares_of_events(monkeypatch):
     grid = grid_of(times)
     assert set(grid) <= set(times)
     assert np.diff(np.searchsorted(np.sort(times), grid)).tolist() == [100] * 10
+
+
+def test_survival_is_predicted_at_fewer_times_where_scores_would_take_too_long(rows):
+    none, long, short = StopSignal(), StopSignal(60.0), StopSignal(1.0)
+    assert times_in_time(120_000, 2, none) == (MOST_TIMES, 0.0)
+    assert times_in_time(50_000, 2, long) == (MOST_TIMES, pytest.approx(MOST_TIMES * 200_000 / 4e7))
+    assert times_in_time(120_000, 2, short) == (LEAST_TIMES, 0.25)
+    most, seconds = times_in_time(50_000, 2, short)
+    assert LEAST_TIMES < most < MOST_TIMES
+    assert 0.2 < seconds <= 0.25
+    frame, time, event, treatment, folds = rows
+    curves = survival_curves(frame, time, event, treatment, 3.0, None, folds, most_times=20)
+    assert len(curves[0].times) == 20
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
