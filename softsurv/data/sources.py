@@ -135,7 +135,8 @@ def from_survset(name: str) -> pd.DataFrame:
 
     A table with several rows for a subject has the columns ``pid``, ``time`` and ``time2`` of its rows (time, time2];
     otherwise the row number ``pid`` is dropped. ``event`` counts 0, 1, 2, ... where events compete. A feature that
-    SurvSet holds both as a number and as a factor keeps its prefixes.
+    SurvSet holds both as a number and as a factor keeps its prefixes. An empty level is a missing value, as it would be
+    in a csv file.
 
     Raises
     ------
@@ -164,6 +165,9 @@ def from_survset(name: str) -> pd.DataFrame:
         frame = loader.load_dataset(name)["df"].reset_index(drop=True)
     if not tables.loc[name, "is_td"]:
         frame = frame.drop(columns="pid")
+    for column in frame.select_dtypes("category"):
+        if "" in frame[column].cat.categories:
+            frame[column] = frame[column].cat.remove_categories("")
     bare = [column.removeprefix("fac_").removeprefix("num_") for column in frame.columns]
     return frame.set_axis([b if bare.count(b) == 1 else c for b, c in zip(bare, frame, strict=True)], axis=1)
 

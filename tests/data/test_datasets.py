@@ -194,6 +194,15 @@ def test_survset_tables():
     assert load_dataset("survset:GBSG2").n == 686
 
 
+def test_an_empty_level_of_survset_is_missing_as_it_is_after_a_csv_file(tmp_path):
+    ekg = load_dataset("survset:prostate").X["ekg"]
+    assert ekg.isna().sum() == 8
+    ekg.to_csv(tmp_path / "ekg.csv", index=False)
+    again = pd.read_csv(tmp_path / "ekg.csv")["ekg"]
+    assert again.isna().equals(ekg.isna())
+    assert set(again.dropna()) == set(ekg.cat.categories)
+
+
 @pytest.mark.parametrize(
     ("name", "causes", "subjects"),
     [
