@@ -27,10 +27,13 @@ from softsurv.soft.optimisers import (
     Metric,
     Minimum,
     Point,
+    Watch,
     apart,
     minimise,
+    runs_ahead,
     side_by_side,
 )
+from softsurv.soft.problem import taken
 from softsurv.stopping import StopSignal
 
 SUFFICIENT_DECREASE = 0.1
@@ -102,7 +105,7 @@ class _State:
 
     def take(self, rows: Tensor) -> _State:
         """The trees (r,) of the stack."""
-        return _State(**{name: value[rows] for name, value in vars(self).items()})
+        return _State(**{name: taken(value, rows) for name, value in vars(self).items()})
 
 
 def minimise_dense(
@@ -166,10 +169,7 @@ def room_for(start: Point) -> int:
 def _minimise_together(function: Function, start: Point, settings: BfgsSettings, budget: StopSignal | None) -> Minimum:
     """Minimise the functions of trees whose matrices have room together."""
     shapes = [part.shape[1:] for part in start]
-    value, *gradient = function.value_and_gradient(*start)
-    if not bool(torch.isfinite(value).all()):
-        start = where_finite(function, start, value)
-        value, *gradient = function.value_and_gradient(*start)
+    start, value, gradient = _finite_start(function, start)
     state = _begin(side_by_side(start), value, side_by_side(gradient), settings)
     rounds = function.compiled_rounds() if isinstance(function, ByNode) else None
     if rounds is not None:
@@ -178,18 +178,32 @@ def _minimise_together(function: Function, start: Point, settings: BfgsSettings,
         return Minimum(apart(state.x, shapes), state.f, ~state.moving)
     trees = torch.arange(len(value), device=value.device)
     ended, loss, cut_off = state.x.clone(), value.clone(), torch.zeros_like(state.moving)
-    done = 0
-    while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
+    watch, done = Watch(late=runs_ahead(ended)), 0
+    while not (budget is not None and budget.exhausted):
+        moving = watch(state.moving)
+        if moving is not None and not bool(moving.any()):
+            break
         trial = state.x + state.step[:, None] * state.direction
         value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings)
         done += 1
-        if done % LOOK_EVERY == 0 and not bool(state.moving.all()):
+        if done % LOOK_EVERY == 0 and moving is not None and not bool(moving.all()):
             ended[trees], loss[trees] = state.x, state.f
-            kept = torch.nonzero(function.even_groups(state.moving))[:, 0]
-            trees, state, function = trees[kept], state.take(kept), function.take(kept)
+            kept = torch.nonzero(function.even_groups(moving))[:, 0]
+            trees, state, function = taken(trees, kept), state.take(kept), function.take(kept)
+            watch.narrow()
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
+
+
+def _finite_start(function: Function, start: Point) -> tuple[Point, Tensor, list[Tensor]]:
+    """A start of finite values, which waits for a device: Nelder and Mead's method works on the host."""
+    value, *gradient = function.value_and_gradient(*start)
+    if bool(torch.isfinite(value).all()):
+        return start, value, gradient
+    start = where_finite(function, start, value)
+    value, *gradient = function.value_and_gradient(*start)
+    return start, value, gradient
 
 
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:

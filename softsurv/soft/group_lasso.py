@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, Minimum
+from softsurv.soft.optimisers import LbfgsSettings, Minimum, Watch, runs_ahead
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Moves, fit_moves
 from softsurv.stopping import StopSignal
@@ -34,10 +34,10 @@ def group_norms(
     routing: Tensor,  # (M, B, Q)
     leaves: Tensor,  # (M, L, Q + K)
     groups: Tensor,  # (P,) number of each column's feature
+    n_groups: int,  # F
     n_causes: int = 1,
 ) -> Tensor:  # (M, F)
     """Norm of everything that names a feature, in the rules or the leaves of any cause."""
-    n_groups = int(groups.max()) + 1 if len(groups) else 0
     own = _coefficients(leaves, groups, n_causes)
     squares = routing[..., 1:].square().sum(1) + own.square().sum((1, 2))  # (M, P)
     return squares.new_zeros(len(squares), n_groups).index_add_(1, groups, squares).sqrt()
@@ -85,7 +85,7 @@ class GroupLasso:
 
     def norms(self, routing: Tensor, leaves: Tensor) -> Tensor:
         """Norm of each feature, (M, F)."""
-        return group_norms(routing, leaves, self.groups, self.n_causes)
+        return group_norms(routing, leaves, self.groups, self.thresholds.shape[1], self.n_causes)
 
     def shrunk(self, routing: Tensor, leaves: Tensor, step: Tensor) -> Pair:
         """Proximal step: every group's norm falls by step (M,) times its threshold, to 0 at least."""
@@ -107,28 +107,36 @@ def fit_sparse(
     tolerance: float = 1e-7,
     budget: StopSignal | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,)."""
+    """Minimise the objective plus the group lasso; returns routing, leaves and penalised objective (M,).
+
+    A round tries one step of every tree. A tree whose step is too long halves it and waits for the next round.
+    """
     at: Pair = (routing, leaves)
     ahead = at
     momentum = torch.ones_like(lasso.strength)
     step = torch.ones_like(momentum)
     best = objective.value(*at) + lasso.value(*at)
-    quiet = torch.zeros_like(momentum)
-    for _ in range(max_iterations):
-        value, d_routing, d_leaves = objective.value_and_gradient(*ahead)
-        step, new, total = _backtrack(objective, lasso, ahead, value, (d_routing, d_leaves), step)
+    quiet, halvings = torch.zeros_like(momentum), torch.zeros_like(momentum)
+    watch = Watch(late=runs_ahead(best))
+    for _ in range(2 * max_iterations):
+        value, *gradient = objective.value_and_gradient(*ahead)
+        new, total, short = _trial(objective, lasso, ahead, value, (gradient[0], gradient[1]), step)
+        short = short & (halvings < MAX_HALVINGS)
+        halvings = torch.where(short, halvings + 1, 0.0)
         rose = total > best
         grown = 0.5 * (1 + (1 + 4 * momentum.square()).sqrt())
         pull = torch.where(rose, 0.0, (momentum - 1) / grown)[:, None, None]
-        pick = rose[:, None, None]
-        moved = (torch.where(pick, at[0], new[0]), torch.where(pick, at[1], new[1]))
-        ahead = (moved[0] + pull * (moved[0] - at[0]), moved[1] + pull * (moved[1] - at[1]))
-        momentum = torch.where(rose, 1.0, grown)
+        stays, waits = (rose | short)[:, None, None], short[:, None, None]
+        moved = (torch.where(stays, at[0], new[0]), torch.where(stays, at[1], new[1]))
+        next_at = (moved[0] + pull * (moved[0] - at[0]), moved[1] + pull * (moved[1] - at[1]))
+        ahead = (torch.where(waits, ahead[0], next_at[0]), torch.where(waits, ahead[1], next_at[1]))
+        momentum = torch.where(short, momentum, torch.where(rose, 1.0, grown))
         still = rose | (best - total <= tolerance * best.abs().clamp(min=1.0))
-        quiet = torch.where(still, quiet + 1, 0.0)
-        best, at = torch.where(rose, best, total), moved
-        step = step * STEP_UP
-        if bool((quiet >= 5).all()) or (budget is not None and budget.exhausted):
+        quiet = torch.where(short, quiet, torch.where(still, quiet + 1, 0.0))
+        best, at = torch.where(rose | short, best, total), moved
+        step = step * torch.where(short, 0.5, STEP_UP)
+        moving = watch(quiet < 5)
+        if (moving is not None and not bool(moving.any())) or (budget is not None and budget.exhausted):
             break
     return at[0], at[1], best
 
@@ -154,26 +162,21 @@ def fit_named(
     return fit_moves(objective, routing, leaves, moves, settings, budget=budget)
 
 
-def _backtrack(
+def _trial(
     objective: Objective,
     lasso: GroupLasso,
     at: Pair,
     value: Tensor,  # (M,)
     gradient: Pair,
     step: Tensor,  # (M,)
-) -> tuple[Tensor, Pair, Tensor]:
-    """Halve each tree's step until the quadratic model bounds its objective; returns step, point, objective."""
-    for _ in range(MAX_HALVINGS):
-        length = step[:, None, None]
-        new = lasso.shrunk(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
-        smooth = objective.value(*new)
-        change = (new[0] - at[0], new[1] - at[1])
-        bound = value + _inner(gradient, change) + _inner(change, change) / (2 * step)
-        short = ~(smooth <= bound + 1e-12 * value.abs().clamp(min=1.0))
-        if not bool(short.any()):
-            break
-        step = torch.where(short, 0.5 * step, step)
-    return step, new, smooth + lasso.value(*new)
+) -> tuple[Pair, Tensor, Tensor]:
+    """A step of each tree, its penalised objective, and whether the quadratic model does not bound it, (M,)."""
+    length = step[:, None, None]
+    new = lasso.shrunk(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
+    smooth = objective.value(*new)
+    change = (new[0] - at[0], new[1] - at[1])
+    bound = value + _inner(gradient, change) + _inner(change, change) / (2 * step)
+    return new, smooth + lasso.value(*new), ~(smooth <= bound + 1e-12 * value.abs().clamp(min=1.0))
 
 
 def _inner(a: Pair, b: Pair) -> Tensor:  # (M,)

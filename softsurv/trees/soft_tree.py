@@ -215,13 +215,11 @@ class SoftTree(nn.Module):
             for level in range(self.depth):
                 nodes = level_slice(level)
                 goes_left, goes_right = reached & left[:, nodes], reached & ~left[:, nodes]
-                some_left, some_right = goes_left.any(-1), goes_right.any(-1)
-                for tree, node in torch.nonzero(some_left ^ some_right).tolist():
-                    side = SURE if bool(some_left[tree, node]) else -SURE
-                    self.routing[tree, nodes.start + node] = 0
-                    self.routing[tree, nodes.start + node, 0] = side
-                for tree, node in torch.nonzero(~some_left & ~some_right).tolist():
-                    self.routing[tree, nodes.start + node] = 0
+                some_left, some_right = goes_left.any(-1), goes_right.any(-1)  # (M, S)
+                sure = SURE * (some_left.to(x.dtype) - some_right.to(x.dtype))  # 0 where no row comes
+                constant = torch.cat([sure[..., None], torch.zeros_like(self.routing[:, nodes, 1:])], -1)
+                splits = (some_left & some_right)[..., None]
+                self.routing[:, nodes] = torch.where(splits, self.routing[:, nodes], constant.to(self.routing))
                 reached = torch.stack([goes_left, goes_right], 2).flatten(1, 2)
 
     def forward(self, x: Tensor, times: Tensor) -> Tensor:

@@ -13,7 +13,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import softsurv
 from softsurv.hazards import get_family
+from softsurv.soft.bfgs import BfgsSettings
 from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.group_lasso import GroupLasso, fit_sparse
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
@@ -21,6 +23,7 @@ from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, never_waiting
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
+from softsurv.trees.soft_tree import SoftTree
 
 PACKAGE = Path(softsurv.__file__).parent
 
@@ -76,6 +79,38 @@ def test_a_sweep_does_not_wait(tools, family, groups, inner, as_on_a_device):
         nodec(objective, routing, leaves, NodecSettings(max_sweeps=2, branch=inner, leaf=inner))
     assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS, waits.seen
     assert ("nonzero", "nodec") in waits.seen  # the recorder works
+
+
+def test_rounds_of_the_papers_bfgs_do_not_wait(tools, as_on_a_device):
+    """It looks at each subproblem's start once, whether the values are finite."""
+    inner = BfgsSettings(max_iterations=12)
+    objective, routing, leaves = stack(tools, "weibull")
+    with Waits() as waits:
+        nodec(objective, routing, leaves, NodecSettings(max_sweeps=1, branch=inner, leaf=inner))
+    of_copies = {("_local_scalar_dense", "_minimise_together"), ("nonzero", "_minimise_together")}
+    at_starts = {("_local_scalar_dense", "_finite_start")}
+    assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | at_starts, waits.seen
+
+
+def test_the_group_lasso_does_not_wait(tools, as_on_a_device):
+    objective, routing, leaves = stack(tools, "weibull")
+    lasso = GroupLasso(torch.arange(objective.columns - 1), torch.full((3,), 0.05, dtype=torch.float64))
+    assert lasso.thresholds.shape == (3, objective.columns - 1)  # once for a lasso
+    with Waits() as waits:
+        fit_sparse(objective, routing, leaves, lasso, max_iterations=20)
+    assert waits.seen <= {("_local_scalar_dense", "fit_sparse")}, waits.seen  # of a copy
+
+
+def test_empty_branches_are_collapsed_without_waiting(tools, as_on_a_device):
+    data = tools.simulate(60)
+    tree = SoftTree(2, data.x.shape[1], get_family("weibull"), n_trees=2)
+    torch.nn.init.normal_(tree.routing)
+    with torch.no_grad():
+        tree.routing[:, 0, 0] = 1e3  # every row goes left at the root
+    with Waits() as waits:
+        tree.collapse_empty(data.x.double())
+    assert not waits.seen
+    assert (tree.routing[:, 2] == 0).all()  # no row comes there
 
 
 def test_a_late_look_changes_only_the_time(tools):
