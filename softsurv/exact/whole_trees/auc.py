@@ -102,7 +102,8 @@ class AucSearch:
         self._offer(self.best)
         try:
             self._offer_accurate(stop)
-            stop.stage()
+            if not stop.stage():
+                raise Stopped(stop.reason)
             self._offer_weighted(stop)
             self._grow_best_first(self.nodes.open(everything, self.search.depth))
         except Stopped as stopped:

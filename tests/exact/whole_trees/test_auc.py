@@ -109,6 +109,17 @@ def test_stopped_search_states_its_gap():
     assert full.loss <= stopped.loss
 
 
+def test_no_search_begins_after_the_time(monkeypatch):
+    columns, label, _ = tiny(1, n=300, splits=25)
+    search, solved = error_search(columns, label, 3), []
+    monkeypatch.setattr(search.search, "is_long", lambda *_: True)
+    best = search.best
+    monkeypatch.setattr(search, "best", lambda *given, **how: solved.append(how["depth"]) or best(*given, **how))
+    result = AucSearch(search).solve(StopSignal(0.0))
+    assert solved == [2]
+    assert result.status == Status.TIME_LIMIT
+
+
 def test_estimator_maximises_auc():
     from softsurv import OptimalClassificationTree
 
