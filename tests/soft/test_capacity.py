@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pandas as pd
@@ -152,7 +152,8 @@ def test_a_round_of_the_optimiser_never_waits_for_the_device(family, monkeypatch
     """Meta tensors have no values: whatever would bring one to the host raises."""
     problem = make_problem(some_data(), get_family(family), n_trees=3)
     metric = GramMetric(problem, 3, 4)
-    on_meta = {k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in vars(problem).items()}
+    given = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    on_meta = {k: v.to("meta") if isinstance(v, torch.Tensor) else v for k, v in given.items()}
     leaf_size = problem.design.shape[-1] + problem.family.n_shape
     zero = torch.zeros(3, device="meta", dtype=torch.float64)
     penalties = Penalties(zero, zero, zero, zero.new_zeros(3, 1, leaf_size), zero)

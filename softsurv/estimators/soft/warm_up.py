@@ -21,7 +21,13 @@ from softsurv.stopping import StopSignal
 
 logger = logging.getLogger("softsurv")
 
-DENSE = (row_kernels.leaves_and_routing, row_kernels.leaves_alone, step_kernels.descend, step_kernels.move)
+DENSE = (
+    row_kernels.leaves_and_routing,
+    row_kernels.leaves_alone,
+    row_kernels.losses,
+    step_kernels.descend,
+    step_kernels.move,
+)
 RULES = (leaf_kernels.rows_in_leaves, fit_kernels.fit_rounds, kernels.best_trees, kernels.cut_gains, kernels.best_pair)
 """What a fit calls of compiled code; of rules also what dense trees call, as they are compared with one."""
 
@@ -67,7 +73,9 @@ def ready(parameters: SoftParameters) -> None:
 
 def _compile(parameters: SoftParameters, rules: bool) -> None:
     """Fit a few rows. The signal is not open, so that a Ctrl-C interrupts at once."""
-    small = replace(parameters, **(SMALL if rules else SMALL | {"max_terms": None, "routing_l2": 0.1}))
+    small = replace(
+        parameters, **(SMALL if rules else SMALL | {"max_terms": None, "routing_l2": 0.1, "shrinkage": None})
+    )
     with without_garbage_collection():
         machine = Machine(torch.device("cpu"), torch.float64, StopSignal())
         (rule_tree if rules else dense_tree)(Order(small, _few_rows(), None, ("0", "1"), None, machine))
