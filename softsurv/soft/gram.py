@@ -28,19 +28,24 @@ class WeightedGram:
 
     def __init__(self, design: Tensor) -> None:
         q = design.shape[-1]
-        self.first, self.second = torch.triu_indices(q, q, device=design.device)  # (T,) one of each two equal products
-        self.chunks = design.split(max(1, CHUNK_ELEMENTS // (len(design) * len(self.first))), 1)
-        place = torch.zeros(q, q, dtype=torch.int64, device=design.device)
-        place[self.first, self.second] = torch.arange(len(self.first), device=design.device)
-        self.place = place.triu() + place.triu(1).mT  # (Q, Q) of an entry among the products
+        first, second = torch.triu_indices(q, q)  # (T,) of one of each two equal products
+        place = torch.zeros(q, q, dtype=torch.int64)
+        place[first, second] = torch.arange(len(first))
+        place = place.triu() + place.triu(1).mT
+        self.first, self.second = first.to(design.device), second.to(design.device)
+        self.place = place.flatten().to(design.device)  # (Q Q,) of an entry among the products
+        width = max(1, CHUNK_ELEMENTS // (len(design) * len(first)))
+        self.rows = [slice(begin, begin + width) for begin in range(0, design.shape[1], width)]
+        self.chunks = [design[:, rows] for rows in self.rows]
 
     def __call__(self, weight: Tensor) -> Tensor:
         """Matrices (M, S, Q, Q) from weights (M, S, N), M being a multiple of G."""
         (m, s, n), groups = weight.shape, len(self.chunks[0])
-        parts = weight.reshape(groups, m // groups * s, n).split(self.chunks[0].shape[1], -1)
+        per_group = weight.reshape(groups, m // groups * s, n)
         pairs = self._pairs if len(self.chunks) == 1 else map(self._products, self.chunks)
-        packed = reduce(torch.add, (part @ pair for part, pair in zip(parts, pairs, strict=True)))
-        return packed.view(m, s, -1)[..., self.place]
+        parts = (per_group[..., rows] @ pair for rows, pair in zip(self.rows, pairs, strict=True))
+        packed = reduce(torch.add, parts)
+        return packed.view(m, s, -1).index_select(-1, self.place).unflatten(-1, (self.chunks[0].shape[-1], -1))
 
     @cached_property
     def _pairs(self) -> tuple[Tensor]:
@@ -48,7 +53,7 @@ class WeightedGram:
 
     def _products(self, x: Tensor) -> Tensor:
         """Products (G, n, T) of the columns of some rows."""
-        return x[..., self.first] * x[..., self.second]
+        return x.index_select(-1, self.first) * x.index_select(-1, self.second)
 
 
 def inverse_gram(design: Tensor) -> Tensor:

@@ -96,5 +96,6 @@ def _side_by_side(point: Tensor, local: Local) -> Tensor:
 
 def _apart(table: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Value (M, S, 1), point, gradient (M, S, D) and curvature (M, S, D, D) of a table."""
-    value, point, gradient, curvature = table.split([1, size, size, size * size], -1)
-    return value, point, gradient, curvature.unflatten(-1, (size, size))
+    ends = 1 + size, 1 + 2 * size
+    curvature = table[..., ends[1] :].unflatten(-1, (size, size))
+    return table[..., :1], table[..., 1 : ends[0]], table[..., ends[0] : ends[1]], curvature

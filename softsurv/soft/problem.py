@@ -75,7 +75,8 @@ class Problem:
 
     def blocks(self, leaves: Tensor) -> tuple[Tensor, ...]:
         """The parameters (M, L, Q + K) of each cause out of those of the leaves (M, L, C (Q + K))."""
-        return leaves.split(leaves.shape[-1] // self.n_causes, -1)
+        size = leaves.shape[-1] // self.n_causes
+        return tuple(leaves[..., k * size : (k + 1) * size] for k in range(self.n_causes))
 
     @property
     def n_trees(self) -> int:
