@@ -168,6 +168,14 @@ def test_the_default_tree_is_told_as_it_was_measured(page, table):
         assert " and ".join(measured[model]) in text_of(page), model
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/benchmarks.md"])
+def test_how_often_the_default_is_a_tree_is_told_as_it_was_measured(page):
+    lines = [line for line in text_of("scripts/tables/survset_soft.md").splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines]
+    share = next(row for row in cells if row[1] == "soft")[cells[0].index("is a tree")].rstrip("%")
+    assert re.search(rf"{share} % of the\s+folds", text_of(page))
+
+
 def test_the_readme_can_be_read_in_two_minutes():
     """But for its code and its literature; a tenth of it is the commands of a table."""
     prose = re.sub(r"^```.*?^```$", "", text_of("README.md").split("## Papers")[0], flags=re.MULTILINE | re.DOTALL)
