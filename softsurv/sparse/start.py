@@ -18,7 +18,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.cuts import next_rises
 from softsurv.sparse.kernels import best_trees, causes_of, gain_of
 from softsurv.sparse.splits import SplitData, orders_of_levels, short_between
-from softsurv.trees.linear_rule import LinearRule, Rules
+from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
 
 N_BINS = 12
 """Bins of a number: every cut is looked at later, when the rules are polished."""
@@ -185,6 +185,51 @@ def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], b
                 if i + j > 4 and gain > out.get(i + j, (-np.inf,))[0]:
                     out[i + j] = (gain, (bins.rules[feature][code], a, d, b, c, e, f))
     return {n: rules for n, (_, rules) in out.items()}
+
+
+def tree_grown_on(problem: StartProblem, rules: Rules, n_leaves: int) -> Rules | None:
+    """The tree with its leaves split further, as the gains want it; None where the rows allow no larger tree.
+
+    Parameters
+    ----------
+    problem : StartProblem
+    rules : Rules
+        In heap order, of the depth that the new tree may have.
+    n_leaves : int
+        Of the new tree; it has fewer where depth or rows allow no more.
+    """
+    bins, answers = bins_of(problem), answers_of(rules, problem.data.values[:, problem.rows])
+    if not bins.rules:
+        return None
+    best: dict[int, tuple[float, Rules]] = {0: (0.0, rules)}
+    for node in _ends(rules):
+        room = 1 if node >= len(rules) else 2 if 2 * node + 1 >= len(rules) else n_leaves
+        here = _two_levels(problem, bins, problem.rows[rows_at(answers, node)])[0]
+        new: dict[int, tuple[float, Rules]] = {}
+        for so_far, (gain, tree) in best.items():
+            for n, (more, below) in here.items():
+                total = so_far + n
+                if n <= room and total <= n_leaves and gain + more > new.get(total, (-np.inf,))[0]:
+                    new[total] = (gain + more, _with_below(tree, node, below))
+        best = new
+    most = max(best)
+    return best[most][1] if most > len(_ends(rules)) else None
+
+
+def _ends(rules: Rules, node: int = 0) -> list[int]:
+    """Places where a tree ends: of leaves, or of branch nodes without a rule."""
+    if node >= len(rules) or rules[node] is None:
+        return [node]
+    return [*_ends(rules, 2 * node + 1), *_ends(rules, 2 * node + 2)]
+
+
+def _with_below(rules: Rules, node: int, below: Rules) -> Rules:
+    """The rules with those of a tree of depth two in place of an end."""
+    new = list(rules)
+    for place, rule in zip((node, 2 * node + 1, 2 * node + 2), below, strict=True):
+        if rule is not None:
+            new[place] = rule
+    return tuple(new)
 
 
 def _two_levels(

@@ -15,7 +15,7 @@ from softsurv.soft.parallel import map_parts
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
-from softsurv.sparse.start import StartProblem, never, trees_of_corrections
+from softsurv.sparse.start import StartProblem, never, tree_grown_on, trees_of_corrections
 from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, leaf_of, rows_at
 
@@ -131,17 +131,50 @@ def start_rules(
     table = second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
     def start(m: int) -> dict[int, Rules]:
-        """Rules of one tree. Where rows are many, a sample is enough to compare binned cuts."""
-        if stop():
-            return {}
-        mine, scale = rows.folds[folds[m]], 1.0
-        if len(mine) > START_ROWS:
-            scale = len(mine) / START_ROWS
-            mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
-        problem = StartProblem(rows.split, mine, table[m], rows.size, rows.least / scale, rows.penalty / scale)
-        return trees_of_corrections(problem, depth, stop)
+        return {} if stop() else trees_of_corrections(start_problem(rows, folds[m], table[m]), depth, stop)
 
     return map_parts(start, range(len(folds)), workers)
+
+
+def start_problem(rows: TrainingRows, fold: int, table: FloatArray) -> StartProblem:
+    """What trees on a fold are compared by. Where rows are many, a sample is enough to compare binned cuts."""
+    mine, scale = rows.folds[fold], 1.0
+    if len(mine) > START_ROWS:
+        scale = len(mine) / START_ROWS
+        mine = np.sort(np.random.default_rng(0).choice(mine, START_ROWS, replace=False))
+    return StartProblem(rows.split, mine, table, rows.size, rows.least / scale, rows.penalty / scale)
+
+
+def grown_on(
+    problems: Problems,
+    rows: TrainingRows,
+    plans: Sequence[Plan],
+    n_leaves: int,
+    models: Models,
+    stop: Callable[[], bool] = never,
+) -> list[Rules | None]:
+    """The rules of smaller trees with leaves split further; None where the rows allow no such tree.
+
+    Parameters
+    ----------
+    problems : tuple of Problem
+        Of one tree for each fold; one for each cause.
+    rows : TrainingRows
+    plans : sequence of Plan
+        With the rules of the smaller trees, in places for deeper ones.
+    n_leaves : int
+        Of the larger trees.
+    models : tuple of Tensor (M, 1, Q + K)
+        Common models of the smaller trees.
+    stop : callable
+        Whether to leave the rest as it is.
+    """
+    stack = take(problems, torch.as_tensor([plan.fold for plan in plans]))
+    table = second_orders(stack, models, rows.counts) * rows.weight[:, None]
+    return [
+        None if stop() else tree_grown_on(start_problem(rows, plan.fold, own), plan.rules, n_leaves)
+        for plan, own in zip(plans, table, strict=True)
+    ]
 
 
 def grow(

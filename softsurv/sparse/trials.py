@@ -18,7 +18,7 @@ from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
 from softsurv.sparse.folds import Fold, Grid
 from softsurv.sparse.leaf_fit import ROUGH
 from softsurv.sparse.prefer import Trial, within_reach
-from softsurv.sparse.train import Grown, Plan, complete, grow, held_out_losses, penalties_of, start_rules
+from softsurv.sparse.train import Grown, Plan, complete, grow, grown_on, held_out_losses, penalties_of, start_rules
 from softsurv.trees.linear_rule import Rules
 
 Planned = tuple[Candidate, list[Plan]]
@@ -36,6 +36,8 @@ class FamilyTrials:
         self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
         self.workers, self.budget = machine.workers, machine.budget
         self.n_folds = len(fold.masks)
+        self.smaller: dict[tuple[int, float, int], tuple[Rules, Models]] = {}
+        """The largest trees so far, by fold, ridge and terms: their rules and common models."""
 
     def single_leaves(self, ridges: Sequence[float]) -> tuple[list[Trial], Models]:
         """One regression with each ridge; and the models (F * R, 2, Q + K), those of the first fold first."""
@@ -87,6 +89,12 @@ class FamilyTrials:
             return None if stop() else self._grow(plans)
 
         found = map_parts(grown, parts, self.workers)
+        for size in sorted({plans[0].size for _, plans in planned}):
+            jobs = [(_plans_of(planned[part]), one, size) for part, one in zip(parts, found, strict=True)]
+            found = map_parts(self._grown_on, jobs, self.workers)
+            for (plans, *_), one in zip(jobs, found, strict=True):
+                if one is not None:
+                    self._keep(plans, one, size)
         pool: Pool = {}
         for part, one in zip(parts, found, strict=True):
             for plan, rules in zip(_plans_of(planned[part]), one.rules, strict=True) if one is not None else ():
@@ -121,6 +129,40 @@ class FamilyTrials:
     def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
         return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
 
+    def _grown_on(self, job: tuple[list[Plan], Grown | None, int]) -> Grown | None:
+        """The trees of a size, each grown again from the largest smaller one where that ends in a better fit."""
+        plans, grown, size = job
+        at = [m for m, plan in enumerate(plans) if plan.size == size and self._key(plan) in self.smaller]
+        if grown is None or not at or self._stopped():
+            return grown
+        known = [self.smaller[self._key(plans[m])] for m in at]
+        begun = [
+            replace(plans[m], rules=complete(rules, len(plans[m].rules)))
+            for m, (rules, _) in zip(at, known, strict=True)
+        ]
+        models = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
+        starts = grown_on(self.problems, self.fold.rows, begun, size + 1, models, self._stopped)
+        tried = {k: replace(begun[k], rules=rules) for k, rules in enumerate(starts) if rules is not None}
+        if not tried:
+            return grown
+        begin = tuple(_alike(common[list(tried)], len(begun[0].rules) + 1) for common in models)
+        fitted = self._grow(list(tried.values()), models=begin)
+        return grown.better(fitted, torch.tensor([at[k] for k in tried]))
+
+    def _keep(self, plans: list[Plan], grown: Grown, size: int) -> None:
+        """Remember the trees of a size for larger ones."""
+        for m, plan in enumerate(plans):
+            if plan.size == size:
+                common = tuple(model[m : m + 1, :1] for model in grown.models)
+                self.smaller[self._key(plan)] = grown.rules[m], common
+
+    def _stopped(self) -> bool:
+        return self.budget is not None and self.budget.exhausted
+
+    @staticmethod
+    def _key(plan: Plan) -> tuple[int, float, int]:
+        return plan.fold, plan.ridge, plan.max_terms
+
     def _learned(self, planned: list[Planned], grown: Grown, pool: Pool) -> Grown:
         """Each tree with the rules, its own or another candidate's, under which its leaves fit best."""
         plans = _plans_of(planned)
@@ -129,12 +171,11 @@ class FamilyTrials:
             known = [rules for terms, rules in pool[plan.size, plan.fold] if terms <= plan.max_terms]
             others.append([rules for rules in dict.fromkeys(known) if rules != own])
         for turn in range(max(map(len, others))):
-            if self.budget is not None and self.budget.exhausted:
+            if self._stopped():
                 break
             at = [m for m, own in enumerate(others) if turn < len(own)]
             tried = [replace(plans[m], rules=others[m][turn]) for m in at]
-            alike = tuple(torch.cat([own[at, :1], torch.zeros_like(own[at, 1:])], 1) for own in grown.models)
-            fitted = self._grow(tried, 0, alike)
+            fitted = self._grow(tried, 0, tuple(_alike(own[at, :1], own.shape[1] - 1) for own in grown.models))
             grown = grown.better(fitted, torch.tensor(at))
         return grown
 
@@ -146,7 +187,7 @@ class FamilyTrials:
         models = grown.models
         trials: list[Trial] = []
         for strength, slopes in self.grid.shrinkage:
-            if trials and self.budget is not None and self.budget.exhausted:
+            if trials and self._stopped():
                 break
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             n_leaves = len(plans[0].rules) + 1
@@ -167,7 +208,7 @@ class FamilyTrials:
         as it is.
         """
         starts = list(dict.fromkeys(trial.fold_rules))
-        if len(starts) < 2 or (self.budget is not None and self.budget.exhausted):
+        if len(starts) < 2 or self._stopped():
             return trial
         candidate, last = trial.candidate, self.n_folds - 1
         plans = [Plan(last, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules) for rules in starts]
@@ -186,6 +227,11 @@ class FamilyTrials:
         counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
         losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts, self.fold.most)
         return self.fold.by_subject(losses.double().cpu().numpy())
+
+
+def _alike(common: Tensor, n_leaves: int) -> Tensor:
+    """Models (M, 1 + L, D) of leaves that do not deviate from common ones (M, 1, D)."""
+    return torch.cat([common, common.new_zeros(len(common), n_leaves, common.shape[-1])], 1)
 
 
 def _plans_of(planned: Sequence[Planned]) -> list[Plan]:
