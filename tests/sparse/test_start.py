@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from softsurv.sparse.kernels import causes_of, gain_of
 from softsurv.sparse.splits import SplitData, short_between
-from softsurv.sparse.start import StartProblem, bins_of
-from softsurv.trees.linear_rule import LinearRule
+from softsurv.sparse.start import StartProblem, bins_of, tree_grown_on, trees_of_corrections
+from softsurv.trees.linear_rule import LinearRule, leaf_of
 
 
 def one_by_one(values, rows, n_bins):
@@ -48,3 +49,58 @@ def test_of_many_features_those_looked_at_in_time_are_kept():
     kept = bins_of(problem, most=5, stop=lambda: next(looked))
     assert {own[0].columns[0] for own in kept.rules} <= set(range(6))
     assert len(kept.rules) == 5
+
+
+def problem_of(seed, n=200, least=5.0):
+    """Rows whose corrections depend on three of five features."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 8, (5, n)) / 8
+    slope = np.where((values[0] > 0.4) ^ (values[1] > 0.6), 1.0, -1.0) + 0.5 * (values[2] > 0.5)
+    sums = np.stack([slope + rng.normal(0, 0.3, n), rng.normal(0, 0.3, n), *np.ones((1, n)), *np.zeros((2, n))], 1)
+    sums[:, 4] = 1.0
+    return StartProblem(SplitData(values, tuple(range(5)), ()), np.arange(n), sums, np.ones(n), least, 1.0)
+
+
+def gain_in_leaves(problem, rules):
+    """What a tree gains, leaf by leaf; its leaves; its smallest one."""
+    leaf = leaf_of(rules, problem.data.values)
+    causes = causes_of(problem.sums)
+    parts = [leaf == k for k in np.unique(leaf)]
+    gain = sum(float(gain_of(problem.sums[part].sum(0), problem.penalty, causes)) for part in parts)
+    return gain, len(parts), min(problem.size[part].sum() for part in parts)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("first", "last"), [(2, 3), (2, 4), (3, 4), (4, 6), (4, 8), (3, 8)])
+def test_a_tree_grown_on_keeps_its_rules_and_gains(seed, first, last):
+    problem = problem_of(seed)
+    small = trees_of_corrections(problem, 2)[first]
+    rules = (*small, *(None,) * ((7 if last > 4 else 3) - len(small)))
+    grown = tree_grown_on(problem, rules, last)
+    assert all(new == old for new, old in zip(grown, rules, strict=True) if old is not None)
+    gain, n_leaves, least = gain_in_leaves(problem, grown)
+    assert n_leaves == last
+    assert least >= problem.least
+    assert gain > gain_in_leaves(problem, rules)[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_leaf_that_gains_most_is_split(seed):
+    problem = problem_of(seed)
+    rules = (LinearRule((3,), (1.0,), 0.45), None, None)  # noise: either side has something to gain
+    grown = tree_grown_on(problem, rules, 3)
+    one_more = [
+        (rules[0], *below) for own in bins_of(problem).rules for rule in own for below in ((rule, None), (None, rule))
+    ]
+    allowed = [tree for tree in one_more if gain_in_leaves(problem, tree)[1:] >= (3, problem.least)]
+    best = max(gain_in_leaves(problem, tree)[0] for tree in allowed)
+    assert gain_in_leaves(problem, grown)[0] == pytest.approx(best)
+
+
+def test_where_rows_allow_no_more_leaves_there_are_fewer():
+    problem = problem_of(0, least=40.0)
+    rules = (LinearRule((0,), (1.0,), 0.4), *(None,) * 6)
+    grown = tree_grown_on(problem, rules, 8)
+    assert 2 < gain_in_leaves(problem, grown)[1] < 8
+    assert gain_in_leaves(problem, grown)[2] >= 40
+    assert tree_grown_on(problem_of(0, least=80.0), rules, 8) is None

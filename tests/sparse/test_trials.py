@@ -1,6 +1,7 @@
 """Candidates learn of each other: the tree of a candidate is the best that any search of its size found."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,24 @@ def test_better_takes_over_whole_trees(family):
     assert torch.equal(both.models[0][0], fitted.models[0][1])
     assert both.loss.tolist() == [float(fitted.loss[1]), float(noise.loss[1]), float(fitted.loss[0])]
     assert noise.better(noise, torch.arange(3)) is noise
+
+
+def test_a_larger_tree_fits_no_worse_than_the_smaller_one_it_may_begin_from():
+    """Four squares of a board of four by four in turn: a beam over the first two levels sees none of it."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.random((600, 4)), columns=[f"x{k}" for k in range(4)])
+    high = ((4 * x["x0"]).astype(int) % 2) ^ ((2 * x["x1"]).astype(int) % 2)
+    time = rng.exponential(np.where(high == 1, 0.2, 1.0))
+    data = survival_data(x, time=np.minimum(time, 2), event=time <= 2)
+    grid = Grid(leaves=(1, 2, 3, 4, 6, 8), terms=(1,), ridges=(0.3,), shrinkage=((10.0, None),))
+    split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(4)), ())
+    fold = make_folds(data, split, grid, 0)
+    problem = make_problem(data, get_family("weibull"), weight=torch.as_tensor(fold.masks))
+    family = FamilyTrials("weibull", (problem,), fold, grid, Machine(torch.device("cpu")))
+    trials = sorted(family.trees(lambda: False, lambda *_: None), key=lambda t: t.candidate.leaves)
+    for k in range(family.n_folds):
+        losses = [loss_of(family, trial.candidate, trial.fold_rules[k], k) for trial in trials]
+        assert all(larger <= smaller + ROUGHLY for smaller, larger in pairwise(losses)), losses
 
 
 @pytest.mark.parametrize("seed", [1, 3])
