@@ -25,8 +25,8 @@ Planned = tuple[Candidate, list[Plan]]
 """A candidate, and its tree on each fold."""
 
 
-Pool = dict[tuple[int, int], list[tuple[int, Rules]]]
-"""Rules found for a number of splits on a fold, by whichever candidate, with its most terms."""
+Pool = dict[int, list[tuple[int, Rules]]]
+"""Rules of one size found on a fold, by whichever candidate, with its most terms."""
 
 
 class FamilyTrials:
@@ -69,36 +69,31 @@ class FamilyTrials:
         starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
         trials: list[Trial] = []
         each = len(grid.shrinkage)
-        for level in range(1, depth + 1):
-            sizes = [size for size in grid.leaves if size > 1 and (size - 1).bit_length() == level]
-            planned = self._plans(starts, sizes, 2**level - 1)
+        for size in sorted(size for size in grid.leaves if size > 1):
+            level = (size - 1).bit_length()
+            planned = self._plans(starts, size, 2**level - 1)
             what = f"{self.name}, depth {level}"
-            tell(what, (len(sizes) * len(grid.ridges) * len(grid.terms) - len(planned)) * each)  # cannot be grown
-            trials += self._of_depth(planned, stop, partial(tell, what))
+            tell(what, (len(grid.ridges) * len(grid.terms) - len(planned)) * each)  # cannot be grown
+            trials += self._of_size(planned, stop, partial(tell, what))
         return within_reach(trials)
 
-    def _of_depth(self, planned: list[Planned], stop: Callable[[], bool], tell: Callable[[int], None]) -> list[Trial]:
-        """Grow the trees of some candidates of one depth, let them learn of each other, and fit their leaves."""
+    def _of_size(self, planned: list[Planned], stop: Callable[[], bool], tell: Callable[[int], None]) -> list[Trial]:
+        """Grow the trees of the candidates of one size, let them learn of each other, and fit their leaves."""
         if not planned:
             return []
         n_leaves = len(planned[0][1][0].rules) + 1
         parts = stack_parts(self.problems[0], n_leaves, n_jobs=len(planned), trees_per_job=self.n_folds)
 
         def grown(part: slice) -> Grown | None:
-            plans = _plans_of(planned[part])
-            return None if stop() else self._grow(plans)
+            return None if stop() else self._grown(_plans_of(planned[part]))
 
         found = map_parts(grown, parts, self.workers)
-        for size in sorted({plans[0].size for _, plans in planned}):
-            jobs = [(_plans_of(planned[part]), one, size) for part, one in zip(parts, found, strict=True)]
-            found = map_parts(self._grown_on, jobs, self.workers)
-            for (plans, *_), one in zip(jobs, found, strict=True):
-                if one is not None:
-                    self._keep(plans, one, size)
         pool: Pool = {}
         for part, one in zip(parts, found, strict=True):
-            for plan, rules in zip(_plans_of(planned[part]), one.rules, strict=True) if one is not None else ():
-                pool.setdefault((plan.size, plan.fold), []).append((plan.max_terms, rules))
+            for m, plan in enumerate(_plans_of(planned[part]) if one is not None else ()):
+                assert one is not None
+                pool.setdefault(plan.fold, []).append((plan.max_terms, one.rules[m]))
+                self.smaller[_key(plan)] = one.rules[m], tuple(model[m : m + 1, :1] for model in one.models)
 
         def scored(job: tuple[slice, Grown | None]) -> list[Trial]:
             part, one = job
@@ -110,65 +105,53 @@ class FamilyTrials:
             trial for of_part in map_parts(scored, zip(parts, found, strict=True), self.workers) for trial in of_part
         ]
 
-    def _plans(self, starts: list[dict[int, Rules]], sizes: list[int], n_branches: int) -> list[Planned]:
-        """Trees of one depth to be trained: for each candidate one on each fold."""
+    def _plans(self, starts: list[dict[int, Rules]], size: int, n_branches: int) -> list[Planned]:
+        """Trees of one size to be trained: for each candidate one on each fold."""
         planned, depth = [], (n_branches + 1).bit_length() - 1
         strength, slopes = self.grid.shrinkage[0]
-        for size in sizes:
-            for number, ridge in enumerate(self.grid.ridges):
-                own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
-                found = [complete(rules, n_branches) for rules in own if rules is not None]
-                if len(found) < len(own):
-                    continue  # some fold has too few events for so many leaves
-                for terms in self.grid.terms:
-                    candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
-                    plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
-                    planned.append((candidate, plans))
+        for number, ridge in enumerate(self.grid.ridges):
+            own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
+            found = [complete(rules, n_branches) for rules in own if rules is not None]
+            if len(found) < len(own):
+                continue  # some fold has too few events for so many leaves
+            for terms in self.grid.terms:
+                candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
+                plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
+                planned.append((candidate, plans))
         return planned
 
     def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
         return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
 
-    def _grown_on(self, job: tuple[list[Plan], Grown | None, int]) -> Grown | None:
-        """The trees of a size, each grown again from the largest smaller one where that ends in a better fit."""
-        plans, grown, size = job
-        at = [m for m, plan in enumerate(plans) if plan.size == size and self._key(plan) in self.smaller]
-        if grown is None or not at or self._stopped():
-            return grown
-        known = [self.smaller[self._key(plans[m])] for m in at]
-        begun = [
-            replace(plans[m], rules=complete(rules, len(plans[m].rules)))
-            for m, (rules, _) in zip(at, known, strict=True)
-        ]
-        models = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
-        starts = grown_on(self.problems, self.fold.rows, begun, size + 1, models, self._stopped)
-        tried = {k: replace(begun[k], rules=rules) for k, rules in enumerate(starts) if rules is not None}
-        if not tried:
-            return grown
-        begin = tuple(_alike(common[list(tried)], len(begun[0].rules) + 1) for common in models)
-        fitted = self._grow(list(tried.values()), models=begin)
-        return grown.better(fitted, torch.tensor([at[k] for k in tried]))
-
-    def _keep(self, plans: list[Plan], grown: Grown, size: int) -> None:
-        """Remember the trees of a size for larger ones."""
-        for m, plan in enumerate(plans):
-            if plan.size == size:
-                common = tuple(model[m : m + 1, :1] for model in grown.models)
-                self.smaller[self._key(plan)] = grown.rules[m], common
+    def _grown(self, plans: list[Plan]) -> Grown:
+        """Trees grown from their rules, or from the largest smaller tree of the setting where that fits better."""
+        first = self._grow(plans, 0)
+        at = [m for m, plan in enumerate(plans) if _key(plan) in self.smaller]
+        if at and not self._stopped():
+            known = [self.smaller[_key(plans[m])] for m in at]
+            small = [
+                replace(plans[m], rules=complete(rules, len(plans[m].rules)))
+                for m, (rules, _) in zip(at, known, strict=True)
+            ]
+            common = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
+            larger = grown_on(self.problems, self.fold.rows, small, plans[0].size + 1, common, self._stopped)
+            tried = {k: replace(small[k], rules=rules) for k, rules in enumerate(larger) if rules is not None}
+            if tried:
+                begin = tuple(_alike(models[list(tried)], len(plans[0].rules) + 1) for models in common)
+                second = self._grow(list(tried.values()), 0, begin)
+                first = first.better(second, torch.tensor([at[k] for k in tried]))
+        begun = [replace(plan, rules=rules) for plan, rules in zip(plans, first.rules, strict=True)]
+        return self._grow(begun, models=first.models)
 
     def _stopped(self) -> bool:
         return self.budget is not None and self.budget.exhausted
-
-    @staticmethod
-    def _key(plan: Plan) -> tuple[int, float, int]:
-        return plan.fold, plan.ridge, plan.max_terms
 
     def _learned(self, planned: list[Planned], grown: Grown, pool: Pool) -> Grown:
         """Each tree with the rules, its own or another candidate's, under which its leaves fit best."""
         plans = _plans_of(planned)
         others = []
         for plan, own in zip(plans, grown.rules, strict=True):
-            known = [rules for terms, rules in pool[plan.size, plan.fold] if terms <= plan.max_terms]
+            known = [rules for terms, rules in pool[plan.fold] if terms <= plan.max_terms]
             others.append([rules for rules in dict.fromkeys(known) if rules != own])
         for turn in range(max(map(len, others))):
             if self._stopped():
@@ -232,6 +215,11 @@ class FamilyTrials:
 def _alike(common: Tensor, n_leaves: int) -> Tensor:
     """Models (M, 1 + L, D) of leaves that do not deviate from common ones (M, 1, D)."""
     return torch.cat([common, common.new_zeros(len(common), n_leaves, common.shape[-1])], 1)
+
+
+def _key(plan: Plan) -> tuple[int, float, int]:
+    """The setting and the rows of a tree, whatever its size."""
+    return plan.fold, plan.ridge, plan.max_terms
 
 
 def _plans_of(planned: Sequence[Planned]) -> list[Plan]:
