@@ -106,22 +106,28 @@ def test_better_takes_over_whole_trees(family):
     assert noise.better(noise, torch.arange(3)) is noise
 
 
-def test_a_larger_tree_fits_no_worse_than_the_smaller_one_it_may_begin_from():
-    """Four squares of a board of four by four in turn: a beam over the first two levels sees none of it."""
-    rng = np.random.default_rng(0)
-    x = pd.DataFrame(rng.random((600, 4)), columns=[f"x{k}" for k in range(4)])
-    high = ((4 * x["x0"]).astype(int) % 2) ^ ((2 * x["x1"]).astype(int) % 2)
-    time = rng.exponential(np.where(high == 1, 0.2, 1.0))
-    data = survival_data(x, time=np.minimum(time, 2), event=time <= 2)
+def test_a_larger_tree_fits_hardly_worse_than_the_smaller_one_it_may_begin_from():
+    """Eight leaves whose times differ a thousandfold: corrections to one regression do not find them.
+
+    A leaf pays for its distance from the common model, so that a larger tree may be a little worse.
+    """
+    rng = np.random.default_rng(3)
+    x = rng.random((600, 5))
+    first = x[:, 0] > 0.5
+    second = np.where(first, x[:, 1] > 0.4, x[:, 2] > 0.6)
+    leaf = 4 * first + 2 * second + np.where(second, x[:, 3] > 0.5, x[:, 1] > 0.7)
+    level = rng.normal(0, 3, 8)
+    frame = pd.DataFrame(x, columns=[f"x{k}" for k in range(5)])
+    data = survival_data(frame, time=np.exp(level[leaf]) * rng.exponential(1, 600), event=np.ones(600, dtype=bool))
     grid = Grid(leaves=(1, 2, 3, 4, 6, 8), terms=(1,), ridges=(0.3,), shrinkage=((10.0, None),))
-    split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(4)), ())
+    split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(5)), ())
     fold = make_folds(data, split, grid, 0)
     problem = make_problem(data, get_family("weibull"), weight=torch.as_tensor(fold.masks))
     family = FamilyTrials("weibull", (problem,), fold, grid, Machine(torch.device("cpu")))
     trials = sorted(family.trees(lambda: False, lambda *_: None), key=lambda t: t.candidate.leaves)
     for k in range(family.n_folds):
         losses = [loss_of(family, trial.candidate, trial.fold_rules[k], k) for trial in trials]
-        assert all(larger <= smaller + ROUGHLY for smaller, larger in pairwise(losses)), losses
+        assert all(larger <= smaller + 0.06 for smaller, larger in pairwise(losses)), losses
 
 
 @pytest.mark.parametrize("seed", [1, 3])
