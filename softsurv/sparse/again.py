@@ -28,7 +28,8 @@ def rules_again(
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
-    Other ridges and fewer terms are searched too, as in the fit: their rules are taken over where they fit better.
+    Other ridges, fewer terms and fewer leaves are searched too, as in the fit: what they find is taken over or begun
+    with where it fits better. Rules are grown under the shrinkage that the fit grows them under, whichever was chosen.
 
     Parameters
     ----------
@@ -43,17 +44,17 @@ def rules_again(
         How much each cause counts.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
-    usual, terms = Grid(), candidate.max_terms or 1
+    usual, terms, size = Grid(), candidate.max_terms or 1, candidate.leaves or 2**candidate.depth
     grid = Grid(
         single_ridges=(candidate.ridge,),
         ridges=tuple(dict.fromkeys((candidate.ridge, *usual.ridges))),
-        leaves=(candidate.leaves or 2**candidate.depth,),
+        leaves=(*(smaller for smaller in usual.leaves if smaller < size), size),
         terms=tuple(sorted({terms, *(other for other in usual.terms if other < terms)})),
-        shrinkage=((candidate.shrinkage, candidate.slope_shrinkage),),
+        shrinkage=usual.shrinkage[:1],
         n_folds=1,
     )
     rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
     trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts).trials
-    own = (candidate.ridge, candidate.max_terms)
-    found = [t.rules for t in trials if t.rules and (t.candidate.ridge, t.candidate.max_terms) == own]
+    own = (candidate.ridge, candidate.max_terms, size)
+    found = [t.rules for t in trials if t.rules and (t.candidate.ridge, t.candidate.max_terms, t.candidate.leaves) == own]
     return found[0] if found else ()

@@ -11,6 +11,7 @@ from softsurv.explore import plot_split_stability, split_stability
 from softsurv.explore.report import report_html
 from softsurv.explore.stability import _Scale, placed
 from softsurv.explore.view import tree_view
+from softsurv.sparse.again import rules_again
 from softsurv.trees.linear_rule import LinearRule
 
 
@@ -47,6 +48,15 @@ def test_the_same_seed_gives_the_same_table(steady, table):
     data, tree = steady
     pd.testing.assert_frame_equal(split_stability(tree, data, n=8), table)
     assert tree.candidate_.depth == 2  # the tree itself stays as it was
+
+
+def test_the_same_rows_give_the_tree_itself(steady):
+    data, tree = steady
+    view = tree_view(tree)
+    encoded = data.with_features(pd.DataFrame(view.encode(data.X)))
+    rules = rules_again(encoded, view.columns, [tree.tree_.family], tree.candidate_)
+    assert tree.candidate_.leaves > 2  # begun with smaller trees, of which none may be given back
+    assert rules == tree.tree_.rules
 
 
 def test_noise_is_not_steady():
