@@ -56,5 +56,5 @@ def rules_again(
     rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
     trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts).trials
     own = (candidate.ridge, candidate.max_terms, size)
-    found = [t.rules for t in trials if t.rules and (t.candidate.ridge, t.candidate.max_terms, t.candidate.leaves) == own]
-    return found[0] if found else ()
+    found = [t for t in trials if (t.candidate.ridge, t.candidate.max_terms, t.candidate.leaves) == own]
+    return found[0].rules if found else ()
