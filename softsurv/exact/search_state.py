@@ -72,9 +72,10 @@ class SearchState:
 
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
-        self.held = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
-        self.held += JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
-        self.held += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
+        self.needed = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
+        self.needed += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
+        joint = JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
+        self.held = self.needed + joint
         self._cache = None
 
     @property

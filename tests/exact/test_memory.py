@@ -67,6 +67,17 @@ def test_columns_that_take_many_times_the_table_are_refused_before_they_are_made
         tree.fit(X, (np.ones(n, dtype=bool), np.arange(1.0, n + 1)))
 
 
+def test_a_tuned_tree_warns_of_no_limit_that_it_keeps():
+    """Joint sums only save time: a limit that has room for them on all rows, and not on a fold too, is enough."""
+    rng = np.random.default_rng(0)
+    X, n = rng.standard_normal((20_000, 20)), 20_000
+    tree = OptimalSurvivalTree(memory_limit=6e7, time_limit=0.5)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        tree.fit(X, (np.ones(n, dtype=bool), rng.exponential(size=n)))
+    assert not [one for one in said if "memory_limit" in str(one.message)]
+
+
 def test_joint_sums_are_left_out_where_their_tables_break_the_limit():
     """They save time alone; the tree is the same."""
     rng = np.random.default_rng(1)

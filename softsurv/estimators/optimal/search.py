@@ -98,6 +98,11 @@ class TreeSearch:
     def held(self) -> float:
         """Bytes that the search has made of the rows."""
 
+    @property
+    def needed(self) -> float:
+        """The bytes among them that it cannot do without, to save time alone."""
+        return self.held
+
     @abstractmethod
     def limit_to(self, room: Room) -> None:
         """Change the room; what was found is forgotten."""
@@ -204,6 +209,10 @@ class RelativeRiskSearch(TreeSearch):
     @property
     def held(self) -> float:
         return self.search.held
+
+    @property
+    def needed(self) -> float:
+        return self.search.needed
 
     def limit_to(self, room: Room) -> None:
         self.room, self.search.memory_limit = room, room.left

@@ -260,8 +260,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
     ) -> tuple[int | None, int | None, Status]:
         """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
-        more = FOLD_SHARE * (search.room.held + search.held) if is_tuned(self) else 0.0
-        search.room.check(search.held + more)
+        more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
+        search.room.check(search.needed + more)
         self.selection_ = NOTHING_TRIED.copy()
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)

@@ -239,11 +239,15 @@ def _solution(
 def assign_leaves(plan: Plan | None, x: NDArray[np.uint8]) -> IntArray:
     """Leaf (N,) of every row of binary features (N, P), numbered depth first, feature-on side first."""
     leaf = np.zeros(x.shape[0], dtype=np.int64)
-    if plan is None:
-        return leaf
-    on = x[:, plan.split] != 0
-    leaf[on] = assign_leaves(plan.one, x[on])
-    leaf[~on] = leaf_count(plan.one) + assign_leaves(plan.zero, x[~on])
+    waiting, number = [(plan, np.arange(len(leaf)))], 0
+    while waiting:
+        node, rows = waiting.pop()
+        if node is None:
+            leaf[rows] = number
+            number += 1
+        else:
+            on = x[rows, node.split] != 0
+            waiting += [(node.zero, rows[~on]), (node.one, rows[on])]
     return leaf
 
 
@@ -254,7 +258,8 @@ def _binary(features: ArrayLike, n: int) -> NDArray[np.uint8]:
         raise InvalidParameterError(
             f"features must have shape (N, P) with N = {n} rows as time, got {x.shape}; pass one row per subject"
         )
-    if not ((x == 0) | (x == 1)).all():
+    whole = x.dtype.kind in "biu"  # without copies: this is what takes most memory
+    if not (x.min(initial=0) >= 0 and x.max(initial=0) <= 1 if whole else ((x == 0) | (x == 1)).all()):
         raise InvalidParameterError(
             "features must hold only 0 and 1, got other values; binarise ordered and nominal columns first"
         )

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from softsurv.exact.brier import base_case as depth_two
 from softsurv.exact.brier import table
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.leaf_costs import KM_ROWS
-from softsurv.exact.brier.nodes import leaf_count
+from softsurv.exact.brier.nodes import Plan, leaf_count
 from softsurv.exact.brier.prepare import prepare_rows
 from softsurv.exact.brier.solve import assign_leaves, solve_ibs
 from softsurv.exact.brier.table import Rules
@@ -404,6 +405,23 @@ def test_leaves_are_numbered_depth_first():
     solution = solve_ibs(x, time, event, complexity=0.001, max_depth=3)
     assert set(solution.leaf_of_row) == set(range(solution.report.details["n_leaves"]))
     assert (assign_leaves(solution.plan, x) == solution.leaf_of_row).all()
+
+    def leaf(plan, row):
+        if plan is None:
+            return 0
+        return leaf(plan.one, row) if row[plan.split] else leaf_count(plan.one) + leaf(plan.zero, row)
+
+    assert [leaf(solution.plan, row) for row in x] == solution.leaf_of_row.tolist()
+
+
+def test_rows_are_sent_to_their_leaves_without_copies_of_the_columns():
+    x = np.zeros((2_000, 2_000), np.uint8)
+    plan = Plan(0, None, Plan(1, None, None))
+    tracemalloc.start()
+    assign_leaves(plan, x)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < x.nbytes / 10
 
 
 @pytest.mark.parametrize(
