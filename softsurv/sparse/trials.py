@@ -124,20 +124,24 @@ class FamilyTrials:
         return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
 
     def _grown(self, plans: list[Plan]) -> Grown:
-        """Trees grown from their rules and from the largest smaller tree of the setting: of each what fits better."""
-        grown = self._grow(plans)
+        """Trees grown from their rules, or from the largest smaller tree of the setting where that fits better.
+
+        The rules to start from are improved once before: those of the smaller tree have been.
+        """
+        grown = self._grow(plans, 1)
         at = [m for m, plan in enumerate(plans) if _key(plan) in self.smaller]
-        if not at or self._stopped():
-            return grown
-        known, n_branches = [self.smaller[_key(plans[m])] for m in at], len(plans[0].rules)
-        small = [replace(plans[m], rules=complete(one, n_branches)) for m, (one, _) in zip(at, known, strict=True)]
-        common = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
-        larger = grown_on(self.problems, self.fold.rows, small, plans[0].size + 1, common, self._stopped)
-        tried = {k: replace(small[k], rules=rules) for k, rules in enumerate(larger) if rules is not None}
-        if not tried:
-            return grown
-        begin = tuple(_alike(models[list(tried)], n_branches + 1) for models in common)
-        return grown.better(self._grow(list(tried.values()), models=begin), torch.tensor([at[k] for k in tried]))
+        if at and not self._stopped():
+            known, n_branches = [self.smaller[_key(plans[m])] for m in at], len(plans[0].rules)
+            small = [replace(plans[m], rules=complete(one, n_branches)) for m, (one, _) in zip(at, known, strict=True)]
+            common = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
+            larger = grown_on(self.problems, self.fold.rows, small, plans[0].size + 1, common, self._stopped)
+            tried = {k: replace(small[k], rules=rules) for k, rules in enumerate(larger) if rules is not None}
+            if tried:
+                begin = tuple(_alike(models[list(tried)], n_branches + 1) for models in common)
+                second = self._grow(list(tried.values()), 0, begin)
+                grown = grown.better(second, torch.tensor([at[k] for k in tried]))
+        better = [replace(plan, rules=rules) for plan, rules in zip(plans, grown.rules, strict=True)]
+        return grown if self._stopped() else self._grow(better, 1, grown.models)
 
     def _stopped(self) -> bool:
         return self.budget is not None and self.budget.exhausted
