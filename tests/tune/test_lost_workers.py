@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -223,6 +225,18 @@ def test_a_database_that_stays_away_is_one_sentence(data, tmp_path, monkeypatch)
     monkeypatch.setattr(worker, "RETRY_SECONDS", (0.0,) * 3)
     with pytest.raises(SoftsurvError, match=r"the study's database stays away .*; what is done is kept"):
         worker.work(plan_of(data, range(100), tmp_path))
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_database_closes_its_connections(tmp_path, copied):
+    storage = open_storage(f"sqlite:///{tmp_path}/study.db", None)
+    if copied:
+        storage = pickle.loads(pickle.dumps(storage))
+    pool = storage.engine.pool
+    assert pool.checkedin() > 0
+    del storage
+    gc.collect()
+    assert pool.checkedin() == 0
 
 
 def test_other_errors_are_not_repeated(data, tmp_path, monkeypatch):
