@@ -155,6 +155,18 @@ class Problem:
         chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
         return replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
 
+    def of_rows(self, rows: Tensor) -> Problem:
+        """The problem on some rows, with their weights as they are: for losses, not for training."""
+        if self.others:
+            return with_others(*(one.of_rows(rows) for one in self.of_causes))
+        at = rows.to(self.design.device)
+        chosen = {
+            name: value.index_select(1 if name == "design" else -1, at)
+            for name in (*_OF_ROWS, "weight")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(self, **chosen)
+
     def repeat(self, times: int) -> Problem:
         """The problem with every tree that many times, next to each other."""
         return self if times == 1 else self.weighing(self.weight.repeat_interleave(times, 0))
@@ -174,9 +186,10 @@ class Problem:
         return (groups | ((~groups).cumsum(1) <= missing) & ~groups).reshape(-1)
 
 
-_GROUPED = (
-    "design", "event", "features", "time_scale", "entry_features", "truncated", "upper_features", "interval", "started",
+_OF_ROWS = (
+    "design", "event", "features", "entry_features", "truncated", "upper_features", "interval", "started",
 )  # fmt: skip
+_GROUPED = (*_OF_ROWS, "time_scale")
 
 
 _OF_DESIGN = ("gram", "leaf_gram", "inverse_gram")
@@ -321,6 +334,6 @@ def join_problems(problems: list[Problem]) -> Problem:
         w = pad(p.weight, -1).clone()
         w[..., p.design.shape[1] :] = 0
         weights.append(w)
-    joined = {name: join(name, 1 if name == "design" else -1) for name in _GROUPED if name != "time_scale"}
+    joined = {name: join(name, 1 if name == "design" else -1) for name in _OF_ROWS}
     joined |= {"weight": torch.cat(weights), "time_scale": torch.cat([p.time_scale for p in problems])}
     return replace(problems[0], **joined)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from torch import Tensor
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.capacity import stack_parts
 from softsurv.soft.parallel import Machine, map_parts
+from softsurv.soft.problem import taken
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
 from softsurv.sparse.folds import Fold, Grid
@@ -208,8 +209,16 @@ class FamilyTrials:
     def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
         counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
-        losses = held_out_losses(stack, models, leaf, self.fold.held[which], counts, self.fold.most)
-        return self.fold.by_subject(losses.double().cpu().numpy())
+        out = np.zeros(leaf.shape)
+        for fold in np.unique(which):
+            trees, rows = torch.as_tensor(which == fold).nonzero()[:, 0], self.fold.held[fold].nonzero()[:, 0]
+            if len(rows):
+                part = tuple(problem.take(trees).of_rows(rows) for problem in stack)
+                own = tuple(taken(model, trees) for model in models)
+                weight = self.fold.held[fold, rows].expand(len(trees), -1)
+                losses = held_out_losses(part, own, leaf[trees][:, rows], weight, counts, self.fold.most)
+                out[np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
+        return self.fold.by_subject(out)
 
 
 def _alike(common: Tensor, n_leaves: int) -> Tensor:

@@ -19,7 +19,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import fit_causes, take
 from softsurv.sparse.folds import Grid, make_folds
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.train import Plan, grow, leaves_of, penalties_of
+from softsurv.sparse.train import Plan, grow, held_out_losses, leaves_of, penalties_of
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import LinearRule
 
@@ -91,6 +91,19 @@ def test_growing_never_ends_above_where_it_began(family):
         candidate = Candidate("spline_po", 1, plans[m].ridge, plans[m].baseline)
         assert float(end.loss[m]) > loss_of(family, candidate, end.rules[m], 0) - 1e-4
         assert torch.equal(leaves_of([end.rules[m]], family.fold.rows.split)[0], end.leaf[m])
+
+
+def test_trees_are_scored_on_the_rows_they_did_not_train_on_alone(family):
+    generator = torch.Generator().manual_seed(0)
+    which = np.tile(np.arange(family.n_folds), 2)
+    stack = take(family.problems, torch.as_tensor(which))
+    size = stack[0].design.shape[-1] + family.problems[0].family.n_shape
+    models = (0.1 * torch.randn(len(which), 3, size, generator=generator, dtype=torch.float64),)
+    leaf = torch.randint(0, 2, (len(which), N), generator=generator)
+    losses = family._losses(stack, models, leaf, which)
+    whole = held_out_losses(stack, models, leaf, family.fold.held[which], most=family.fold.most)
+    np.testing.assert_allclose(losses, whole.numpy(), rtol=1e-12)
+    assert ((losses != 0).sum(0) == 2).all()  # a row is held out once by each of the two
 
 
 def test_better_takes_over_whole_trees(family):
