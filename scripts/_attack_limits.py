@@ -12,6 +12,7 @@ from typing import Any
 import bench_limits
 import numpy as np
 import pandas as pd
+import torch
 
 import softsurv
 from softsurv.errors import SoftsurvError
@@ -31,14 +32,16 @@ TOLD = ("_limit must be", "coefficients for BFGS")
 
 @contextmanager
 def own_clock() -> Iterator[None]:
-    """The clock of fits is the CPU time of this process, which runs on one core meanwhile."""
-    cores, clock = os.sched_getaffinity(0), time.monotonic
+    """The clock of fits is the CPU time of this process, which runs on one core meanwhile, torch in one thread."""
+    cores, clock, threads = os.sched_getaffinity(0), time.monotonic, torch.get_num_threads()
     os.sched_setaffinity(0, {min(cores)})
+    torch.set_num_threads(1)  # two on one core wait for each other, busily
     time.monotonic = time.process_time
     try:
         yield
     finally:
         time.monotonic = clock
+        torch.set_num_threads(threads)
         os.sched_setaffinity(0, cores)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import FloatArray
 from softsurv.trees.linear_rule import leaf_below, rows_at
 from softsurv.trees.routing import linear
 from softsurv.trees.soft_tree import SoftTree, with_intercept
@@ -32,7 +32,7 @@ def split_effects(
         answers = (linear(tree.routing[:1], design[None])[0] >= 0).cpu().numpy()  # (B, N)
         asks = (tree.routing[0, :, 1:] != 0).any(-1).cpu().numpy()
         offsets, rise = _predictors(tree, times)
-    design = design.double().cpu()
+    values = (design.double().cpu() @ offsets.T).numpy()  # (N, L) of every row in every leaf, without baseline
     counts = np.ones(len(x)) if weight is None else weight
     sizes = np.zeros(len(answers))
     for node in np.flatnonzero(asks):
@@ -41,27 +41,17 @@ def split_effects(
         if total == 0:
             continue
         left, right = (leaf_below(answers[:, at], 2 * int(node) + side) for side in (1, 2))
-        difference = _mean_square(offsets, rise, design[at], left, right)
+        apart = values[at, left] - values[at, right]
+        difference = np.mean([(apart + own[left] - own[right]) ** 2 for own in rise], 0)
         p = counts[at[answers[node, at]]].sum() / total
         sizes[node] = total / counts.sum() * np.sqrt(p * (1 - p) * np.average(difference, weights=counts[at]))
     return sizes
 
 
-def _predictors(tree: SoftTree, times: FloatArray) -> tuple[Tensor, Tensor]:
-    """Coefficients (L, P + 1) of all leaves, and their baselines at the times (L, T)."""
+def _predictors(tree: SoftTree, times: FloatArray) -> tuple[Tensor, FloatArray]:
+    """Coefficients (L, P + 1) of all leaves, and their baselines at the times (T, L)."""
     q = tree.n_features + 1
     log_time = torch.as_tensor(np.log(times)).to(tree.leaves)[None]
     rise, _ = tree.family.baseline(tree.leaves[:1, :, q:], tree.family.time_features(log_time, tree.time_scale[:1]))
-    return tree.leaves[0, :, :q].detach().double().cpu(), rise[0].expand(tree.leaves.shape[1], -1).double().cpu()
-
-
-def _mean_square(offsets: Tensor, rise: Tensor, design: Tensor, left: IntArray, right: IntArray) -> FloatArray:
-    """Squared difference of each row's predictors in two leaves, averaged over the times, (n,)."""
-    found = np.zeros(len(design))
-    pair = left * len(offsets) + right
-    for number in np.unique(pair).tolist():
-        rows, (one, other) = pair == number, divmod(number, len(offsets))
-        by_offset = design[rows] @ (offsets[one] - offsets[other])
-        by_time = rise[one] - rise[other]
-        found[rows] = (by_offset[:, None] + by_time).square().mean(1).numpy()
-    return found
+    each = rise[0].expand(tree.leaves.shape[1], -1).double().cpu().numpy()
+    return tree.leaves[0, :, :q].detach().double().cpu(), each.T
