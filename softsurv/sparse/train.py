@@ -128,7 +128,7 @@ def start_rules(
 
     Once ``stop`` says so, the trees found so far are returned, none for the other folds.
     """
-    table = second_orders(problems, models, rows.counts) * rows.weight[:, None]
+    table = corrections(problems, models, rows)
 
     def start(m: int) -> dict[int, Rules]:
         return {} if stop() else trees_of_corrections(start_problem(rows, folds[m], table[m]), depth, stop)
@@ -153,28 +153,21 @@ def grown_on(
     models: Models,
     stop: Callable[[], bool] = never,
 ) -> list[Rules | None]:
-    """The rules of smaller trees with leaves split further; None where the rows allow no such tree.
+    """Larger trees: the rules of the plans, with leaves split further up to ``n_leaves``.
 
-    Parameters
-    ----------
-    problems : tuple of Problem
-        Of one tree for each fold; one for each cause.
-    rows : TrainingRows
-    plans : sequence of Plan
-        With the rules of the smaller trees, in places for deeper ones.
-    n_leaves : int
-        Of the larger trees.
-    models : tuple of Tensor (M, 1, Q + K)
-        Common models of the smaller trees.
-    stop : callable
-        Whether to leave the rest as it is.
+    The arguments are those of :func:`grow`, but ``models`` (M, 1, Q + K): the common ones of the smaller trees. None
+    stands for a tree that the rows do not allow, or that was not tried before ``stop``.
     """
-    stack = take(problems, torch.as_tensor([plan.fold for plan in plans]))
-    table = second_orders(stack, models, rows.counts) * rows.weight[:, None]
+    table = corrections(take(problems, torch.as_tensor([plan.fold for plan in plans])), models, rows)
     return [
         None if stop() else tree_grown_on(start_problem(rows, plan.fold, own), plan.rules, n_leaves)
         for plan, own in zip(plans, table, strict=True)
     ]
+
+
+def corrections(problems: Problems, models: Models, rows: TrainingRows) -> FloatArray:
+    """Weighted slopes and curvatures (M, N, 5 K) at the common models, from which corrections in leaves are found."""
+    return second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
 
 def grow(
@@ -224,7 +217,7 @@ def grow(
         if sweep == sweeps or not moving.any() or stop():
             break
         losses = losses_of_causes(stack, models, rows.counts).double().cpu().numpy()
-        table = second_orders(stack, models, rows.counts) * rows.weight[:, None]
+        table = corrections(stack, models, rows)
         for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -48,7 +48,7 @@ class FamilyTrials:
         strengths = np.tile(ridges, self.n_folds)
         penalties = penalties_of(self.fold.n_rows[which], strengths, 0.0, None)
         models, _ = fit_causes(stack, leaf, 1, penalties, budget=self.budget)
-        losses = self._losses(stack, models, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
+        losses = self._losses(models, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
         last = some(models, slice(len(which) - len(ridges), None))
         trials = [
             Trial(Candidate(self.name, 0, ridge, leaves=1), losses[k], (), some(last, slice(k, k + 1)))
@@ -91,8 +91,9 @@ class FamilyTrials:
         found = map_parts(grown, parts, self.workers)
         pool: Pool = {}
         for part, one in zip(parts, found, strict=True):
-            for m, plan in enumerate(_plans_of(planned[part]) if one is not None else ()):
-                assert one is not None
+            if one is None:
+                continue
+            for m, plan in enumerate(_plans_of(planned[part])):
                 pool.setdefault(plan.fold, []).append((plan.max_terms, one.rules[m]))
                 self.smaller[_key(plan)] = one.rules[m], tuple(model[m : m + 1, :1] for model in one.models)
 
@@ -176,7 +177,7 @@ class FamilyTrials:
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             n_leaves = len(plans[0].rules) + 1
             models, _ = fit_causes(stack, grown.leaf, n_leaves, penalties, models, ROUGH, self.budget)
-            losses = self._losses(stack, models, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
+            losses = self._losses(models, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
             for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
@@ -206,19 +207,24 @@ class FamilyTrials:
         best = int(loss.argmin())
         return replace(trial, rules=grown.rules[best], models=some(models, slice(best, best + 1)))
 
-    def _losses(self, stack: Problems, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
+    def _losses(self, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
         """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
-        counts = self.fold.rows.counts if len(stack) > 1 else None  # those of all causes together
+        counts = self.fold.rows.counts if len(models) > 1 else None  # those of all causes together
         out = np.zeros(leaf.shape)
-        for fold in np.unique(which):
-            trees, rows = torch.as_tensor(which == fold).nonzero()[:, 0], self.fold.held[fold].nonzero()[:, 0]
-            if len(rows):
-                part = tuple(problem.take(trees).of_rows(rows) for problem in stack)
-                own = tuple(taken(model, trees) for model in models)
-                weight = self.fold.held[fold, rows].expand(len(trees), -1)
-                losses = held_out_losses(part, own, leaf[trees][:, rows], weight, counts, self.fold.most)
-                out[np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
+        for fold, (rows, problems) in enumerate(self.held_out):
+            trees = torch.as_tensor(which == fold).nonzero()[:, 0]
+            if not len(rows):
+                continue
+            own, weight = tuple(taken(model, trees) for model in models), self.fold.held[fold, rows]
+            losses = held_out_losses(problems, own, leaf[trees][:, rows], weight, counts, self.fold.most)
+            out[np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
         return self.fold.by_subject(out)
+
+    @cached_property
+    def held_out(self) -> list[tuple[Tensor, Problems]]:
+        """For each fold the rows held out (H,), and the problems on these; all rows, the last fold, hold none out."""
+        found = [held.nonzero()[:, 0] for held in self.fold.held]
+        return [(rows, tuple(problem.of_rows(rows) for problem in self.problems)) for rows in found]
 
 
 def _alike(common: Tensor, n_leaves: int) -> Tensor:

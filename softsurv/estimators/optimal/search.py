@@ -100,7 +100,7 @@ class TreeSearch:
 
     @property
     def needed(self) -> float:
-        """The bytes among them that it cannot do without, to save time alone."""
+        """Those of the held bytes without which there is no search; the others only save time."""
         return self.held
 
     @abstractmethod

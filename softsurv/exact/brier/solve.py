@@ -258,8 +258,11 @@ def _binary(features: ArrayLike, n: int) -> NDArray[np.uint8]:
         raise InvalidParameterError(
             f"features must have shape (N, P) with N = {n} rows as time, got {x.shape}; pass one row per subject"
         )
-    whole = x.dtype.kind in "biu"  # without copies: this is what takes most memory
-    if not (x.min(initial=0) >= 0 and x.max(initial=0) <= 1 if whole else ((x == 0) | (x == 1)).all()):
+    if x.dtype.kind in "biu":  # no copies of the columns, which take most of the memory
+        binary = x.min(initial=0) >= 0 and x.max(initial=0) <= 1
+    else:
+        binary = bool(((x == 0) | (x == 1)).all())
+    if not binary:
         raise InvalidParameterError(
             "features must hold only 0 and 1, got other values; binarise ordered and nominal columns first"
         )
