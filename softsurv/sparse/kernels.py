@@ -1,4 +1,4 @@
-"""Compiled search for splits: the best tree of depth two on binned features, the best cut along a direction.
+"""Compiled search for splits: what corrections of leaves gain, and the best tree of depth two on binned features.
 
 A row brings five sums for each cause: the slopes and curvatures of its loss with respect to a correction of its leaf's
 level and shape. A leaf of summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its correction, to
@@ -13,9 +13,6 @@ from softsurv.kernel_cache import njit
 
 N_SUMS = 5
 """Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
-
-SCORE_BINS, SCORE_RANGE = 64, 2.6
-"""Directions are compared by so many bins, within so many standard deviations."""
 
 
 def causes_of(sums):
@@ -170,106 +167,3 @@ def one_feature(code, n_codes, rows, sums, size, least, penalty, f, gain, inner,
             if value > inner[f, a, side]:
                 inner[f, a, side] = value
                 cut[f, a, side, 0], cut[f, a, side, 1] = f, b
-
-
-@njit(cache=True, nogil=True)
-def cut_gains(score, order, sums, size, least, penalty, margin, causes):
-    """What each place to part rows along a score gains.
-
-    Parameters
-    ----------
-    score : (n,)
-    order : (n,) int
-        Sorts ``score``.
-    sums : (n, 5 K) or (n, 1)
-        Five columns for each cause: both sides are leaves to be corrected. One column: what a row costs more below the
-        cut than above it.
-    size : (n,)
-    least, penalty, margin : float
-        Least size of a side; penalty of a correction; neighbouring scores closer than this are one.
-    causes : tuple of int
-
-    Returns
-    -------
-    gains : (n - 1,)
-        Of the cuts between the rows ``order[t]`` and ``order[t + 1]``; -inf where a side would be too small, nan where
-        both have the same score.
-    best : float
-        The largest; -inf where no cut is allowed.
-    """
-    n, k = sums.shape
-    total = np.zeros(k)
-    all_size = 0.0
-    for i in range(n):
-        for j in range(k):
-            total[j] += sums[i, j]
-        all_size += size[i]
-    low = np.zeros(k)
-    low_size, best, gains = 0.0, -np.inf, np.empty(max(n - 1, 0))
-    for t in range(n - 1):
-        i = order[t]
-        for j in range(k):
-            low[j] += sums[i, j]
-        low_size += size[i]
-        if score[order[t + 1]] - score[i] <= margin:
-            gains[t] = np.nan
-        elif low_size < least or all_size - low_size < least:
-            gains[t] = -np.inf
-        elif k == 1:  # what the rows below the cut gain by being there
-            gains[t] = -low[0]
-        else:
-            gains[t] = gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
-        if gains[t] > best:
-            best = gains[t]
-    return gains, best
-
-
-@njit(cache=True, nogil=True)
-def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
-    """Best direction ``z_j + r z_k`` among pairs of columns and ratios: (gain, pair, ratio).
-
-    The rows (S, n) are standardised. Scores are compared in :data:`SCORE_BINS` bins within :data:`SCORE_RANGE`
-    standard deviations of their mean: enough to choose a direction, whose cut is then found among all rows.
-    """
-    n, k = sums.shape
-    best, at, which = -np.inf, -1, -1
-    score = np.empty(n)
-    table = np.empty((SCORE_BINS, k))
-    count = np.empty(SCORE_BINS)
-    total, low = np.zeros(k), np.empty(k)
-    all_size = 0.0
-    for i in range(n):
-        all_size += size[i]
-        for c in range(k):
-            total[c] += sums[i, c]
-    for q in range(len(pairs)):
-        a, b = pairs[q]
-        for t in range(len(ratios)):
-            ratio, mean, square = ratios[t], 0.0, 0.0
-            for i in range(n):
-                score[i] = z[a, i] + ratio * z[b, i]
-                mean += score[i]
-                square += score[i] * score[i]
-            mean /= n
-            spread = np.sqrt(max(square / n - mean * mean, 1e-300))
-            scale = SCORE_BINS / (2.0 * SCORE_RANGE * spread)
-            shift = 0.5 * SCORE_BINS - mean * scale
-            table[:] = 0.0
-            count[:] = 0.0
-            for i in range(n):
-                bin_ = min(max(int(score[i] * scale + shift), 0), SCORE_BINS - 1)
-                count[bin_] += size[i]
-                for c in range(k):
-                    table[bin_, c] += sums[i, c]
-            low[:] = 0.0
-            low_size = 0.0
-            for bin_ in range(SCORE_BINS - 1):
-                low_size += count[bin_]
-                for c in range(k):
-                    low[c] += table[bin_, c]
-                if low_size < least or all_size - low_size < least:
-                    continue
-                value = -low[0] if k == 1 else gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
-                if value > best:
-                    best, at, which = value, q, t
-    return best, at, which

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.sparse.kernels import N_SUMS, best_pair, causes_of, cut_gains, gain_of
+from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains, sums_of_levels
+from softsurv.sparse.kernels import causes_of, gain_of
+from softsurv.sparse.short_numbers import CLOSE, short_number, shortest
 from softsurv.trees.linear_rule import LinearRule
 
 RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0) for sign in (1, -1)])
@@ -25,9 +30,6 @@ TERM_GAIN = 4.0
 this by chance (10 features: 400 directions, whose largest of as many chi-squared values over 2 is near 6; their
 correlation takes some of it away). With two causes the chi-squared values have twice the freedom, and the largest is
 1.4 times as large: the gain that is asked for grows with the square root of the causes."""
-
-CLOSE = 1e-9
-"""Neighbouring scores closer than this share of their size count as equal."""
 
 SHORT_COST = 0.5
 """What a threshold of fewer digits may cost in log-likelihood: less than data say about where a cut lies, whose
@@ -52,9 +54,24 @@ class SplitData:
     single: tuple[int, ...]
     categories: tuple[tuple[int, ...], ...]
 
-    def take(self, rows: IntArray) -> SplitData:
-        """Some rows."""
-        return replace(self, values=self.values[:, rows])
+    @cached_property
+    def order(self) -> NDArray[np.int32]:
+        """What sorts each column, (P, N)."""
+        out = np.empty(self.values.shape, np.int32)
+        for column, values in zip(out, self.values, strict=True):
+            column[:] = np.argsort(values, kind="stable")
+        return out
+
+    @cached_property
+    def levels(self) -> tuple[NDArray[np.int16], ...]:
+        """For each category the level (N,) of every row, -1 of none."""
+        out = []
+        for columns in self.categories:
+            level = np.full(self.values.shape[1], -1, np.int16)
+            for place, column in enumerate(columns):
+                level[self.values[column] > 0] = place
+            out.append(level)
+        return tuple(out)
 
 
 @dataclass(frozen=True)
@@ -64,6 +81,9 @@ class NodeRows:
     Attributes
     ----------
     data : SplitData
+        Of all rows.
+    rows : (n,) int
+        Those at the node, in order.
     table : (n, 5 K) or (n, 1)
         Where both sides are leaves: for each cause slopes and curvatures of each row's loss, so that each cut is judged
         by the best corrections of both. Otherwise what a row loses more on the right than on the left.
@@ -74,6 +94,7 @@ class NodeRows:
     """
 
     data: SplitData
+    rows: IntArray
     table: FloatArray
     size: FloatArray
     least: float
@@ -89,9 +110,17 @@ class NodeRows:
         """Directions to look in: where the sides differ, the reverse of a score is another rule."""
         return (1.0,) if self.table.shape[1] > 1 else (1.0, -1.0)
 
+    def values(self, column: int) -> FloatArray:
+        """Of the rows at the node, (n,)."""
+        return self.data.values[column][self.rows]
+
+    def score(self, rule: LinearRule) -> FloatArray:
+        """Of the rows at the node, (n,)."""
+        return rule.score(self.data.values)[self.rows]
+
     def gain(self, rule: LinearRule) -> float:
         """What a rule gains."""
-        high = rule.holds(self.data.values)
+        high = rule.holds(self.data.values)[self.rows]
         if self.table.shape[1] == 1:
             return -float(self.table[~high].sum())
         causes = causes_of(self.table)
@@ -107,6 +136,15 @@ class NodeRows:
         if turn < 0:  # rows above the cut go right: they lose the whole table
             best -= float(self.table.sum())
         return Cut(best, gains, score[order])
+
+    def best_gains(self, columns: Sequence[int]) -> FloatArray:
+        """Gain of the best cut of each column in each of the `turns`, (C, turns)."""
+        place = np.full(self.data.values.shape[1], -1, np.int32)
+        place[self.rows] = np.arange(len(self.rows), dtype=np.int32)
+        how = (self.table, self.size, self.least, self.penalty, CLOSE, causes_of(self.table))
+        best = best_cuts(np.array(columns, dtype=np.int64), self.data.values, self.data.order, place, *how)
+        best[:, 1] -= float(self.table.sum())  # of the reverse score, as in `cut`
+        return best[:, : len(self.turns)]
 
 
 @dataclass(frozen=True)
@@ -165,51 +203,50 @@ class BestRule:
 
 def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     """The best rule of at most ``max_terms`` features, the old one's unless others gain more."""
-    cut = rows.cut(old.score(rows.data.values))
+    cut = rows.cut(rows.score(old))
     best = BestRule(old, cut.gain + 1e-6, cut=cut) if np.isfinite(cut.gain) else BestRule(old, rows.gain(old) + 1e-6)
-    alone = {}
-    for column in rows.data.single:
-        score = rows.data.values[column]
-        cut, turn = max(((rows.cut(score, turn), turn) for turn in rows.turns), key=lambda one: one[0].gain)
-        alone[column] = cut.gain
-        if cut.gain > best.gain:
-            best = BestRule(LinearRule((column,), (1.0,), 0.0), cut.gain, turn < 0, cut)
-    for columns in rows.data.categories:
-        alone |= dict.fromkeys(columns, -np.inf)
-        best = _better_levels(rows, best, columns)
+    single = rows.data.single
+    columns = [*single, *(column for levels in rows.data.categories if max_terms > 1 for column in levels)]
+    gains = rows.best_gains(columns)
+    most = gains[: len(single)].max(1, initial=-np.inf)
+    if len(single) and most.max() > best.gain:
+        at = int(most.argmax())
+        turn = rows.turns[int(gains[at].argmax())]
+        cut = rows.cut(rows.values(single[at]), turn)
+        best = BestRule(LinearRule((single[at],), (1.0,), 0.0), float(most[at]), turn < 0, cut)
+    for levels, own in zip(rows.data.categories, rows.data.levels, strict=True):
+        best = _better_levels(rows, best, levels, own)
     if max_terms > 1:
-        for column, gain in alone.items():
-            if not np.isfinite(gain):
-                alone[column] = max(rows.cut(rows.data.values[column], turn).gain for turn in rows.turns)
-        best = _better_direction(rows, best, alone, max_terms)
-    return best.short(rows.data.single)
+        best = _better_direction(rows, best, dict(zip(columns, gains.max(1).tolist(), strict=True)), max_terms)
+    return best.short(single)
 
 
-def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...]) -> BestRule:
+def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], level: NDArray[np.int16]) -> BestRule:
     """The best set of a category's levels to go left, where it gains more: an end of their order."""
-    for order in orders_of_levels(rows.data.values[list(columns)], rows.table, rows.penalty):
+    sums, size, count = sums_of_levels(level, rows.rows, rows.table, rows.size, len(columns))
+    for order in orders_of_levels(sums, count, rows.penalty):
         if len(order) < 2:
             continue
-        code = np.zeros(len(rows.size))
-        for place, level in enumerate(order):
-            code[rows.data.values[columns[level]] > 0] = place
-        cut = rows.cut(code)
-        if cut.gain > best.gain:
-            chosen = tuple(sorted(columns[level] for level in order[int(cut.below) + 1 :]))
-            best = BestRule(LinearRule(chosen, (1.0,) * len(chosen), 0.5), cut.gain)
+        place, table, sizes = np.arange(len(order)), sums[order], size[order]
+        table[0], sizes[0] = table[0] + sums[-1], sizes[0] + size[-1]  # rows of no level go right, as the first do
+        how = (rows.least, rows.penalty, CLOSE, causes_of(rows.table))
+        gains, gain = cut_gains(place.astype(float), place, table, sizes, *how)
+        if gain > best.gain:
+            chosen = tuple(sorted(columns[level] for level in order[int(np.nanargmax(gains)) + 1 :]))
+            best = BestRule(LinearRule(chosen, (1.0,) * len(chosen), 0.5), gain)
     return best
 
 
-def orders_of_levels(indicators: FloatArray, table: FloatArray, penalty: float) -> list[list[int]]:
-    """Levels that occur among the rows (C, n), by the correction that their rows ask for: an order for each cause."""
+def orders_of_levels(sums: FloatArray, count: IntArray, penalty: float) -> list[list[int]]:
+    """Levels that occur among the rows, by the correction that their sums ask for: an order for each cause.
+
+    ``sums`` (C + 1, 5 K) and number of rows ``count`` (C + 1,) of each level are those of `sums_of_levels`.
+    """
     orders: list[list[int]] = []
-    for first in causes_of(table):
-        found = []
-        for level, present in enumerate(indicators > 0):
-            if present.any():
-                sums = table[present, first : first + N_SUMS].sum(0)
-                found.append((sums[0] / (sums[2] + penalty) if len(sums) > 1 else sums[0] / present.sum(), level))
-        order = [level for _, level in sorted(found)]
+    for first in causes_of(sums):
+        slope = sums[:, first]
+        weight = sums[:, first + 2] + penalty if sums.shape[1] > 1 else count
+        order = [level for _, level in sorted((slope[k] / weight[k], k) for k in np.flatnonzero(count[:-1]).tolist())]
         if order not in orders:
             orders.append(order)
     return orders
@@ -217,14 +254,15 @@ def orders_of_levels(indicators: FloatArray, table: FloatArray, penalty: float) 
 
 def _better_direction(rows: NodeRows, best: BestRule, alone: dict[int, float], max_terms: int) -> BestRule:
     """The best direction over two or three features, where it gains enough for its terms."""
-    values = rows.data.values
-    usable = [k for k in sorted(alone, key=lambda k: -alone[k]) if values[k].std() > 0][:PAIR_COLUMNS]
+    best_first = sorted(alone, key=lambda column: -alone[column])
+    usable = list(islice((column for column in best_first if np.ptp(rows.values(column)) > 0), PAIR_COLUMNS))
     if len(usable) < 2:
         return best
     n = len(rows.size)
     some = np.arange(n) if n <= PAIR_ROWS else np.random.default_rng(0).choice(n, PAIR_ROWS, replace=False)
-    spread = values[usable].std(1)
-    z = np.ascontiguousarray(((values[usable] - values[usable].mean(1, keepdims=True)) / spread[:, None])[:, some])
+    values = np.array([rows.values(column) for column in usable])
+    spread = values.std(1)
+    z = np.ascontiguousarray(((values - values.mean(1, keepdims=True)) / spread[:, None])[:, some])
     pairs = np.array([(i, j) for i in range(len(usable)) for j in range(i)], dtype=np.int64)
     for turn in rows.turns:
         part = replace(rows, table=turn * rows.table[some] if turn < 0 else rows.table[some], size=rows.size[some])
@@ -262,47 +300,15 @@ def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, i
 
 def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: float) -> BestRule:
     """Round a direction to two digits in the data's units, cut it anew, and take it where it gains enough."""
-    values = rows.data.values
-    columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * values[k].std()))
+    columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * rows.values(k).std()))
     lead = weights[columns[0]]
     coefficients = tuple(short_number(weights[k] / lead) for k in columns)
     rule = LinearRule(columns, coefficients, 0.0)
     turn = turn if lead > 0 else -turn
     if rows.table.shape[1] > 1:
         turn = 1.0  # both sides are leaves, which have no order
-    cut = rows.cut(rule.score(values), turn)
+    cut = rows.cut(rows.score(rule), turn)
     asked = len(best.rule.columns) if any(c != 1.0 for c in best.rule.coefficients) else 1
     if cut.gain > best.gain + rows.term_gain * max(len(columns) - asked, 0):
         return BestRule(rule, cut.gain, turn < 0, cut)
     return best
-
-
-def short_number(value: float, digits: int = 2) -> float:
-    """The value with so many significant digits."""
-    return float(f"{value:.{digits - 1}e}")
-
-
-def shortest(scores: FloatArray, near: float, avoid: bool) -> float:
-    """The number of fewest digits in [lowest, highest score), of those the nearest to ``near``, which lies between.
-
-    If ``avoid``, none of the scores in order (n,), where digits are enough to tell.
-    """
-    low, high = float(scores[0]), float(scores[-1])
-    if not low < near < high:
-        return low
-    margin = CLOSE * (1 + max(abs(low), abs(high)))
-    for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
-        step = 10.0**exponent
-        nearest = math.floor(near / step + 0.5)
-        for away in (0, 1, -1, 2, -2, 3, -3):
-            found = float(f"{(nearest + away) * step:.{max(-exponent, 0)}f}") + 0.0  # no negative zero
-            if low <= found < high and not (avoid and np.abs(scores - found).min() <= margin):
-                return found
-        if exponent < -17 + math.floor(math.log10(max(abs(low), abs(high)))):
-            break
-    return near
-
-
-def short_between(low: float, high: float) -> float:
-    """A number of few digits near the middle of [low, high)."""
-    return shortest(np.array([low, high]), 0.5 * low + 0.5 * high, avoid=False)

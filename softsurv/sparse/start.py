@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.cuts import next_rises
+from softsurv.sparse.cut_kernels import sums_of_levels
 from softsurv.sparse.kernels import best_trees, causes_of, gain_of
-from softsurv.sparse.splits import SplitData, orders_of_levels, short_between
+from softsurv.sparse.short_numbers import short_between
+from softsurv.sparse.splits import SplitData, orders_of_levels
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
 
 N_BINS = 12
@@ -112,14 +114,14 @@ def bins_of(
     for own in _number_rules(data, rows, n_bins):
         codes.append(own.low.searchsorted(data.values[own.column]))
         rules.append(own)
-    for columns in data.categories:
-        indicators = data.values[list(columns)]
-        for order in orders_of_levels(indicators[:, rows], problem.sums[rows], problem.penalty):
+    for columns, level_of in zip(data.categories, data.levels, strict=True):
+        sums, _, count = sums_of_levels(level_of, rows, problem.sums[rows], problem.size[rows], len(columns))
+        for order in orders_of_levels(sums, count, problem.penalty):
             if len(order) < 2:
                 continue
             code = np.zeros(data.values.shape[1], dtype=np.int64)
             for place, level in enumerate(order):
-                code[indicators[level] > 0] = place
+                code[level_of == level] = place
             codes.append(code)
             above_each = [tuple(sorted(columns[level] for level in order[k + 1 :])) for k in range(len(order) - 1)]
             rules.append(tuple(LinearRule(chosen, (1.0,) * len(chosen), 0.5) for chosen in above_each))

@@ -242,22 +242,22 @@ def polish(
     """Improve every rule in turn, the root first, the other rules and the leaves' models being fixed."""
     if stop():
         return rules
-    data = rows.split.take(mine)
-    new = list(rules)
-    answers = answers_of(rules, data.values)
+    values, new = rows.split.values, list(rules)
+    inside = np.zeros(values.shape[1], dtype=bool)
+    inside[mine] = True
+    answers = answers_of(rules, values)
     for node, rule in enumerate(rules):
         if new[node] is None or rule is None or stop():
             continue
-        at = np.flatnonzero(rows_at(answers, node))
-        if rows.size[mine[at]].sum() < 2 * rows.least:
+        at = np.flatnonzero(rows_at(answers, node) & inside)
+        if rows.size[at].sum() < 2 * rows.least:
             continue
         left, right = (leaf_below(answers[:, at], 2 * node + side) for side in (1, 2))
         if (left == left[0]).all() and (right == right[0]).all():
-            own = table[mine[at]]
+            own = table[at]
         else:
-            lost = losses[right, mine[at]] - losses[left, mine[at]]
-            own = (rows.weight[mine[at]] * lost)[:, None]
-        here = NodeRows(data.take(at), np.ascontiguousarray(own), rows.size[mine[at]], rows.least, rows.penalty)
+            own = (rows.weight[at] * (losses[right, at] - losses[left, at]))[:, None]
+        here = NodeRows(rows.split, at, np.ascontiguousarray(own), rows.size[at], rows.least, rows.penalty)
         current = new[node]
         assert current is not None
         choice = best_rule(here, current, max_terms)
@@ -266,7 +266,7 @@ def polish(
         if choice.swap:
             swap_sides(new, node)
         new[node] = choice.rule
-        answers = answers_of(tuple(new), data.values)
+        answers = answers_of(tuple(new), values)
     return tuple(new)
 
 

@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softsurv.sparse.kernels import causes_of, gain_of
-from softsurv.sparse.splits import (
-    SHORT_COST,
-    Cut,
-    NodeRows,
-    SplitData,
-    best_rule,
-    short_between,
-    short_number,
-    shortest,
-)
+from softsurv.sparse.short_numbers import short_between, short_number, shortest
+from softsurv.sparse.splits import SHORT_COST, Cut, NodeRows, SplitData, best_rule
 from softsurv.trees.linear_rule import LinearRule
 
 
@@ -28,7 +20,7 @@ def node(n=60, seed=0, columns=3, one=False, least=5.0):
     table = np.column_stack([random.normal(size=n), random.normal(size=n), h, 0.1 * h, h])
     table[:, 0] += np.where(values[0] > 0.2, 1.0, -1.0)
     data = SplitData(values, tuple(range(columns)), ())
-    return NodeRows(data, table[:, :1].copy() if one else table, np.ones(n), least, 2.0)
+    return NodeRows(data, np.arange(n), table[:, :1].copy() if one else table, np.ones(n), least, 2.0)
 
 
 def plain_best(rows):
@@ -50,9 +42,9 @@ def plain_best(rows):
 
 def test_the_gains_of_causes_add():
     one, two = node(seed=1), node(seed=2)
-    rows = NodeRows(one.data, np.hstack([one.table, two.table]), one.size, one.least, one.penalty)
+    rows = NodeRows(one.data, one.rows, np.hstack([one.table, two.table]), one.size, one.least, one.penalty)
     rule = LinearRule((1,), (1.0,), 0.3)
-    apart = [NodeRows(one.data, table, one.size, one.least, one.penalty) for table in (one.table, two.table)]
+    apart = [NodeRows(one.data, one.rows, table, one.size, one.least, one.penalty) for table in (one.table, two.table)]
     assert rows.gain(rule) == pytest.approx(sum(part.gain(rule) for part in apart), rel=1e-12)
     choice = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=1)
     assert choice.gain == pytest.approx(plain_best(rows), abs=2e-6)
@@ -78,7 +70,7 @@ def test_a_direction_is_found_and_has_few_digits():
     table[:, 0] = np.where(values[0] + values[1] / 100 > 0.3, 1.0, -1.0)
     table[:, 2] = 0.3
     table[:, 4] = 0.3
-    rows = NodeRows(SplitData(values, (0, 1, 2, 3), ()), table, np.ones(800), 10, 2.0)
+    rows = NodeRows(SplitData(values, (0, 1, 2, 3), ()), np.arange(800), table, np.ones(800), 10, 2.0)
     choice = best_rule(rows, LinearRule((0,), (1.0,), 0.0), max_terms=3)
     assert set(choice.rule.columns) == {0, 1}
     weights = dict(zip(choice.rule.columns, choice.rule.coefficients, strict=True))
@@ -95,9 +87,43 @@ def test_levels_are_grouped_by_what_they_ask_for():
     table = np.zeros((400, 5))
     table[:, 0] = np.where(np.isin(level, (1, 3)), 1.0, -1.0)
     table[:, 2] = table[:, 4] = 0.3
-    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), table, np.ones(400), 10, 2.0)
+    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3),)), np.arange(400), table, np.ones(400), 10, 2.0)
     choice = best_rule(rows, LinearRule((0,), (1.0,), 0.5), max_terms=1)
     assert set(choice.rule.columns) in ({1, 3}, {0, 2})
+
+
+@pytest.mark.parametrize("one", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_sorted_columns_are_cut_as_a_score_is(seed, one):
+    whole, random = node(seed=seed, one=one), np.random.default_rng(seed)
+    whole.data.values[2] = random.integers(0, 2, 60)
+    at = np.sort(random.choice(60, 35, replace=False))
+    rows = NodeRows(whole.data, at, whole.table[at], random.integers(0, 2, 35).astype(float), 3.0, 2.0)
+    found = rows.best_gains((2, 0))
+    told = [[rows.cut(rows.values(column), turn).gain for turn in rows.turns] for column in (2, 0)]
+    np.testing.assert_array_equal(found, told)
+    few = NodeRows(whole.data, at[:1], rows.table[:1], np.ones(1), 1.0, 2.0)
+    assert (few.best_gains((0, 1, 2)) == -np.inf).all()
+
+
+@pytest.mark.parametrize("one", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_set_of_levels_is_the_best_end_of_their_order(seed, one):
+    """Some rows are in no level; they go right."""
+    random = np.random.default_rng(seed)
+    level = random.integers(0, 6, 300)
+    values = np.array([level == k for k in range(5)], dtype=float)
+    h = random.uniform(0.1, 1, 300)
+    table = np.column_stack([random.normal(size=300) + 0.3 * level, random.normal(size=300), h, 0.1 * h, h])
+    table = table[:, :1].copy() if one else table
+    rows = NodeRows(SplitData(values, (), ((0, 1, 2, 3, 4),)), np.arange(300), table, np.ones(300), 10.0, 2.0)
+    asked = [table[level == k, 0].sum() / ((level == k).sum() if one else h[level == k].sum() + 2.0) for k in range(5)]
+    ends = [tuple(np.sort(np.argsort(asked)[k:]).tolist()) for k in range(1, 5)]
+    ends.append((0,))  # the old rule, cut anew
+    best = max(rows.gain(LinearRule(chosen, (1.0,) * len(chosen), 0.5)) for chosen in ends)
+    choice = best_rule(rows, LinearRule((0,), (1.0,), 99.0), max_terms=1)
+    assert choice.gain == pytest.approx(rows.gain(choice.rule), abs=2e-6)
+    assert choice.gain == pytest.approx(best, abs=2e-6)
 
 
 def test_no_rule_leaves_a_side_below_the_least_size():

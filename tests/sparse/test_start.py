@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from softsurv.sparse.kernels import causes_of, gain_of
-from softsurv.sparse.splits import SplitData, short_between
+from softsurv.sparse.short_numbers import short_between
+from softsurv.sparse.splits import SplitData
 from softsurv.sparse.start import StartProblem, bins_of, tree_grown_on, trees_of_corrections
 from softsurv.trees.linear_rule import LinearRule, leaf_of
 

@@ -16,7 +16,7 @@ from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
 from softsurv.exact.jit import is_on_disk, without_garbage_collection
 from softsurv.soft import row_kernels, step_kernels
 from softsurv.soft.parallel import Machine
-from softsurv.sparse import fit_kernels, kernels, leaf_kernels
+from softsurv.sparse import cut_kernels, fit_kernels, kernels, leaf_kernels
 from softsurv.stopping import StopSignal
 
 logger = logging.getLogger("softsurv")
@@ -28,7 +28,15 @@ DENSE = (
     step_kernels.descend,
     step_kernels.move,
 )
-RULES = (leaf_kernels.rows_in_leaves, fit_kernels.fit_rounds, kernels.best_trees, kernels.cut_gains, kernels.best_pair)
+RULES = (
+    leaf_kernels.rows_in_leaves,
+    fit_kernels.fit_rounds,
+    kernels.best_trees,
+    cut_kernels.best_cuts,
+    cut_kernels.cut_gains,
+    cut_kernels.best_pair,
+    cut_kernels.sums_of_levels,
+)
 """What a fit calls of compiled code; of rules also what dense trees call, as they are compared with one."""
 
 SMALL: dict[str, Any] = {

@@ -1,0 +1,43 @@
+"""Numbers of few digits for coefficients and thresholds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+
+CLOSE = 1e-9
+"""Neighbouring scores closer than this share of their size count as equal."""
+
+
+def short_number(value: float, digits: int = 2) -> float:
+    """The value with so many significant digits."""
+    return float(f"{value:.{digits - 1}e}")
+
+
+def shortest(scores: FloatArray, near: float, avoid: bool) -> float:
+    """The number of fewest digits in [lowest, highest score), of those the nearest to ``near``, which lies between.
+
+    If ``avoid``, none of the scores in order (n,), where digits are enough to tell.
+    """
+    low, high = float(scores[0]), float(scores[-1])
+    if not low < near < high:
+        return low
+    margin = CLOSE * (1 + max(abs(low), abs(high)))
+    for exponent in range(math.floor(math.log10(high - low)) + 1, -320, -1):
+        step = 10.0**exponent
+        nearest = math.floor(near / step + 0.5)
+        for away in (0, 1, -1, 2, -2, 3, -3):
+            found = float(f"{(nearest + away) * step:.{max(-exponent, 0)}f}") + 0.0  # no negative zero
+            if low <= found < high and not (avoid and np.abs(scores - found).min() <= margin):
+                return found
+        if exponent < -17 + math.floor(math.log10(max(abs(low), abs(high)))):
+            break
+    return near
+
+
+def short_between(low: float, high: float) -> float:
+    """A number of few digits near the middle of [low, high)."""
+    return shortest(np.array([low, high]), 0.5 * low + 0.5 * high, avoid=False)
