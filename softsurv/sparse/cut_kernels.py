@@ -1,4 +1,4 @@
-"""Compiled search for the best cut along features, levels and directions, on sums as in `kernels`."""
+"""Compiled search for the best cut along features and directions, on sums as in `kernels`."""
 
 from __future__ import annotations
 
@@ -120,25 +120,6 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
             low_size += size[i]
             before = now
     return best
-
-
-@njit(cache=True, nogil=True)
-def sums_of_levels(level, rows, sums, size, n_levels):
-    """Sums (C + 1, k), sizes (C + 1,) and number (C + 1,) of the rows (n,) in each level, last of those in none.
-
-    ``level`` (N,) of all rows is -1 where a row is in none.
-    """
-    n, k = sums.shape
-    out, sizes, count = np.zeros((n_levels + 1, k)), np.zeros(n_levels + 1), np.zeros(n_levels + 1, np.int64)
-    for i in range(n):
-        at = level[rows[i]]
-        if at < 0:
-            at = n_levels
-        for j in range(k):
-            out[at, j] += sums[i, j]
-        sizes[at] += size[i]
-        count[at] += 1
-    return out, sizes, count
 
 
 @njit(cache=True, nogil=True)

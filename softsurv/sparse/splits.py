@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains, sums_of_levels
+from softsurv.sparse.cut_kernels import best_cuts, best_pair, cut_gains
 from softsurv.sparse.kernels import causes_of, gain_of
 from softsurv.sparse.short_numbers import CLOSE, short_number, shortest
 from softsurv.trees.linear_rule import LinearRule
@@ -63,11 +63,11 @@ class SplitData:
         return out
 
     @cached_property
-    def levels(self) -> tuple[NDArray[np.int16], ...]:
-        """For each category the level (N,) of every row, -1 of none."""
+    def levels(self) -> tuple[IntArray, ...]:
+        """For each category the level (N,) of every row, the number of its levels where it has none of them."""
         out = []
         for columns in self.categories:
-            level = np.full(self.values.shape[1], -1, np.int16)
+            level = np.full(self.values.shape[1], len(columns))
             for place, column in enumerate(columns):
                 level[self.values[column] > 0] = place
             out.append(level)
@@ -221,10 +221,14 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
     return best.short(single)
 
 
-def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], level: NDArray[np.int16]) -> BestRule:
+def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], level: IntArray) -> BestRule:
     """The best set of a category's levels to go left, where it gains more: an end of their order."""
-    sums, size, count = sums_of_levels(level, rows.rows, rows.table, rows.size, len(columns))
-    for order in orders_of_levels(sums, count, rows.penalty):
+    at = level[rows.rows]
+    sums, size = (
+        sums_of_levels(at, rows.table, len(columns)),
+        sums_of_levels(at, rows.size[:, None], len(columns))[:, 0],
+    )
+    for order in orders_of_levels(sums, np.bincount(at, minlength=len(sums)), rows.penalty):
         if len(order) < 2:
             continue
         place, table, sizes = np.arange(len(order)), sums[order], size[order]
@@ -237,10 +241,15 @@ def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], lev
     return best
 
 
+def sums_of_levels(level: IntArray, table: FloatArray, n_levels: int) -> FloatArray:
+    """Sums (C + 1, k) of a table (n, k) over the rows of each level, last of those that have none of them."""
+    return np.column_stack([np.bincount(level, weights=column, minlength=n_levels + 1) for column in table.T])
+
+
 def orders_of_levels(sums: FloatArray, count: IntArray, penalty: float) -> list[list[int]]:
     """Levels that occur among the rows, by the correction that their sums ask for: an order for each cause.
 
-    ``sums`` (C + 1, 5 K) and number of rows ``count`` (C + 1,) of each level are those of `sums_of_levels`.
+    ``sums`` (C + 1, 5 K) are those of `sums_of_levels`, ``count`` (C + 1,) the numbers of rows.
     """
     orders: list[list[int]] = []
     for first in causes_of(sums):

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.cuts import next_rises
-from softsurv.sparse.cut_kernels import sums_of_levels
 from softsurv.sparse.kernels import best_trees, causes_of, gain_of
 from softsurv.sparse.short_numbers import short_between
-from softsurv.sparse.splits import SplitData, orders_of_levels
+from softsurv.sparse.splits import SplitData, orders_of_levels, sums_of_levels
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
 
 N_BINS = 12
@@ -115,8 +114,8 @@ def bins_of(
         codes.append(own.low.searchsorted(data.values[own.column]))
         rules.append(own)
     for columns, level_of in zip(data.categories, data.levels, strict=True):
-        sums, _, count = sums_of_levels(level_of, rows, problem.sums[rows], problem.size[rows], len(columns))
-        for order in orders_of_levels(sums, count, problem.penalty):
+        sums = sums_of_levels(level_of[rows], problem.sums[rows], len(columns))
+        for order in orders_of_levels(sums, np.bincount(level_of[rows], minlength=len(sums)), problem.penalty):
             if len(order) < 2:
                 continue
             code = np.zeros(data.values.shape[1], dtype=np.int64)

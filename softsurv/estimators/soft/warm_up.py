@@ -35,7 +35,6 @@ RULES = (
     cut_kernels.best_cuts,
     cut_kernels.cut_gains,
     cut_kernels.best_pair,
-    cut_kernels.sums_of_levels,
 )
 """What a fit calls of compiled code; of rules also what dense trees call, as they are compared with one."""
 
