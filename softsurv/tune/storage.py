@@ -26,7 +26,8 @@ HEARTBEAT_SECONDS, DATABASE_GRACE_SECONDS = 10, 60
 """How often a worker tells a database that it lives, and after how long a silent one is taken for dead."""
 
 UNMARKED_SECONDS = 60.0
-"""A running trial without a mark: its process ended between making it and marking it."""
+"""After so long a running trial without a mark is taken for lost: its process ended, or its database went away, between
+making it and marking it."""
 
 CREATE_ATTEMPTS = 5
 """Workers that start together may all create the tables of a new database; all but one try again."""
@@ -156,6 +157,12 @@ def fail_own_trials(study: optuna.Study, mark: Mapping[str, Any]) -> None:
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.user_attrs.get("worker") == dict(mark):
             study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
+
+
+def has_unmarked_trials(study: optuna.Study) -> bool:
+    """Whether a running trial has no mark, yet or for ever."""
+    running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
+    return any("worker" not in trial.user_attrs for trial in running)
 
 
 def _has_ended(trial: FrozenTrial, folder: Path | None) -> bool:

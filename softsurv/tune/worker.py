@@ -26,12 +26,22 @@ from softsurv.tune.liveness import Beats, process_mark
 from softsurv.tune.objective import Objective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import as_spec, is_open
-from softsurv.tune.storage import beats_folder, fail_dead_trials, fail_own_trials, is_lost, open_storage
+from softsurv.tune.storage import (
+    beats_folder,
+    fail_dead_trials,
+    fail_own_trials,
+    has_unmarked_trials,
+    is_lost,
+    open_storage,
+)
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Waits between attempts to reach a database that went away."""
+
+MARK_SECONDS = 0.5
+"""How often a worker that is done looks whether a trial is still without a mark."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +119,6 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
     failed = fail_dead_trials(study, folder)
     if failed:
         logger.warning("trials %s were left by a worker that ended; they are marked as failed", failed)
-    if count_taken(study) >= plan.n_trials:
-        return
     bar = _bar(plan, study) if progress else None
 
     def enough(study: optuna.Study, trial: FrozenTrial) -> None:
@@ -134,6 +142,8 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
 def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbacks: list[Any]) -> None:
     """Run trials; where the database goes away meanwhile, wait for it and go on.
 
+    A trial that was made when the database went away may belong to nobody: it is made up for before this returns.
+
     Raises
     ------
     SoftsurvError
@@ -148,11 +158,13 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
         limit = None if plan.time_limit is None else max(plan.time_limit - (time.monotonic() - began), 0.0)
         try:
             fail_own_trials(study, mark)
-            if count_taken(study) >= plan.n_trials:
-                return
-            goal = Batches(plan.objective, mark, plan.batch, wants_more, callbacks)
-            study.optimize(goal, timeout=limit, callbacks=callbacks, catch=(NumericalError,))
-            return
+            if wants_more(study):
+                goal = Batches(plan.objective, mark, plan.batch, wants_more, callbacks)
+                study.optimize(goal, timeout=limit, callbacks=callbacks, catch=(NumericalError,))
+            if wants_more(study) or limit == 0.0 or not has_unmarked_trials(study):
+                return  # the first: the time was up, or a callback stopped it
+            time.sleep(MARK_SECONDS)
+            fail_dead_trials(study, beats_folder(plan.storage, plan.output))
         except Exception as error:
             if not is_lost(error):
                 raise

@@ -24,7 +24,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 from softsurv.errors import SoftsurvError
-from softsurv.tune import Objective, worker
+from softsurv.tune import Objective, storage, worker
 from softsurv.tune.liveness import Beats, is_dead, process_mark
 from softsurv.tune.storage import JournalLock, drop_half_record, fail_dead_trials, open_storage
 from softsurv.tune.worker import StudyPlan
@@ -219,6 +219,17 @@ def test_a_trial_that_lost_its_database_is_run_again(data, tmp_path, monkeypatch
     assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
     assert not any("error" in t.user_attrs for t in study.trials)
     assert "the study's database went away; trying again" in caplog.text
+
+
+def test_a_trial_that_nobody_marked_is_made_up_for(data, tmp_path, monkeypatch):
+    """The database went away between making and marking it."""
+    plan = plan_of(data, (), tmp_path)
+    study = plan.open(open_storage(plan.storage, None))
+    with pytest.warns(UserWarning, match="Heartbeat"):
+        study.ask()
+    monkeypatch.setattr(storage, "UNMARKED_SECONDS", 2.0)
+    worker.work(plan)
+    assert [t.state.name for t in study.trials] == ["FAIL", "COMPLETE", "COMPLETE", "COMPLETE"]
 
 
 def test_a_database_that_stays_away_is_one_sentence(data, tmp_path, monkeypatch):
