@@ -11,6 +11,17 @@ SCORE_BINS, SCORE_RANGE = 64, 2.6
 """Directions are compared by so many bins, within so many standard deviations."""
 
 
+@njit(nogil=True)
+def totals(sums, size):
+    """Sums (k,) and size of all rows, added up one row after the other."""
+    total, all_size = np.zeros(sums.shape[1]), 0.0
+    for i in range(len(sums)):
+        for j in range(len(total)):
+            total[j] += sums[i, j]
+        all_size += size[i]
+    return total, all_size
+
+
 @njit(cache=True, nogil=True)
 def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     """What each place to part rows along a score gains.
@@ -37,13 +48,7 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
         The largest; -inf where no cut is allowed.
     """
     n, k = sums.shape
-    total = np.zeros(k)
-    all_size = 0.0
-    for i in range(n):
-        for j in range(k):
-            total[j] += sums[i, j]
-        all_size += size[i]
-    low = np.zeros(k)
+    (total, all_size), low = totals(sums, size), np.zeros(k)
     low_size, best, gains = 0.0, -np.inf, np.empty(max(n - 1, 0))
     for t in range(n - 1):
         i = order[t]
@@ -86,13 +91,8 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
         The largest gain; where ``sums`` has one column, also that with its sign changed, else -inf. -inf where no cut
         is allowed.
     """
-    n, k = sums.shape
-    total, low = np.zeros(k), np.empty(k)
-    all_size = 0.0
-    for i in range(n):
-        for j in range(k):
-            total[j] += sums[i, j]
-        all_size += size[i]
+    k = sums.shape[1]
+    (total, all_size), low = totals(sums, size), np.empty(k)
     best = np.full((len(columns), 2), -np.inf)
     for c in range(len(columns)):
         value, sorted_ = values[columns[c]], order[columns[c]]
@@ -134,12 +134,7 @@ def best_pair(z, pairs, ratios, sums, size, least, penalty, causes):
     score = np.empty(n)
     table = np.empty((SCORE_BINS, k))
     count = np.empty(SCORE_BINS)
-    total, low = np.zeros(k), np.empty(k)
-    all_size = 0.0
-    for i in range(n):
-        all_size += size[i]
-        for c in range(k):
-            total[c] += sums[i, c]
+    (total, all_size), low = totals(sums, size), np.empty(k)
     for q in range(len(pairs)):
         a, b = pairs[q]
         for t in range(len(ratios)):
