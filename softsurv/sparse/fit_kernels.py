@@ -68,7 +68,7 @@ def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass,
             for i in range(1, columns):
                 value += 0.5 * ridge[m] * trial[i] * trial[i]
                 gradient[i] += ridge[m] * trial[i]
-            next_step(m, g, columns, gradient, metric, scaled, point)
+            next_step(m, m // (trees // len(metric[0])), columns, gradient, metric, scaled, point)
             advance_tree(state, m, trial, value, gradient, scaled, limits, room)
             if not moving[m]:
                 break
@@ -96,9 +96,9 @@ def rows_by_leaf(mass, leaf, order, begin):
 def next_step(m, g, columns, gradient, metric, out, room):
     """Fill the metric's step (D,) of a gradient (D,); ``room`` (Q + K,) is for scratch.
 
-    ``metric``: the inverse curvature of the common model as a matrix (G, R, R), R of 0, Q or Q + K, and as a diagonal
-    (G, Q or 0); units of its shapes (M, K); for deviations a scale (M, L, Q + K), and matrices (M, L, A, A) of the
-    parameters ``at`` (A,), of which ``free`` (M, A) are no constants.
+    ``metric``: the inverse curvature of the common model of tree or group ``g``, as a matrix (M or G, R, R), R of 0, Q
+    or Q + K, and as a diagonal (M or G, Q or 0); units of its shapes (M, K); for deviations a scale (M, L, Q + K), and
+    matrices (M, L, A, A) of the parameters ``at`` (A,), of which ``free`` (M, A) are no constants.
     """
     matrix, diagonal, unit, scale, of_leaf, at, free = metric
     size, reach = room.size, matrix.shape[1]

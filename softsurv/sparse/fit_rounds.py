@@ -21,8 +21,8 @@ MOST_NUMBERS = 2**24
 """Numbers of the design that are put side by side: 128 MiB. Larger tables go through it as it is, round by round."""
 
 
-def rounds_of(leaves: Leaves, ridge: Tensor, metric: SlopesMetric) -> Rounds | None:
-    """Whole rounds of a fit with this ridge (M,) on the common slopes.
+def rounds_of(leaves: Leaves, metric: SlopesMetric) -> Rounds | None:
+    """Whole rounds of a fit.
 
     None where the loops do not know the leaves' family or censoring, or the table is too large to be laid out again.
     """
@@ -33,7 +33,7 @@ def rounds_of(leaves: Leaves, ridge: Tensor, metric: SlopesMetric) -> Rounds | N
     if p.design[0].numel() > MOST_NUMBERS:
         return None
     rows = arrays(p.design, p.features, p.event[:, 0], p.weight[:, 0], leaves.leaf)
-    penalties = tuple(arrays(leaves.strength, leaves.free, ridge))
+    penalties = tuple(arrays(leaves.strength, leaves.free, leaves.ridge))
     products = leaves.leaf.numel() * (p.design.shape[-1] + OWN_PRODUCTS)
     at_once = max(PRODUCTS_A_CALL // max(products, 1), 1)
     guess = tuple(arrays(*_tables(metric, p.weight)))

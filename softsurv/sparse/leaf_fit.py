@@ -98,7 +98,7 @@ class LeafObjective:
     @property
     def leaves(self) -> Leaves:
         """What a metric and compiled rounds are made of."""
-        return Leaves(self.problem, self.leaf, self.n_leaves, self.strength, self.free)
+        return Leaves(self.problem, self.leaf, self.n_leaves, self.strength, self.free, self.penalties.ridge)
 
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
@@ -106,7 +106,7 @@ class LeafObjective:
 
     def whole_rounds(self, metric: SlopesMetric) -> Rounds | None:
         """Rounds of a fit in one compiled loop."""
-        return rounds_of(self.leaves, self.penalties.ridge, metric)
+        return rounds_of(self.leaves, metric)
 
     def value_and_gradient(
         self,

@@ -21,6 +21,9 @@ from softsurv.trees.routing import linear
 CURVATURE = 0.25
 """Typical curvature of a row's loss in its level: scales the first steps."""
 
+RIDGED_COLUMNS = 128
+"""Up to so many columns each tree has a matrix that knows its ridge: more would cost as much as its rounds."""
+
 LEAST_SHARE = 1e-9
 """Of the weight, what a leaf without rows counts as: its curvature is that of the penalties."""
 
@@ -39,6 +42,8 @@ class Leaves:
         L.
     strength, free : Tensor (M, Q + K)
         Penalties of the leaves' deviations, and which of these are no constants.
+    ridge : Tensor (M,)
+        On the common slopes.
     """
 
     problem: Problem
@@ -46,30 +51,53 @@ class Leaves:
     n_leaves: int
     strength: Tensor
     free: Tensor
+    ridge: Tensor
 
 
 def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
     """The metric of a stack, for common models that begin with these shapes (M, K)."""
     family, (rows, columns) = leaves.problem.family, leaves.problem.design.shape[1:]
-    joint = isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS)
-    if joint:
-        return JointMetric(leaves, curvature_of(leaves.problem), shape)
-    return SlopesMetric(leaves, leaves.problem.inverse_gram / CURVATURE)
+    if isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS):
+        curvature = curvature_of(leaves.problem)
+        return JointMetric(leaves, _inverse_with_ridge(curvature, leaves), curvature, shape)
+    inverse = leaves.problem.inverse_gram / CURVATURE
+    if inverse.dim() == 2:
+        easy = inverse.repeat_interleave(len(leaves.ridge) // len(inverse), 0)
+        ridge = leaves.ridge[:, None].repeat(1, columns)
+        ridge[:, 0] = 0.0
+        return SlopesMetric(leaves, easy / (1 + easy * ridge))
+    if columns > RIDGED_COLUMNS:
+        return SlopesMetric(leaves, inverse)
+    return SlopesMetric(leaves, _inverse_with_ridge(_inverse(inverse), leaves))
+
+
+def _inverse_with_ridge(curvature: Tensor, leaves: Leaves) -> Tensor:
+    """Inverse curvature of each tree with its ridge, (M, R, R); where columns are many, of each group without."""
+    columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
+    if columns > RIDGED_COLUMNS:
+        return _inverse(curvature)
+    own = curvature.repeat_interleave(trees // len(curvature), 0)
+    own.diagonal(dim1=1, dim2=2)[:, 1:columns] += leaves.ridge[:, None]
+    return _inverse(own)
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    return torch.cholesky_inverse(torch.linalg.cholesky_ex(matrix)[0])
 
 
 class SlopesMetric:
-    """The inverse Gram matrix for the common slopes, one over the rows' weight for deviations.
+    """The inverse curvature for the common slopes, one over the rows' weight for deviations.
 
     Parameters
     ----------
     leaves : Leaves
-    inverse : Tensor (G, Q, Q), or (G, Q) of a diagonal
-        Inverse curvature of each group in the common slopes.
+    inverse : Tensor (M, Q, Q) or (G, Q, Q), or (M, Q) of a diagonal
+        Inverse curvature of each tree or group in the common slopes.
     """
 
     def __init__(self, leaves: Leaves, inverse: Tensor) -> None:
         problem = leaves.problem
-        self.columns, self.per_group = problem.design.shape[-1], problem.n_trees // problem.n_groups
+        self.columns, self.per_group = problem.design.shape[-1], problem.n_trees // len(inverse)
         self.inverse = inverse
         share = problem.weight.new_zeros(problem.n_trees, leaves.n_leaves)
         self.share = share.scatter_add_(1, leaves.leaf, problem.weight[:, 0])
@@ -112,22 +140,24 @@ class JointMetric(SlopesMetric):
     Parameters
     ----------
     leaves : Leaves
+    inverse : Tensor (M, Q + K, Q + K) or (G, Q + K, Q + K)
+        Of the curvature with each tree's ridge.
     curvature : Tensor (G, Q + K, Q + K)
     shape : Tensor (M, K)
         Shapes of the common models to begin with.
     """
 
-    def __init__(self, leaves: Leaves, curvature: Tensor, shape: Tensor) -> None:
-        super().__init__(leaves, torch.cholesky_inverse(torch.linalg.cholesky_ex(curvature)[0]))
+    def __init__(self, leaves: Leaves, inverse: Tensor, curvature: Tensor, shape: Tensor) -> None:
+        super().__init__(leaves, inverse)
         q = self.columns
         self.unit = (-shape).exp()[:, None]  # (M, 1, K)
         at = torch.tensor([0, *range(q, q + shape.shape[-1])], device=shape.device)
         self.at, self.free = at, leaves.free[:, None, at]
         share = self.share.clamp(min=LEAST_SHARE)[..., None, None]
-        own = curvature[:, at[:, None], at].repeat_interleave(self.per_group, 0)[:, None] * share
+        own = curvature[:, at[:, None], at].repeat_interleave(len(share) // len(curvature), 0)[:, None] * share
         units = torch.cat([torch.ones_like(self.unit[..., :1]), self.unit], -1)[:, None]  # (M, 1, 1, 1 + K)
         own = own + torch.diag_embed(leaves.strength[:, None, at] * units[:, :, 0].square())
-        self.of_leaf = torch.cholesky_inverse(torch.linalg.cholesky_ex(own)[0]) * units * units.mT  # (M, L, 1+K, 1+K)
+        self.of_leaf = _inverse(own) * units * units.mT  # (M, L, 1+K, 1+K)
 
     def take(self, trees: Tensor) -> Self:
         part = super().take(trees)
