@@ -7,9 +7,12 @@ import torch
 
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
+from softsurv.soft import gram
 from softsurv.soft.gram import RIDGE, inverse_gram
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import make_problem
 from softsurv.sparse import leaf_fit
+from softsurv.sparse import leaf_metric as leaf_metric_module
 from softsurv.sparse.leaf_fit import FIT, ROUGH, LeafObjective, LeafPenalties, fit_leaves
 from softsurv.sparse.leaf_metric import CURVATURE, JointMetric, SlopesMetric, leaf_metric
 
@@ -105,6 +108,21 @@ def test_a_rough_fit_of_splines_is_nearer_to_the_end_than_from_zero_with_slopes_
     zero = problem.design.new_zeros(TREES, 1 + LEAVES, problem.design.shape[-1] + problem.family.n_shape)
     plain = fit_leaves(problem, leaf, LEAVES, penalties(np.inf), zero, ROUGH).loss
     assert (rough - end).mean() < 0.7 * (plain - end).mean()
+
+
+@pytest.mark.parametrize("most", [512, 2])
+@pytest.mark.parametrize("family", ["weibull", "loglogistic", "spline_po"])
+def test_leaves_that_a_ridge_holds_nearly_constant_are_fitted_to_the_end(family, most, monkeypatch):
+    """With slopes of their own they took more than the 200 rounds of a final fit."""
+    monkeypatch.setattr(leaf_metric_module, "MAX_COLUMNS", most)
+    monkeypatch.setattr(gram, "MAX_COLUMNS", most)
+    problem, leaf = a_stack(family)
+    each = torch.ones(TREES, dtype=torch.float64)
+    held = LeafPenalties(25 * each, 0.1 * each, 2.5e-4 * each)
+    found = fit_leaves(problem, leaf, LEAVES, held)
+    end = fit_leaves(problem, leaf, LEAVES, held, settings=LbfgsSettings(max_iterations=5000, ftol=0.0, gtol=1e-9))
+    assert bool(found.converged.all())
+    torch.testing.assert_close(found.loss, end.loss, rtol=0, atol=1e-6)
 
 
 def test_a_leaf_without_rows_has_a_finite_metric():

@@ -19,7 +19,7 @@ def groups(seed=0, n=400):
 
 def test_rules_of_one_feature_lose_what_a_dense_split_sees():
     X, y = groups()
-    tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull", l2=1e4, shrinkage=40.0).fit(X, y)
+    tree = SoftSurvivalTree(depth=1, max_terms=1, leaf="weibull", l2=1e4, shrinkage=40.0, slope_shrinkage=1e4).fit(X, y)
     found = tree.report_.details["lost_likelihood"]
     assert found["one_curve"] < found["rules"] < found["dense"]
     gain = found["dense"] - found["one_curve"]
