@@ -22,7 +22,7 @@ CURVATURE = 0.25
 """Typical curvature of a row's loss in its level: scales the first steps."""
 
 RIDGED_COLUMNS = 128
-"""Up to so many columns each tree has a matrix that knows its ridge: more would cost as much as its rounds."""
+"""Up to so many columns each tree has a matrix of its own: more would cost as much as its rounds."""
 
 LEAST_SHARE = 1e-9
 """Of the weight, what a leaf without rows counts as: its curvature is that of the penalties."""
@@ -59,26 +59,26 @@ def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
     family, (rows, columns) = leaves.problem.family, leaves.problem.design.shape[1:]
     if isinstance(family, LinearBaseline) and family.n_shape > 1 and columns <= min(rows, MAX_COLUMNS):
         curvature = curvature_of(leaves.problem)
-        return JointMetric(leaves, _inverse_with_ridge(curvature, leaves), curvature, shape)
-    inverse = leaves.problem.inverse_gram / CURVATURE
-    if inverse.dim() == 2:
-        easy = inverse.repeat_interleave(len(leaves.ridge) // len(inverse), 0)
-        ridge = leaves.ridge[:, None].repeat(1, columns)
-        ridge[:, 0] = 0.0
-        return SlopesMetric(leaves, easy / (1 + easy * ridge))
-    if columns > RIDGED_COLUMNS:
-        return SlopesMetric(leaves, inverse)
-    return SlopesMetric(leaves, _inverse_with_ridge(_inverse(inverse), leaves))
+        return JointMetric(leaves, _with_ridge(_inverse(curvature), leaves), curvature, shape)
+    return SlopesMetric(leaves, _with_ridge(leaves.problem.inverse_gram / CURVATURE, leaves))
 
 
-def _inverse_with_ridge(curvature: Tensor, leaves: Leaves) -> Tensor:
-    """Inverse curvature of each tree with its ridge, (M, R, R); where columns are many, of each group without."""
+def _with_ridge(inverse: Tensor, leaves: Leaves) -> Tensor:
+    """The inverse curvature of each group, or of each tree, (M, R, R) or (M, Q), where some have a strong ridge.
+
+    A ridge that exceeds the curvature of a row's loss hands the common slopes over to the leaves' deviations: without
+    it in the metric such a fit does not end. It is left out for one leaf, which has no deviations and begins at slopes
+    of zero, and where columns are many.
+    """
     columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
-    if columns > RIDGED_COLUMNS:
-        return _inverse(curvature)
-    own = curvature.repeat_interleave(trees // len(curvature), 0)
-    own.diagonal(dim1=1, dim2=2)[:, 1:columns] += leaves.ridge[:, None]
-    return _inverse(own)
+    strong = leaves.ridge[:, None] > CURVATURE
+    if leaves.n_leaves == 1 or (inverse.dim() == 3 and columns > RIDGED_COLUMNS) or not bool(strong.any()):
+        return inverse
+    plain = inverse.repeat_interleave(trees // len(inverse), 0)
+    ridge = torch.nn.functional.pad(leaves.ridge[:, None].repeat(1, columns - 1), (1, plain.shape[-1] - columns))
+    if inverse.dim() == 2:
+        return torch.where(strong, plain / (1 + plain * ridge), plain)
+    return torch.where(strong[..., None], _inverse(_inverse(plain) + torch.diag_embed(ridge)), plain)
 
 
 def _inverse(matrix: Tensor) -> Tensor:
@@ -91,7 +91,7 @@ class SlopesMetric:
     Parameters
     ----------
     leaves : Leaves
-    inverse : Tensor (M, Q, Q) or (G, Q, Q), or (M, Q) of a diagonal
+    inverse : Tensor (M or G, Q, Q), or (M or G, Q) of a diagonal
         Inverse curvature of each tree or group in the common slopes.
     """
 
@@ -140,7 +140,7 @@ class JointMetric(SlopesMetric):
     Parameters
     ----------
     leaves : Leaves
-    inverse : Tensor (M, Q + K, Q + K) or (G, Q + K, Q + K)
+    inverse : Tensor (M or G, Q + K, Q + K)
         Of the curvature with each tree's ridge.
     curvature : Tensor (G, Q + K, Q + K)
     shape : Tensor (M, K)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -184,7 +185,9 @@ def quiet_optuna() -> Iterator[None]:
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))
     try:
-        yield
+        with warnings.catch_warnings():  # optuna 4.0 says of its heartbeats what is no news to the user
+            warnings.filterwarnings("ignore", "fail_stale_trials", optuna.exceptions.ExperimentalWarning)
+            yield
     finally:
         optuna.logging.set_verbosity(level)
 
