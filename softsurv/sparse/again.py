@@ -28,8 +28,9 @@ def rules_again(
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
-    Other ridges, fewer terms and fewer leaves are searched too, as in the fit: what they find is taken over or begun
-    with where it fits better. Rules are grown under the shrinkage that the fit grows them under, whichever was chosen.
+    Other ridges where this one was chosen and not given, fewer terms and fewer leaves are searched too, as in the fit:
+    what they find is taken over or begun with where it fits better. Rules are grown under the shrinkage that the fit
+    grows them under, whichever was chosen.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def rules_again(
     usual, terms, size = Grid(), candidate.max_terms or 1, candidate.leaves or 2**candidate.depth
     grid = Grid(
         single_ridges=(candidate.ridge,),
-        ridges=tuple(dict.fromkeys((candidate.ridge, *usual.ridges))),
+        ridges=usual.ridges if candidate.ridge in usual.ridges else (candidate.ridge,),  # chosen, or given
         leaves=(*(smaller for smaller in usual.leaves if smaller < size), size),
         terms=tuple(sorted({terms, *(other for other in usual.terms if other < terms)})),
         shrinkage=usual.shrinkage[:1],
