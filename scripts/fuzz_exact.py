@@ -60,6 +60,10 @@ def costs_of_labels(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(0, 5, (n, n_labels)).astype(float) if kind == 3 else rng.random((n, n_labels))
 
 
+MANY_CUTS = 60
+"""Cuts of a problem beyond which no tree of depth four is sought: without bounds a few such would take all the time."""
+
+
 def units(rng: np.random.Generator, n: int) -> tuple[float, np.ndarray]:
     """The unit of all costs, 1 in half of the problems, and weights of rows (n,), now and then of many sizes."""
     weight = 10.0 ** rng.uniform(-4, 4, n) if rng.random() < 0.2 else np.ones(n)
@@ -159,6 +163,8 @@ def cuts(rng: np.random.Generator) -> Solve:
     n, p = int(rng.integers(1, rng.choice([8, 30, 60]))), int(rng.integers(1, 6))
     codes = np.column_stack([rng.integers(0, rng.choice([2, 5, 60]), n) for _ in range(p)]).astype(np.int32)
     limits = int(rng.integers(0, 5)), int(rng.integers(1, 12))
+    if codes.max(axis=0).sum() > MANY_CUTS:
+        limits = min(limits[0], 3), limits[1]
     kind = rng.integers(3)
     offset, task = np.zeros(n), label_costs.TASK
     if kind == 0:
