@@ -136,7 +136,7 @@ def _of_all_causes(
     single = [
         Trial(
             replace(of_ridge[0].candidate, family=name),
-            np.sum([count * trial.losses for count, trial in zip(counts, of_ridge, strict=True)], 0),
+            np.concatenate([count * trial.by_cause for count, trial in zip(counts, of_ridge, strict=True)]),
             (),
             tuple(model for trial in of_ridge for model in trial.models),
         )

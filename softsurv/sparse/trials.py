@@ -48,7 +48,7 @@ class FamilyTrials:
         strengths = np.tile(ridges, self.n_folds)
         penalties = penalties_of(self.fold.n_rows[which], strengths, 0.0, None)
         models, _ = fit_causes(stack, leaf, 1, penalties, budget=self.budget)
-        losses = self._losses(models, leaf, which).reshape(self.n_folds, len(ridges), -1).sum(0)
+        losses = _of_trials(self._losses(models, leaf, which), self.n_folds, len(ridges)).sum(0)
         last = some(models, slice(len(which) - len(ridges), None))
         trials = [
             Trial(Candidate(self.name, 0, ridge, leaves=1), losses[k], (), some(last, slice(k, k + 1)))
@@ -177,7 +177,7 @@ class FamilyTrials:
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
             n_leaves = len(plans[0].rules) + 1
             models, _ = fit_causes(stack, grown.leaf, n_leaves, penalties, models, ROUGH, self.budget)
-            losses = self._losses(models, grown.leaf, which).reshape(len(planned), self.n_folds, -1).sum(1)
+            losses = _of_trials(self._losses(models, grown.leaf, which), len(planned), self.n_folds).sum(1)
             for k, (candidate, _) in enumerate(planned):
                 last = (k + 1) * self.n_folds - 1
                 own = replace(candidate, shrinkage=strength, slope_shrinkage=slopes)
@@ -208,17 +208,23 @@ class FamilyTrials:
         return replace(trial, rules=grown.rules[best], models=some(models, slice(best, best + 1)))
 
     def _losses(self, models: Models, leaf: Tensor, which: IntArray) -> FloatArray:
-        """Loss of each subject in the trees that did not train on it, (M, S), its mean that of all; 0 elsewhere."""
+        """Losses of each cause and subject in trees that did not train on it, (M, K, S), their mean that of all.
+
+        A cause's losses are times its count; they are 0 elsewhere.
+        """
         counts = self.fold.rows.counts if len(models) > 1 else None  # those of all causes together
-        out = np.zeros(leaf.shape)
+        often = np.ones(len(models)) if counts is None else counts
+        out = np.zeros((len(models), *leaf.shape))
         for fold, (rows, problems) in enumerate(self.held_out):
             trees = torch.as_tensor(which == fold).nonzero()[:, 0]
             if not len(rows):
                 continue
-            own, weight = tuple(taken(model, trees) for model in models), self.fold.held[fold, rows]
-            losses = held_out_losses(problems, own, leaf[trees][:, rows], weight, counts, self.fold.most)
-            out[np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
-        return self.fold.by_subject(out)
+            own, weight = leaf[trees][:, rows], self.fold.held[fold, rows]
+            for cause, (problem, model) in enumerate(zip(problems, models, strict=True)):
+                alone = (taken(model, trees),)
+                losses = held_out_losses((problem,), alone, own, weight, often[[cause]], self.fold.most)
+                out[cause][np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
+        return self.fold.by_subject(out.swapaxes(0, 1))
 
     @cached_property
     def held_out(self) -> list[tuple[Tensor, Problems]]:
@@ -230,6 +236,11 @@ class FamilyTrials:
 def _alike(common: Tensor, n_leaves: int) -> Tensor:
     """Models (M, 1 + L, D) of leaves that do not deviate from common ones (M, 1, D)."""
     return torch.cat([common, common.new_zeros(len(common), n_leaves, common.shape[-1])], 1)
+
+
+def _of_trials(losses: FloatArray, first: int, second: int) -> FloatArray:
+    """Losses (M, K, S) of trees that are numbered by two things, as (first, second, K, S)."""
+    return losses.reshape(first, second, *losses.shape[1:])
 
 
 def _key(plan: Plan) -> tuple[int, float, int]:

@@ -22,10 +22,10 @@ RULE = LinearRule((0,), (1.0,), 0.5)
 
 
 def trial(mean, noise=0.0, leaves=1, ridge=USUAL_RIDGE, terms=1, shrinkage=10.0, slopes=None, family="loglogistic"):
-    """A trial of this mean loss; ``noise`` is what it does otherwise than the others, row by row."""
+    """A trial of these mean losses by cause; ``noise`` is what it does otherwise than the others, row by row."""
     depth = (leaves - 1).bit_length()
     candidate = Candidate(family, depth, ridge, shrinkage if depth else 0.0, 0.0, leaves, terms, slopes)
-    losses = mean + noise * np.tile([1.0, -1.0], 50)
+    losses = np.reshape(mean, (-1, 1)) + noise * np.tile([1.0, -1.0], 50)
     return Trial(candidate, losses, (RULE,) * (2**depth - 1), (torch.zeros(1, 1 + leaves, 3),))
 
 
@@ -86,6 +86,18 @@ def test_the_weakest_shrinkage_counts_where_no_other_than_the_next_is_better():
 def test_a_better_tree_is_not_given_up_for_a_simple_one():
     best, small = trial(1.0, 0.1, leaves=4, terms=3), trial(1.2, leaves=2)
     assert preferred([FLAT, trial(1.3), best, small], "tree")[0] is best
+
+
+def test_a_tree_that_predicts_one_cause_worse_must_be_clearly_better_over_all():
+    flat, one = trial([2.0, 2.0], ridge=CONSTANT), trial([1.0, 1.0])
+    slightly, clearly = trial([1.01, 0.97], 0.1, leaves=2), trial([1.01, 0.94], 0.1, leaves=2)  # errors of 0.02
+    no_worse = trial([1.0, 0.98], 0.1, leaves=2)
+    chosen, reason = preferred([flat, one, slightly], "tree")
+    assert chosen is one
+    assert "one cause worse" in reason
+    assert preferred([flat, one, clearly], "tree")[0] is clearly
+    assert preferred([flat, one, no_worse], "tree")[0] is no_worse
+    assert preferred([FLAT, trial(1.0), trial(1.001, 0.2, leaves=2)], "tree")[0].candidate.leaves == 2  # of one cause
 
 
 def test_the_usual_family_unless_another_is_clearly_better():
