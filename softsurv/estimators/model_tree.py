@@ -15,6 +15,9 @@ from softsurv.estimators.soft.features import encoded_names
 from softsurv.estimators.soft.fitted import FittedSoftEstimator
 from softsurv.estimators.soft.training import Made, fitted_tree
 from softsurv.estimators.soft.tree import encoded_rows
+from softsurv.estimators.soft.warm_up import ready_to_fit_leaves
+from softsurv.exact.compile import ready
+from softsurv.exact.objectives import corrections
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.hazards import get_family
 from softsurv.hazards.base import LeafFamily
@@ -180,6 +183,9 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
             If the tree is not proven optimal for the quadratic objective.
         """
         family = self._checked_family()
+        deep, recursive = self.max_depth > 2, self.max_depth > 3
+        ready(corrections.TASK, deep=deep, recursive=recursive, meanwhile=ready_to_fit_leaves)
+        ready_to_fit_leaves()  # where the search was there already
         budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)  # Ctrl-C in the search fits its best
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}

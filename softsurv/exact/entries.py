@@ -171,11 +171,7 @@ def _compile(missing: list[Entry], what: str, meanwhile: Callable[[], object] | 
     with Helper(shared if len(missing) > 1 else []) as helper, resolved_once():
         if missing and meanwhile is not None:
             meanwhile()
-        waiting, said = list(missing), 0
-        while waiting:
-            one = next((one for one in waiting if helper.leaves(place_of[one])), waiting[0])
-            waiting.remove(one)
-            said += 1
+        for said, one in enumerate(helper.in_turn(missing, place_of.__getitem__), 1):
             logger.warning("compiling %s, once on this machine: part %d of %d, %s", what, said, len(missing), one.title)
             helper.wait_for(place_of[one])
             one.address  # noqa: B018  compiles, or reads what the helper compiled

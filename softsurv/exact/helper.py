@@ -15,12 +15,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
 from types import TracebackType
-from typing import IO
+from typing import IO, TypeVar
 
 from numba.core import config
 
@@ -28,6 +28,8 @@ from softsurv.exact.jit import without_garbage_collection
 from softsurv.exact.resolved import resolved_once
 
 logger = logging.getLogger("softsurv")
+
+Item = TypeVar("Item")
 
 POLL_SECONDS = 0.1
 """Seconds between two looks for a Ctrl-C while this process waits for the helper."""
@@ -93,6 +95,17 @@ class Helper:
                 self._process.stdin.write(f"{name}\n")
                 self._process.stdin.flush()
         return True
+
+    def in_turn(self, items: Iterable[Item], place: Callable[[Item], str | None]) -> Iterator[Item]:
+        """Items in the order in which this process compiles them: those that the helper has begun are left to the end.
+
+        ``place`` names an item. Whoever takes one calls `wait_for` first: then what the helper compiled is there.
+        """
+        waiting = list(items)
+        while waiting:
+            one = next((one for one in waiting if self.leaves(place(one))), waiting[0])
+            waiting.remove(one)
+            yield one
 
     def wait_for(self, name: str | None) -> None:
         """Wait until the helper has compiled an entry that it began, or has ended."""

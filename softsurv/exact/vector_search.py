@@ -106,6 +106,8 @@ class VectorSearch:
         Threads of `best`.
     stop : StopSignal, optional
         Its clock does not count compilation.
+    lists : bool
+        Whether `points` will be called: what it needs is then compiled with the rest.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class VectorSearch:
         bounds: Bounds | None = None,
         n_jobs: int = 1,
         stop: StopSignal | None = None,
+        lists: bool = False,
     ) -> None:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
@@ -147,7 +150,7 @@ class VectorSearch:
         """Bytes for cache and fronts."""
         self.search = Search.over(weighted, 0.3 * self.room + bytes_of(weighted))
         self.held = own + self.search.held - bytes_of(weighted)
-        self.search.make_ready(depth, stop)
+        self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
@@ -199,13 +202,10 @@ class VectorSearch:
             row_kinds=row_kinds,
             floor=np.ascontiguousarray(floor),
             parameters=parameters,
-            complexity=float(w @ self.objectives.constant),
-            linear=rule.task.linear,
-            n_statistics=width,
-            tolerance=RELATIVE_TOLERANCE * (scale or 1.0),
+            complexity=float(w @ self.objectives.constant), linear=rule.task.linear, n_statistics=width,
+            tolerance=RELATIVE_TOLERANCE * (scale or 1.0), use_similar=use_similar,
             use_interval=self.bounds.interval and interval_applies(rule.task.superadditive, limited),
-            use_similar=use_similar,
-        )
+        )  # fmt: skip
         return replace(self.rows, task=rule.task, problem=problem, cancelled=float(base.sum()), costs=costs)
 
     # -- running -------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,3 +204,12 @@ def test_leaves_print_the_median_that_they_predict(tree, rows):
     curve = tree.predict_survival_function(rows[0][tree.apply(rows[0]) == 0], [table.predicted[0]])
     assert curve.mean() == pytest.approx(0.5, abs=1e-6)
     assert "predicted median" in tree.export_text()
+
+
+def test_what_is_compiled_is_no_part_of_the_time_limit(rows, monkeypatch):
+    """On a machine where nothing was compiled, a small limit ended in a tree of no split."""
+    monkeypatch.setattr(model_tree, "ready_to_fit_leaves", lambda: time.sleep(0.5))
+    X, y, _ = rows
+    tree = OptimalModelTree(max_depth=1, time_limit=30.0).fit(X, y)
+    assert tree.report_.seconds < 0.5
+    assert tree.status_ == Status.OPTIMAL

@@ -57,6 +57,17 @@ def test_what_this_process_claims_the_helper_does_not_begin(tmp_path, monkeypatc
     assert not any(tmp_path.rglob("*.nbi"))
 
 
+def test_what_the_helper_began_comes_last():
+    """No helper is started: what it would tell over the pipe is put in its place."""
+    helper = Helper([])
+    taken = []
+    for one in helper.in_turn(["first", "second", "third"], str):
+        taken.append(one)
+        helper._begun.add("second")  # while this process compiles the first
+        helper._done |= helper._begun
+    assert taken == ["first", "third", "second"]
+
+
 def test_a_helper_that_fails_keeps_nobody_waiting(two_cores):
     with Helper([NONE]) as helper:
         helper._process.wait(SECONDS)

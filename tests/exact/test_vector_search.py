@@ -10,7 +10,7 @@ from oracles.enumeration import all_points, nondominated
 from oracles.two_classes import coded, error_search, few, tiny
 
 from softsurv.errors import InvalidParameterError
-from softsurv.exact import vector_search
+from softsurv.exact import search_state, vector_search
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.objectives.fairness import KINDS, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
@@ -93,3 +93,17 @@ def test_numbers_that_cannot_be_computed_are_refused():
     columns, label, _ = tiny(1)
     with pytest.raises(InvalidParameterError, match="statistics must add up to at most"):
         error_search(columns, label, 1, np.full(len(label), 1e200))
+
+
+def test_what_a_listing_calls_is_compiled_with_the_rest(monkeypatch):
+    """Where a list is sure to be asked for: in two steps the first fit on a machine took twice as long."""
+    asked, ready = [], search_state.ready
+
+    def noted(*task, **how):
+        asked.append(how["leaf_points"] is not None)
+        return ready(*task, **how)
+
+    monkeypatch.setattr(search_state, "ready", noted)
+    columns, label, rng = tiny(3)
+    fair_search(*coded(columns), label, rng.integers(0, 2, len(label)), KINDS[0], 0.5, 2)
+    assert asked == [True]

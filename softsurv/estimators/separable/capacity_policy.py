@@ -149,7 +149,7 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop,
+        min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop, lists=True,
     )  # fmt: skip
     limits.room.check(search.held)
     with limits.stop as stop:

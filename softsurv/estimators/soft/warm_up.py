@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,27 @@ import torch
 from softsurv.data.survival_data import SurvivalData
 from softsurv.estimators.soft.parameters import SoftParameters
 from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
+from softsurv.exact.helper import Helper
 from softsurv.exact.jit import is_on_disk, without_garbage_collection
+from softsurv.exact.resolved import resolved_once
 from softsurv.soft import row_kernels, step_kernels
 from softsurv.soft.parallel import Machine
+from softsurv.soft.problem import make_problem
 from softsurv.sparse import cut_kernels, fit_kernels, kernels, leaf_kernels
+from softsurv.sparse.causes import fit_causes
+from softsurv.sparse.fit import split_data
+from softsurv.sparse.folds import Grid, make_folds
+from softsurv.sparse.train import corrections, penalties_of, polish, start_rules
 from softsurv.stopping import StopSignal
+from softsurv.trees.soft_text import encoded_columns
 
 logger = logging.getLogger("softsurv")
+
+LEAVES = (leaf_kernels.rows_in_leaves, step_kernels.descend, fit_kernels.fit_rounds)
+"""What the fit of a leaf calls of compiled code."""
+
+SEARCHES = (kernels.best_trees, cut_kernels.best_cuts, cut_kernels.cut_gains, cut_kernels.best_pair)
+"""What looks for rules."""
 
 DENSE = (
     row_kernels.leaves_and_routing,
@@ -28,64 +43,88 @@ DENSE = (
     step_kernels.descend,
     step_kernels.move,
 )
-RULES = (
-    leaf_kernels.rows_in_leaves,
-    fit_kernels.fit_rounds,
-    kernels.best_trees,
-    cut_kernels.best_cuts,
-    cut_kernels.cut_gains,
-    cut_kernels.best_pair,
-)
-"""What a fit calls of compiled code; of rules also what dense trees call, as they are compared with one."""
+"""What a dense tree calls. A tree of rules calls all, as it is compared with a dense one."""
 
-SMALL: dict[str, Any] = {
-    "depth": 1,
-    "leaf": "loglogistic",
-    "prefer": "tree",
-    "solver": "lbfgs",
-    "n_restarts": 1,
-    "init": "auto",
-    "l2": 0.1,
-    "shrinkage": 10.0,
-    "slope_shrinkage": None,
-    "routing_l2": None,
-    "fairness": 0.0,
-    "l1": 0.0,
-    "max_iter": None,
-    "preset": None,
-    "time_limit": None,
-    "preprocess": False,
-    "progress": False,
-    "cause_weights": None,
-}
+RULES = SoftParameters(
+    depth=1, leaf="loglogistic", max_terms="auto", prefer="tree", n_knots=4, solver="lbfgs", n_restarts=1, init="auto",
+    l2=0.1, shrinkage=10.0, slope_shrinkage=None, routing_l2=None, fairness=0.0, l1=0.0, max_iter=None, preset=None,
+    time_limit=None, device="cpu", dtype="float64", random_state=0, preprocess=False, progress=False,
+)  # fmt: skip
 """Arguments of a fit that takes no time once it is compiled."""
 
+WEIGHED = replace(RULES, max_terms=None, routing_l2=0.1, shrinkage=None)
+"""Of a dense tree."""
+
 ROWS = 64
+NAMES = ("0", "1")
 
-
-_called: set[bool] = set()
-"""Whether rules: what this process asked for already."""
+_called: set[str] = set()
+"""What this process asked for already."""
 
 
 def ready(parameters: SoftParameters) -> None:
     """Compile what a fit with these arguments calls; nothing where an earlier process kept it on disk."""
     rules = parameters.has_rules
-    if rules in _called:
+    functions = (*LEAVES, *SEARCHES, *DENSE) if rules else DENSE
+    _ready("rules" if rules else "dense", functions, "the training of soft trees", tree_of_rules if rules else dense)
+
+
+def ready_to_fit_leaves() -> None:
+    """Compile what fits the leaves of a tree whose rules another search finds."""
+    _ready("leaves", LEAVES, "the fit of leaves", leaves)
+
+
+def _ready(name: str, functions: Iterable[Any], what: str, compiling: Callable[[], None]) -> None:
+    if name in _called:
         return
-    if not all(map(is_on_disk, (*DENSE, *RULES) if rules else DENSE)):
-        logger.warning("compiling the training of soft trees, once on this machine")
-        _compile(parameters, rules)
-    _called.add(rules)
+    if not all(map(is_on_disk, functions)):
+        logger.warning("compiling %s, once on this machine", what)
+        with without_garbage_collection(), resolved_once():
+            compiling()
+    _called.add(name)
 
 
-def _compile(parameters: SoftParameters, rules: bool) -> None:
-    """Fit a few rows. The signal is not open, so that a Ctrl-C interrupts at once."""
-    small = replace(
-        parameters, **(SMALL if rules else SMALL | {"max_terms": None, "routing_l2": 0.1, "shrinkage": None})
-    )
-    with without_garbage_collection():
-        machine = Machine(torch.device("cpu"), torch.float64, StopSignal())
-        (rule_tree if rules else dense_tree)(Order(small, _few_rows(), None, ("0", "1"), None, machine))
+def tree_of_rules() -> None:
+    """Fit a tree of rules, after a second process has compiled a part."""
+    with Helper(PARTS if fit_kernels.fit_rounds.stats.cache_path is not None else ()) as helper:
+        for place in helper.in_turn(PARTS, str):
+            helper.wait_for(place)
+            PARTS[place]()
+    rule_tree(_order(RULES))
+
+
+def leaves() -> None:
+    """Fit one leaf."""
+    rows = _few_rows()
+    penalties = penalties_of(np.array([float(rows.n)]), RULES.l2, 0.0, None)
+    fit_causes((make_problem(rows, RULES.family),), torch.zeros(1, rows.n, dtype=torch.int64), 1, penalties)
+
+
+def searches() -> None:
+    """Look for rules where one leaf was not fitted."""
+    data = _few_rows()
+    split = split_data(data.x.numpy(), encoded_columns(None, NAMES))
+    rows = make_folds(data, split, Grid(n_folds=1, least_events=1.0), 0).rows
+    problem = make_problem(data, RULES.family)
+    model = torch.zeros(1, 1, problem.design.shape[-1] + problem.family.n_shape, dtype=torch.float64)
+    table = corrections((problem,), (model,), rows)
+    (rules,) = start_rules((problem,), rows, [0], (model,), 1)
+    polish(rules[2], rows, rows.folds[0], np.zeros((2, data.n)), table[0], 3)
+
+
+def dense() -> None:
+    """Fit a dense tree."""
+    dense_tree(_order(WEIGHED))
+
+
+PARTS = {f"{__name__}:{part.__name__}": part for part in (leaves, dense, searches)}
+"""What two processes compile, each from its own end; what is missing then, a whole fit compiles."""
+
+
+def _order(parameters: SoftParameters) -> Order:
+    """What is to be made of a few rows. The signal is not open, so that a Ctrl-C interrupts at once."""
+    machine = Machine(torch.device("cpu"), torch.float64, StopSignal())
+    return Order(parameters, _few_rows(), None, NAMES, None, machine)
 
 
 def _few_rows() -> SurvivalData:
@@ -93,4 +132,4 @@ def _few_rows() -> SurvivalData:
     rng = np.random.default_rng(0)
     x = np.column_stack([np.arange(ROWS) % 2, rng.random(ROWS)])
     time = rng.weibull(3, ROWS) * (1 + 9 * x[:, 0]) + 0.01
-    return SurvivalData(pd.DataFrame(x, columns=["0", "1"]), torch.from_numpy(time), torch.arange(ROWS) % 8 > 0)
+    return SurvivalData(pd.DataFrame(x, columns=[*NAMES]), torch.from_numpy(time), torch.arange(ROWS) % 8 > 0)

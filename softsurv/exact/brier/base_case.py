@@ -95,8 +95,7 @@ def tile(local, f, lo, work, cost, count):
     if local.mode == IPCW:
         ipcw_costs(local.x, lo, side, rows.weight, rows.v, local.stop, local.inverse_g, local.dy, start, work, cost)
     else:
-        y_end = rows.t[rows.t.shape[0] - 1]
-        row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, y_end, work, cost)
+        row_costs(local.x, lo, side, rows.weight, rows.h, rows.y, rows.v, start, local.y_end, work, cost)
 
 
 @array_kernel
@@ -267,7 +266,7 @@ def solve_shallow(rows, index, rules, depth, budget, floor):
     if depth == 1:
         return loss, plan
     ceiling = min(budget, loss[2] + 2 * rules.complexity - IMPROVEMENT)
-    least = np.maximum(_least_objectives(feature, costs, counts, bound, rules), floor[feature])
+    least = _least_objectives(feature, costs, counts, bound, rules, floor)
     order, needed = _needed_first(least, ceiling)
     if 0 < needed < p:
         local, costs = permuted(local, order), in_order(costs, order)
@@ -305,8 +304,11 @@ def _needed_first(least, ceiling):
 
 
 @array_kernel
-def _least_objectives(feature, costs, counts, bound, rules):
-    """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound."""
+def _least_objectives(feature, costs, counts, bound, rules, floor):
+    """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound.
+
+    ``floor`` (P,) is one too.
+    """
     least = np.empty(costs.shape[1])
     for f in range(least.shape[0]):
         least[f], with_feature = 0.0, bound[feature[f]]
@@ -315,6 +317,7 @@ def _least_objectives(feature, costs, counts, bound, rules):
             split = share + rules.least_leaves * rules.complexity
             leaf = costs[side, f] + rules.complexity
             least[f] += leaf if counts[side, f] < 2 * rules.min_rows or leaf <= split + IMPROVEMENT else split
+        least[f] = max(least[f], floor[feature[f]])
     return least
 
 

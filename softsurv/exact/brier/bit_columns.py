@@ -64,9 +64,8 @@ def gather_packed(rows, packed, words, mask, feature, mode):
         dh[b], dy[b] = rows.th[after] - rows.th[here], rows.t[after] - rows.t[here]
     nobody = words[:0]
     x = np.zeros((0, width), dtype=np.uint8)
-    return SubsetTable(
-        feature, x, take(rows, nobody), bits, first, total, by_lane(total), inverse_g, dh, dy, nobody, mode, True
-    )
+    none, by_bin = take(rows, nobody), (inverse_g, dh, dy, nobody)
+    return SubsetTable(feature, x, none, rows.t[-1], bits, first, total, by_lane(total), *by_bin, mode, True)
 
 
 @array_kernel

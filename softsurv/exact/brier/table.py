@@ -59,12 +59,24 @@ class Rules(NamedTuple):
     stop: np.ndarray  # (1,) int64, 1 when the clock has run out
 
 
+class TakenRows(NamedTuple):
+    """What the costs read of the rows of a subproblem, as in `SortedRows`: what they do not read takes compilation."""
+
+    weight: np.ndarray
+    multiplicity: np.ndarray
+    h: np.ndarray
+    y: np.ndarray
+    v: np.ndarray
+    time_id: np.ndarray
+
+
 class SubsetTable(NamedTuple):
     """The table of one subproblem. Columns: feasible splits, at least one empty one to fill the lanes, one of ones."""
 
     feature: np.ndarray  # (p,) index of each split
     x: np.ndarray  # (n, width) uint8
-    rows: SortedRows
+    rows: TakenRows
+    y_end: float  # end of the time range
     bits: np.ndarray  # (words, width) uint64
     first: np.ndarray  # (2 bins + 1,) first word of each segment, or (2,) without bins
     total: np.ndarray  # (segments + 1, width) rows per segment and split; the last line is all segments
@@ -81,15 +93,13 @@ class SubsetTable(NamedTuple):
 def take(rows, index):
     """The rows of an index, without their features."""
     n = index.shape[0]
-    weight, multiplicity, h, y, v, bound = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    weight, multiplicity, h, y, v = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     time_id = np.empty(n, dtype=np.int64)
     for k in range(n):
         i = index[k]
         weight[k], multiplicity[k], h[k], y[k] = rows.weight[i], rows.multiplicity[i], rows.h[i], rows.y[i]
-        v[k], bound[k], time_id[k] = rows.v[i], rows.bound[i], rows.time_id[i]
-    x, key = rows.x[:0], rows.key[:0]
-    grid = rows.g, rows.t, rows.th
-    return SortedRows(x, weight, multiplicity, h, y, v, bound, key, time_id, *grid, rows.packed, rows.coarse)
+        v[k], time_id[k] = rows.v[i], rows.time_id[i]
+    return TakenRows(weight, multiplicity, h, y, v, time_id)
 
 
 @array_kernel
@@ -150,18 +160,18 @@ def feasible_splits(count, key, min_rows):
 
 
 @array_kernel
-def time_bins(rows, ipcw):
-    """Bins of time of a subset: (1/G or G, growth of H, growth of t, rows before the end of the bin).
+def time_bins(rows, time_id, ipcw):
+    """Bins of time of a subset, of ``time_id`` (n,): (1/G or G, growth of H, growth of t, rows before their ends).
 
     A bin starts where the subset has a row; for the pointwise minimiser also where G changes.
     """
-    n, n_times = rows.time_id.shape[0], rows.t.shape[0]
+    n, n_times = time_id.shape[0], rows.t.shape[0]
     start = np.empty(n_times, dtype=np.int64)
     stop = np.empty(n_times, dtype=np.int64)
     bins, row = 0, 0
-    for time in range(rows.time_id[0] if n else n_times, n_times):
+    for time in range(time_id[0] if n else n_times, n_times):
         begin = row
-        while row < n and rows.time_id[row] == time:
+        while row < n and time_id[row] == time:
             row += 1
         if row > begin or (ipcw and rows.g[time] != rows.g[time - 1]):
             start[bins], stop[bins] = time, row
@@ -231,14 +241,15 @@ def gather(rows, index, feature, rules):
         for f in range(p):
             x[i, f] = rows.x[index[i], feature[f]]
         x[i, -1] = 1
-    inverse_g, dh, dy, stop = time_bins(local, mode == IPCW)
+    inverse_g, dh, dy, stop = time_bins(rows, local.time_id, mode == IPCW)
     no_bins = stop[:0]
     if mode != IPCW:
         words = n / 64 + stop.shape[0]
         binned = words * BIN_WORD_NS + stop.shape[0] * BIN_STEP_NS
         mode = KM_BINS if equal and binned < n * ROW_NS else KM_ROWS
     bits, first, total = pack_bits(x, local.v, stop if mode == KM_BINS else no_bins)
-    return SubsetTable(feature, x, local, bits, first, total, by_lane(total), inverse_g, dh, dy, stop, mode, equal)
+    by_bin = inverse_g, dh, dy, stop
+    return SubsetTable(feature, x, local, rows.t[-1], bits, first, total, by_lane(total), *by_bin, mode, equal)
 
 
 @array_kernel
@@ -268,7 +279,7 @@ def permuted(local, order):
         feature[f] = local.feature[order[f]]
     by_bin = local.inverse_g, local.dh, local.dy, local.stop
     return SubsetTable(
-        feature, x, local.rows, bits, local.first, total, by_lane(total), *by_bin, local.mode, local.equal
+        feature, x, local.rows, local.y_end, bits, local.first, total, by_lane(total), *by_bin, local.mode, local.equal
     )
 
 

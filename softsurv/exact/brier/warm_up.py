@@ -18,27 +18,29 @@ from softsurv.exact.jit import is_on_disk, say_compiling, without_garbage_collec
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.resolved import resolved_once
 
-SHALLOW = f"{__name__}:shallow"
-"""What a second process compiles: half of all."""
+REST = f"{__name__}:rest"
+"""What a second process compiles: a third of all."""
 
 
 @cache
 def ready() -> None:
     """Compile the search or read it from disk; says once, on the logger ``softsurv``, what it compiles."""
     say_compiling([expand, solve_shallow, split_rows, group_bounds], "the exact search for 'ibs'")
-    fresh = solve_shallow.stats.cache_path is not None and not (is_on_disk(solve_shallow) or is_on_disk(expand))
-    with Helper([SHALLOW] if fresh else []) as helper, without_garbage_collection(), resolved_once():
+    fresh = expand.stats.cache_path is not None and not (is_on_disk(solve_shallow) or is_on_disk(expand))
+    with Helper([REST] if fresh else []) as helper, without_garbage_collection(), resolved_once():
+        search = _small_search(equivalent=False)
+        solve_shallow(search.rows, search.everyone, search.rules, 2, math.inf, search.no_floor)
+        if not helper.leaves(REST):
+            helper.wait_for(REST)
         search = _small_search()
-        root = search.root  # compiles `expand`
-        if not helper.leaves(SHALLOW):
-            helper.wait_for(SHALLOW)
-        search.solve(root, search.everyone, 3, math.inf)
+        search.solve(search.root, search.everyone, 3, math.inf)
 
 
-def shallow() -> None:
-    """Compile the base case alone."""
+def rest() -> None:
+    """Compile all but the base case."""
     search = _small_search()
-    solve_shallow(search.rows, search.everyone, search.rules, 2, math.inf, search.no_floor)
+    search.root  # noqa: B018  compiles `expand`
+    split_rows(search.rows.x, search.everyone, 0)
 
 
 @cache
@@ -50,8 +52,9 @@ def ready_coarse() -> None:
         coarse_floor(search.rows, search.everyone[:0], search.rules)
 
 
-def _small_search() -> BrierSearch:
+def _small_search(equivalent: bool = True) -> BrierSearch:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (32, 4)).astype(np.uint8)
-    rows = prepare_rows(x, IbsScore.from_columns(rng.integers(1, 9, 32).astype(float), np.arange(32) % 4 > 0))
+    score = IbsScore.from_columns(rng.integers(1, 9, 32).astype(float), np.arange(32) % 4 > 0)
+    rows = prepare_rows(x, score, equivalent=equivalent)
     return BrierSearch(rows, Rules(KM_ROWS, has_equal_rows(rows), 1.0, 0.0, 2.0, True, np.zeros(1, np.int64)))

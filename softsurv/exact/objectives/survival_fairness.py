@@ -169,7 +169,8 @@ def fair_survival_search(
     )  # fmt: skip
     if count or leaves is not None:
         goals = goals.with_most_leaves(min(leaves or 1 << depth, 1 << depth))
-    return VectorSearch(goals, codes, n_codes, nominal, np.column_stack([statistics, share]), depth, **how)
+    statistics = np.column_stack([statistics, share])
+    return VectorSearch(goals, codes, n_codes, nominal, statistics, depth, lists=True, **how)
 
 
 def _differences(n_groups: int, n_times: int, tolerance: float) -> tuple[FloatArray, FloatArray]:

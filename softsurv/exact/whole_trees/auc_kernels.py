@@ -149,7 +149,8 @@ def best_last_split(single, total, closed, share, positives, negatives, allowed)
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
     n_closed = closed.shape[0]
     leaf = np.empty((n_closed + 2, 2))
-    leaf[:n_closed] = closed
+    for k in range(n_closed):  # to assign a slice compiles the text of its error
+        leaf[k, 0], leaf[k, 1] = closed[k, 0], closed[k, 1]
     best, chosen = np.inf, -1
     for a in range(allowed.shape[0]):
         if not allowed[a]:

@@ -35,5 +35,7 @@ def test_what_a_policy_is_given_is_named(rows):
         fit(X, np.ones(n), treatment=np.where(np.arange(n) == 3, np.nan, given), propensity=np.full(n, 0.5))
     with pytest.raises(InvalidSurvivalDataError, match="propensity must have one number for each row"):
         fit(X, np.ones(n), treatment=given, propensity=np.full((n, 2), 0.5))
+    with pytest.raises(InvalidSurvivalDataError, match=rf"propensity must have one number for each of the {n} rows"):
+        fit(X, np.ones(n), treatment=given, propensity=0.5)
     with pytest.raises(InvalidSurvivalDataError, match="y must be numbers"):
         OptimalRegressionTree().fit(X, np.full(n, "much"))

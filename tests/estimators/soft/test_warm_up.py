@@ -69,3 +69,30 @@ def test_what_is_on_disk_is_not_looked_for_again(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, logger="softsurv"):
         tree.fit(rng.normal(size=(80, 2)), (rng.random(80) < 0.8, rng.exponential(size=80) + 0.01))
     assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("part", "compiles"), [("leaves", warm_up.LEAVES), ("searches", warm_up.SEARCHES), ("dense", warm_up.DENSE)]
+)
+def test_a_part_calls_what_it_is_to_compile(part, compiles, tmp_path):
+    """In a process of its own, as the second one runs it: the others compile nothing for it."""
+    code = (
+        "from numba.core.dispatcher import Dispatcher\n"
+        "from softsurv.estimators.soft import warm_up\n"
+        "called, compile_ = set(), Dispatcher.compile\n"
+        "def noted(self, signature):\n"
+        "    called.add(self.py_func.__name__)\n"
+        "    return compile_(self, signature)\n"
+        "Dispatcher.compile = noted\n"
+        f"warm_up.{part}()\n"
+        "print(*called)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {function.py_func.__name__ for function in compiles} <= set(done.stdout.split())
+
+
+def test_every_part_is_found_by_its_place():
+    for place, part in warm_up.PARTS.items():
+        module, name = place.split(":")
+        assert getattr(sys.modules[module], name) is part
