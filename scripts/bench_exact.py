@@ -7,7 +7,6 @@ Run from the repository root, with the extra ``peers`` installed:
     OMP_NUM_THREADS=1 python scripts/bench_exact.py large      # hdfail, 52,422 rows
     OMP_NUM_THREADS=1 python scripts/bench_exact.py jobs       # two threads
     OMP_NUM_THREADS=1 python scripts/bench_exact.py ablation   # each switch off
-    OMP_NUM_THREADS=1 python scripts/bench_exact.py start      # first fit on a machine, first fit of a process
 
 Both sides get the same columns and start from them: ours from codes (merging equal rows included), pystreed from its
 0/1 matrix. Times are the least of interleaved repeats, CPU seconds of the process for single-thread runs (wall-clock
@@ -19,11 +18,8 @@ seconds beside), so that other work on the machine counts little. pystreed's tre
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import fields
@@ -170,46 +166,13 @@ def ablation() -> None:
     show(rows)
 
 
-START = """
-import sys, time
-import numpy as np
-import pandas as pd
-from softsurv import OptimalSurvivalTree
-rng = np.random.default_rng(0)
-X = pd.DataFrame(rng.normal(size=(1000, 5)), columns=list("abcde"))
-y = rng.random(1000) < 0.5, rng.exponential(size=1000)
-tree = OptimalSurvivalTree(sys.argv[1], max_depth=int(sys.argv[2]))
-begin, cpu = time.perf_counter(), time.process_time()
-tree.fit(X, y)
-print(f"{time.perf_counter() - begin:.2f} {time.process_time() - cpu:.2f}")
-"""
-
-
-def start() -> None:
-    """A whole fit on 1,000 rows in a process of its own: its search takes milliseconds."""
-    rows = []
-    for objective, depth in (("relative_risk", 2), ("relative_risk", 3), ("ibs", 3)):
-        with tempfile.TemporaryDirectory() as folder:
-            for label in ("first on a machine, compiling", "later process"):
-                done = subprocess.run(
-                    [sys.executable, "-c", START, objective, str(depth)], capture_output=True, text=True, check=True,
-                    env=os.environ | {"NUMBA_CACHE_DIR": folder, "PYTHONPATH": os.getcwd()},
-                )  # fmt: skip
-                wall, cpu = done.stdout.split()
-                rows.append(
-                    {"objective": objective, "depth": depth, "process": label, "wall (s)": wall, "CPU (s)": cpu}
-                )
-    show(rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["speed", "all", "large", "jobs", "ablation", "start"])
+    parser.add_argument("part", choices=["speed", "all", "large", "jobs", "ablation"])
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     print(machine_line() + "\n", flush=True)
-    if args.part != "start":
-        ready(relative_risk.TASK)
+    ready(relative_risk.TASK)
     if args.part == "speed":
         speed(args.repeats)
     elif args.part == "all":
@@ -217,7 +180,7 @@ def main() -> None:
     elif args.part == "jobs":
         jobs(args.repeats)
     else:
-        {"large": large, "ablation": ablation, "start": start}[args.part]()
+        {"large": large, "ablation": ablation}[args.part]()
 
 
 if __name__ == "__main__":
