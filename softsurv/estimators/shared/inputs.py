@@ -99,7 +99,7 @@ def checked_target(y: Any, n: int, name: str = "y") -> FloatArray:
             y = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidSurvivalDataError(f"{name} must be numbers; {error}") from None
-    if np.ndim(y) == 0:
+    if np.asarray(y).ndim == 0:
         raise InvalidSurvivalDataError(f"{name} must have one number for each of the {n} rows of X, got {y!r}")
     values = check_array(y, ensure_2d=False, dtype=np.float64, input_name=name)
     if values.ndim > 1 and values.shape[1] != 1:
