@@ -146,7 +146,7 @@ def effect_table(
             weights, value = np.zeros(leaves.shape[1]), float(one.encoded @ leaves[k, 1 : p + 1].numpy())
             weights[1 : p + 1] = one.encoded
             if in_time:  # log time falls by the slope over the family's own slope in log time
-                scale = float(tree.time_scale[0, 1]) * math.exp(-float(leaves[k, p + 1 :].sum()))
+                scale = _log_time_per_unit(tree, int(used[k]))
                 weights[p + 1 :] = -value
                 weights, value = -scale * weights, -scale * value
             error = np.nan if covariance is None else math.sqrt(max(float(weights @ covariance[k] @ weights), 0.0))
@@ -157,6 +157,15 @@ def effect_table(
             rows.append(("all" if once else k, one.feature, one.words, *ends, value, error))
     names = ["leaf", "feature", "contrast", "effect", "lower", "upper", "coefficient", "standard_error"]
     return pd.DataFrame(rows, columns=names).set_index(names[:3])
+
+
+def _log_time_per_unit(tree: SoftTree, leaf: int) -> float:
+    """By how much log time rises while the predictor rises by one, in a leaf whose baseline is linear in log time."""
+    scale = tree.time_scale[:1].double()
+    features = tree.family.time_features(scale[:, :1], scale)  # at any time: the slope is the same at all
+    shape = tree.leaves[:1, leaf : leaf + 1, tree.n_features + 1 :].detach().double()
+    _, log_slope = tree.family.baseline(shape, features)
+    return float(scale[0, 1] * torch.exp(-log_slope))
 
 
 def baseline_table(

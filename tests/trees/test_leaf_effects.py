@@ -1,0 +1,188 @@
+"""What leaves say: effects against the tree's own predictor, errors by the delta method, words against the curves."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from softsurv.data.encoding import OutputColumn, Source
+from softsurv.hazards import get_family
+from softsurv.trees.leaf_effects import (
+    baseline_table,
+    contrasts,
+    effect_table,
+    measure_of,
+    shape_words,
+    shares_slopes,
+    typical_row,
+    typical_words,
+)
+from softsurv.trees.soft_tree import SoftTree
+
+COLUMNS = [
+    OutputColumn("age", "age", "number", offset=20.0, scale=50.0),
+    OutputColumn("grade=II", "grade", "level", "II"),
+    OutputColumn("grade=III", "grade", "level", "III"),
+    OutputColumn("age is missing", "age", "missing"),
+]
+SOURCES = [Source("age", None, 52.0), Source("grade", ("I", "II", "III"), "II")]
+USED = np.array([0, 1])
+
+
+def tree_of(name, p=4, depth=1):
+    rng = np.random.default_rng(2)
+    tree = SoftTree(depth, p, get_family(name))
+    with torch.no_grad():
+        tree.leaves.copy_(torch.tensor(0.4 * rng.standard_normal(tree.leaves.shape)))
+        log_time = torch.tensor(3.0 + 0.7 * rng.standard_normal(60))
+        tree.time_scale.copy_(tree.family.fit_time_scale(log_time, torch.ones(60, dtype=torch.bool))[None])
+    root = rng.standard_normal((2**depth, tree.leaves.shape[-1], 20)) / 20
+    return tree, root @ root.transpose(0, 2, 1)
+
+
+def spread(value):
+    return np.full(len(COLUMNS), value)
+
+
+@pytest.mark.parametrize(
+    ("per", "deviation", "words", "encoded"),
+    [("step", 0.7, "+10", 10 / 50), ("unit", 0.7, "+1", 1 / 50), ("sd", 0.7, "+35 (1 sd)", 0.7),
+     ("step", 0.0, "+1", 1 / 50), ("sd", 0.0, "+1 (1 sd)", 1 / 50)],
+)  # fmt: skip
+def test_a_step_of_a_number_is_told_in_its_units(per, deviation, words, encoded):
+    (age,) = [one for one in contrasts(COLUMNS, SOURCES, spread(deviation), per) if one.words.startswith("+")]
+    assert (age.feature, age.words) == ("age", words)
+    np.testing.assert_allclose(age.encoded, [encoded, 0, 0, 0])
+
+
+def test_levels_are_against_the_first_and_missing_against_known():
+    found = {one.words: one.encoded.tolist() for one in contrasts(COLUMNS, SOURCES, spread(0.7))}
+    assert found["II vs I"] == [0, 1, 0, 0]
+    assert found["III vs I"] == [0, 0, 1, 0]
+    assert found["missing vs known"] == [0, 0, 0, 1]
+
+
+def test_a_first_level_with_a_column_is_the_other_side_of_the_hidden_one():
+    columns = [OutputColumn("sex=f", "sex", "level", "f")]
+    (one,) = contrasts(columns, [Source("sex", ("f", "<m"), None)], np.ones(1))
+    assert one.words == '"<m" vs f'  # a level that reads as an operator stands in quotes
+    assert one.encoded.tolist() == [-1]
+    every = [OutputColumn(f"sex={level}", "sex", "level", level) for level in ("f", "m")]
+    (one,) = contrasts(every, [Source("sex", ("f", "m"), None)], np.ones(2))
+    assert (one.words, one.encoded.tolist()) == ("m vs f", [-1, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "measure"), [("weibull", "hazard ratio"), ("loglogistic", "odds ratio of the event"),
+                          ("lognormal", "shift in standard deviations")],
+)  # fmt: skip
+def test_effects_are_what_the_predictor_does(name, measure):
+    tree, covariance = tree_of(name)
+    asked = contrasts(COLUMNS, SOURCES, spread(0.7))
+    table = effect_table(tree, USED, covariance, asked)
+    assert measure_of(tree.family) == measure
+    base, time = torch.full((1, 4), 0.3, dtype=torch.float64), torch.tensor([10.0], dtype=torch.float64)
+    for leaf in USED:
+        for one in asked:
+            at = torch.full((1, 1), leaf)
+            moved, own = (tree.predictor(x, time, at)[0].item() for x in (base + torch.tensor(one.encoded), base))
+            row = table.loc[(leaf, one.feature, one.words)]
+            g = np.concatenate([[0], one.encoded, np.zeros(tree.family.n_shape)])
+            assert row["coefficient"] == pytest.approx(moved - own)
+            assert row["standard_error"] == pytest.approx(np.sqrt(g @ covariance[leaf] @ g))
+            scale = float if name == "lognormal" else math.exp
+            assert row["effect"] == pytest.approx(scale(moved - own))
+            assert row["upper"] == pytest.approx(scale(moved - own + 1.959964 * row["standard_error"]))
+
+
+@pytest.mark.parametrize("name", ["exponential", "weibull", "lognormal"])
+def test_a_time_ratio_is_the_ratio_of_survival_times(name):
+    tree, covariance = tree_of(name)
+    with torch.no_grad():
+        tree.routing.zero_()
+    asked = contrasts(COLUMNS, SOURCES, spread(0.7))
+    table = effect_table(tree, USED, covariance, asked, measure="time")
+    leaf = int(tree.apply_leaf(torch.zeros(1, 4, dtype=torch.float64)))
+    for one in asked:
+        x = torch.stack([torch.zeros(4, dtype=torch.float64), torch.tensor(one.encoded)])
+        base, moved = tree.survival_time(x, 0.5)[0].tolist()
+        assert table.loc[(leaf, one.feature, one.words), "effect"] == pytest.approx(moved / base, rel=1e-6)
+
+
+def test_leaves_that_share_their_slopes_have_one_row():
+    tree, _ = tree_of("weibull")
+    with torch.no_grad():
+        tree.leaves[0, 1, 1:5] = tree.leaves[0, 0, 1:5]
+    asked = contrasts(COLUMNS, SOURCES, spread(0.7))
+    assert set(effect_table(tree, USED, None, asked).index.get_level_values("leaf")) == {"all"}
+    assert set(effect_table(tree, USED, None, asked, "time").index.get_level_values("leaf")) == {0, 1}
+    assert effect_table(tree, USED, None, asked)[["standard_error", "lower", "upper"]].isna().all(None)
+    assert shares_slopes(tree.leaves[0], 4)
+    assert not shares_slopes(tree.leaves[0, :1], 4)
+
+
+def test_the_typical_median_and_its_interval_are_the_delta_method():
+    tree, covariance = tree_of("loglogistic")
+    typical = np.array([0.2, 1.0, 0.0, 0.0])
+    table = baseline_table(tree, USED, covariance, typical)
+    x = torch.tensor(typical)[None]
+    for leaf in USED:
+        log_median = math.log(table["median"][leaf])
+        time = torch.tensor([log_median], dtype=torch.float64).exp().requires_grad_(True)
+        z = tree.predictor(x, time, torch.full((1, 1), leaf))[0].squeeze()
+        assert z.item() == pytest.approx(0.0, abs=1e-9)  # odds of one
+        by_leaves, by_time = torch.autograd.grad(z, (tree.leaves, time))
+        g = by_leaves[0, leaf].numpy() / (by_time.item() * time.item())  # implicit: d log median by the parameters
+        error = np.sqrt(g @ covariance[leaf] @ g)
+        assert math.log(table["median_upper"][leaf]) - log_median == pytest.approx(1.959964 * error, rel=1e-6)
+        assert log_median - math.log(table["median_lower"][leaf]) == pytest.approx(1.959964 * error, rel=1e-6)
+    assert baseline_table(tree, USED, None, typical)["median_lower"].isna().all()
+
+
+def hazards_of(tree, leaf, times):
+    """Log H, z and the hazard of a row of zeros in a leaf, by the tree's predictor."""
+    time = torch.tensor(times, dtype=torch.float64, requires_grad=True)
+    at = torch.full((1, 1), leaf)
+    z = tree.predictor(torch.zeros(1, 4, dtype=torch.float64), time, at)[0][0, 0]
+    total = tree.family.link.cumulative_hazard(z)[0]
+    (hazard,) = torch.autograd.grad(total.sum(), time)
+    return total.log().detach().numpy(), z.detach().numpy(), hazard.numpy()
+
+
+@pytest.mark.parametrize("leaf", [0, 1])
+def test_shapes_are_those_of_the_curves(leaf):
+    times = [5.0, 6.0]
+    log_h, _, _ = hazards_of(tree_of("weibull")[0], leaf, times)
+    slope = np.diff(log_h)[0] / math.log(6 / 5)
+    assert shape_words(tree_of("weibull")[0], leaf) == f"Weibull shape {slope:.3g}"
+    for name, words, form in (
+        ("loglogistic", "log-logistic shape", lambda s: s), ("lognormal", "log-normal sigma", lambda s: 1 / s)
+    ):  # fmt: skip
+        z = hazards_of(tree_of(name)[0], leaf, times)[1]
+        assert shape_words(tree_of(name)[0], leaf) == f"{words} {form(np.diff(z)[0] / math.log(6 / 5)):.3g}"
+    hazard = hazards_of(tree_of("gompertz")[0], leaf, times)[2]
+    assert (
+        shape_words(tree_of("gompertz")[0], leaf) == f"hazard grows by {hazard[1] / hazard[0] - 1:.3g} a unit of time"
+    )
+
+
+def test_families_without_one_number_say_what_they_are():
+    assert shape_words(tree_of("exponential")[0], 0) == "constant hazard"
+    assert shape_words(tree_of("spline_ph")[0], 0) == "spline of log hazard, 2 inner knots"
+    tree, _ = tree_of("weibull")
+    tree.family.name = "own"
+    value = tree.leaves[0, 0, -1].item()
+    assert shape_words(tree, 0) == f"own shape {value:.3g}"
+
+
+def test_a_typical_row_has_means_and_most_frequent_levels():
+    typical = typical_row(COLUMNS, SOURCES, None)
+    np.testing.assert_allclose(typical, [(52 - 20) / 50, 1, 0, 0])
+    assert typical_words(COLUMNS, SOURCES, typical) == "age 52, grade II"
+    without = [Source("age", None, None), Source("grade", ("I", "II", "III"), "I")]
+    typical = typical_row(COLUMNS, without, None)
+    np.testing.assert_allclose(typical, [0.5, 0, 0, 0])
+    assert typical_words(COLUMNS, without, typical) == "age 45, grade I"
+    assert typical_row(COLUMNS, without, np.array([0.1, 0, 0, 0]))[0] == 0.1
+    assert typical_words([], [], np.zeros(0)) == "no features"
