@@ -2,10 +2,8 @@
 
 import lifelines
 import numpy as np
-import pytest
 
-from softsurv.nonparametric import kaplan_meier, median
-from softsurv.trees.leaf_curve import survival_curve, turnbull
+from softsurv.nonparametric import kaplan_meier
 from softsurv.trees.leaf_table import leaf_table
 
 N = 200
@@ -70,74 +68,8 @@ def test_a_time_of_zero_goes_with_an_entry_of_zero():
     np.testing.assert_allclose(curve.values, [2 / 3, 4 / 9, 2 / 9, 0.0])
 
 
-def visits(seed=0, n=N):
-    """Failures known to lie between two visits of its own; a fifth has none."""
-    rng = np.random.default_rng(seed)
-    failure = 5 * rng.weibull(1.5, n)
-    begin = failure * rng.random(n)
-    end = np.where(rng.random(n) < 0.2, np.inf, failure + rng.exponential(2, n))
-    return begin, end, rng
-
-
-def likelihood(curve, begin, end, weight):
-    mass = curve(begin) - np.where(np.isfinite(end), curve(end), 0.0)
-    return weight @ np.log(mass)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_intervals_equal_lifelines(seed):
-    begin, end, rng = visits(seed, 100)
-    weight = rng.integers(1, 4, 100).astype(float)
-    curve = turnbull(begin, np.zeros(100, bool), end, weight)
-    reference = lifelines.KaplanMeierFitter()
-    # lifelines takes intervals as closed
-    reference.fit_interval_censoring(np.nextafter(begin, np.inf), end, weights=weight, tol=1e-9)
-    theirs = reference.survival_function_
-    times = theirs.index.to_numpy()
-    settled = np.isfinite(times) & (np.ptp(theirs.to_numpy(), axis=1) < 1e-6)  # outside the innermost intervals
-    np.testing.assert_allclose(curve(times[settled]), theirs.to_numpy()[settled, 0], atol=1e-3)
-
-
-def test_no_shift_of_mass_raises_the_likelihood():
-    begin, end, rng = visits(3)
-    weight = rng.integers(0, 4, N).astype(float)
-    curve, kept = turnbull(begin, np.zeros(N, bool), end, weight), weight > 0
-    best = likelihood(curve, begin[kept], end[kept], weight[kept])
-    mass = -np.diff(np.append(1.0, curve.values))
-    for _ in range(50):
-        other = np.where(mass > 0, mass, 0.0) * np.exp(0.2 * rng.standard_normal(mass.size))
-        other *= mass.sum() / other.sum()
-        moved = type(curve)(curve.times, 1 - np.cumsum(other), 1.0)
-        assert likelihood(moved, begin[kept], end[kept], weight[kept]) <= best + 1e-6
-
-
-def test_shares_of_visits_are_put_at_the_middle():
+def test_leaves_with_events_in_intervals_count_them_and_take_the_middle():
     begin = np.repeat([0.0, 1.0, 2.0, 3.0], [10, 20, 30, 40])
-    curve = turnbull(begin, np.zeros(100, bool), begin + 1)
-    np.testing.assert_allclose(curve([0.4, 0.5, 1.5, 2.5, 3.5, 9]), [1, 0.9, 0.7, 0.4, 0, 0], atol=1e-9)
-    assert median(curve) == 2.5
     table = leaf_table(np.zeros(100, int), begin, np.zeros(100, bool), 1, upper=begin + 1)
     assert (table.events[0], table.median[0]) == (100, 2.5)
     assert np.isnan(table.median_lower[0])
-
-
-def test_without_intervals_it_is_kaplan_meier():
-    _, time, event, weight, entry = rows(4)
-    nowhere = np.where(event, time, np.inf)
-    curve = turnbull(time, event, nowhere, weight)
-    np.testing.assert_allclose(curve(time), kaplan_meier(time, event, weight)(time), atol=1e-5)
-    for late in (None, entry):
-        same = survival_curve(time, event, weight, late, nowhere)
-        np.testing.assert_array_equal(same.values, kaplan_meier(time, event, weight, late).values)
-
-
-def test_late_entry_into_intervals_comes_near_the_curve_of_exact_times():
-    rng = np.random.default_rng(5)
-    failure, entry = rng.exponential(10, 3000), rng.uniform(0, 8, 3000)
-    kept = failure > entry
-    failure, entry = failure[kept], entry[kept]
-    begin = np.maximum(np.floor(failure), entry + 1e-9)  # a visit at every whole time
-    none = np.zeros(kept.sum(), bool)
-    exact = kaplan_meier(failure, ~none, None, entry)
-    known = survival_curve(begin, none, None, entry, np.floor(failure) + 1)
-    np.testing.assert_allclose(known(np.arange(1.0, 20)), exact(np.arange(1.0, 20)), atol=0.03)

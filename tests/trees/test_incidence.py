@@ -1,0 +1,96 @@
+"""Cumulative incidences of several hazards against closed forms and the Aalen-Johansen sum."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softsurv.trees.incidence import (
+    LARGEST_HAZARD,
+    accumulated,
+    incidences,
+    log_lattice,
+    log_time_simpson,
+    step,
+)
+
+
+def constant(rates):
+    """Hazards that are constant in time, (n, K) a row."""
+    return lambda times: np.asarray(rates)[:, None, :] * times[None, :, None]
+
+
+def test_constant_hazards_have_their_closed_form_on_any_grid():
+    rates, times = np.array([[0.2, 0.1], [1.0, 0.0]]), np.array([0.0, 0.4, 3.0, 9.5])
+    for grid in (np.array([5.0]), np.array([0.1, 3.0, 4.0, 20.0]), log_lattice(5.0, 9.5)):
+        free, risen = incidences(constant(rates), grid, times)
+        total = rates.sum(1)[:, None]
+        np.testing.assert_allclose(free, np.exp(-total * times), rtol=1e-12)
+        expected = (rates / total)[:, None, :] * -np.expm1(-total * times)[..., None]
+        np.testing.assert_allclose(risen, expected, rtol=1e-10)
+
+
+def test_a_changing_share_of_causes_is_that_of_a_fine_sum():
+    """Weibull hazards of two shapes: F_1 is the integral of S dH_1."""
+    hazards = lambda t: np.stack([0.3 * t**2, 0.5 * np.sqrt(t)], -1)[None]  # noqa: E731
+    fine = np.linspace(0.0, 2.0, 400_001)
+    own, other = hazards(fine)[0].T
+    expected = np.sum(0.5 * (np.exp(-(own + other))[1:] + np.exp(-(own + other))[:-1]) * np.diff(own))
+    _, risen = incidences(hazards, log_lattice(2.0, 2.0), np.array([2.0]))
+    assert risen[0, 0, 0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_jumps_are_the_sum_of_aalen_and_johansen():
+    """Four rows at risk: cause 1 at time 1, cause 2 at time 2, one censored, cause 1 at time 4."""
+    left = {1: (0, 4), 2: (1, 3), 4: (0, 1)}  # time: cause, at risk
+    rises = np.zeros((1, 3, 2))
+    for k, (cause, at_risk) in enumerate(left.values()):
+        with np.errstate(divide="ignore"):
+            rises[0, k, cause] = np.minimum(-np.log1p(-1 / at_risk), LARGEST_HAZARD)
+    free, risen = accumulated(rises)
+    np.testing.assert_allclose(free[0], [3 / 4, 1 / 2, 0.0], atol=1e-15)
+    np.testing.assert_allclose(risen[0], [[1 / 4, 0], [1 / 4, 1 / 4], [3 / 4, 1 / 4]], atol=1e-15)
+
+
+@given(
+    st.lists(st.lists(st.floats(0.0, 1e3), min_size=3, max_size=3), min_size=1, max_size=8),
+    st.booleans(),
+)
+def test_survival_and_incidences_sum_to_one(rises, at_once):
+    table = np.array([rises])
+    table[0, -1, 0] += LARGEST_HAZARD * at_once
+    free, risen = accumulated(table)
+    np.testing.assert_allclose(free + risen.sum(-1), 1.0, atol=1e-12)
+    assert (np.diff(risen, axis=1) >= 0).all()
+
+
+def test_a_step_without_any_hazard_raises_nothing():
+    np.testing.assert_array_equal(step(np.array([0.7]), np.zeros((1, 2))), np.zeros((1, 2)))
+
+
+def test_infinite_hazards_end_in_one():
+    endless = lambda t: np.where(t[None, :, None] < 1.0, 0.0, [np.inf, 0.0])  # noqa: E731
+    free, risen = incidences(endless, np.array([0.5, 1.0, 2.0]), np.array([0.9, 1.0, 5.0]))
+    np.testing.assert_array_equal(free, [[1.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(risen[..., 0], [[0.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize("last", [1e-9, 3.0, 7.0, 7e4])
+def test_the_lattice_reaches_the_last_time_and_does_not_move_with_it(last):
+    grid, longer = log_lattice(7.0, last), log_lattice(7.0, 10 * max(last, 7.0))
+    np.testing.assert_array_equal(grid, longer[: grid.size])
+    assert grid[0] == pytest.approx(7e-6)
+    assert grid[-1] >= last * (1 - 1e-12)
+    np.testing.assert_allclose(grid[1:] / grid[:-1], 10 ** (1 / 200))
+
+
+def test_the_lattice_of_huge_times_holds_numbers_alone():
+    assert np.isfinite(log_lattice(1e300, 1.7e308)).all()
+
+
+@pytest.mark.parametrize("end", [1e-8, 2.0, 4e5])
+def test_simpson_in_log_time_integrates_curves_of_any_scale(end):
+    grid, width = log_time_simpson(end)
+    assert grid[-1] == pytest.approx(end)
+    for rate in (0.01 / end, 3.0 / end, 1e4 / end):
+        assert width @ np.exp(-rate * grid) == pytest.approx(-np.expm1(-rate * end) / rate, rel=1e-7)
