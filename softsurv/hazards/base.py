@@ -96,8 +96,12 @@ class LeafFamily(ABC):
             return torch.zeros_like(shape)
         with torch.enable_grad():
             leaf = shape.detach().requires_grad_(True)
-            value, log_slope = self.baseline(leaf, features)
-            (grad,) = torch.autograd.grad((value, log_slope), leaf, (grad_value, grad_log_slope), allow_unused=True)
+            pairs = zip(self.baseline(leaf, features), (grad_value, grad_log_slope), strict=True)
+            moved = [(at, slope) for at, slope in pairs if at.requires_grad]  # a slope may not depend on the shape
+            if not moved:
+                return torch.zeros_like(shape)
+            outputs, slopes = zip(*moved, strict=True)
+            (grad,) = torch.autograd.grad(outputs, leaf, slopes, allow_unused=True)
         return torch.zeros_like(shape) if grad is None else grad
 
     def initial_shape(self, time_scale: Tensor) -> Tensor:  # (K,)

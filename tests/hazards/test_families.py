@@ -180,12 +180,6 @@ def test_a_family_needs_a_name():
         register_family(Nameless)
 
 
-@pytest.mark.parametrize("n_knots", [-1, 1.5, "2", True])
-def test_number_of_knots_is_checked(n_knots):
-    with pytest.raises(InvalidParameterError, match="n_knots must be an integer >= 0"):
-        get_family("spline_ph", n_knots=n_knots)
-
-
 def test_settings_that_a_family_does_not_take_are_named():
     with pytest.raises(InvalidParameterError, match="weibull takes no setting n_knots"):
         get_family("weibull", n_knots=3)

@@ -1,13 +1,11 @@
 """The increasing spline basis against the power basis of Royston & Parmar (2002), which is the oracle here."""
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BSpline
 
-from softsurv.hazards import get_family
 from softsurv.hazards.spline_basis import monotone_spline_basis
 
 
@@ -75,33 +73,6 @@ def test_integrals_are_those_of_scipy():
         spline = BSpline(full, weights, 2)
         np.testing.assert_allclose(slope[:, k], spline(y), atol=1e-13)
         np.testing.assert_allclose(rise[:, k], spline.antiderivative()(y) - spline.antiderivative()(-1.5), atol=1e-13)
-
-
-def test_knots_are_the_published_centiles_of_the_uncensored_log_times():
-    rng = np.random.default_rng(0)
-    log_time, event = rng.normal(3, 2, 400), rng.random(400) < 0.5
-    family = get_family("spline_ph")
-    mean, scale, *knots = family.fit_time_scale(torch.tensor(log_time), torch.tensor(event)).tolist()
-    uncensored = log_time[event]
-    assert (mean, scale) == pytest.approx((uncensored.mean(), uncensored.std()))
-    expected = np.quantile(uncensored, [0, 0.33, 0.67, 1])
-    np.testing.assert_allclose(np.array(knots) * scale + mean, expected)
-
-
-@pytest.mark.parametrize("times", ["tied", "one distinct", "two distinct"])
-def test_tied_times_keep_knots_apart_and_values_finite(times):
-    log_time = {
-        "tied": np.repeat([0.0, 0.1, 2.0], [1, 40, 1]),
-        "one distinct": np.full(30, 1.3),
-        "two distinct": np.repeat([0.2, 1.4], 20),
-    }[times]
-    family = get_family("spline_po", n_knots=4)
-    at = torch.tensor(log_time)
-    time_scale = family.fit_time_scale(at, torch.ones(len(log_time), dtype=torch.bool))
-    assert (time_scale[2:].diff() >= 0.99e-3).all()
-    value, log_slope = family.baseline(torch.randn(2, 5, dtype=torch.float64), family.time_features(at, time_scale))
-    assert torch.isfinite(value).all()
-    assert torch.isfinite(log_slope).all()
 
 
 def test_coinciding_knots_leave_a_valid_basis():
