@@ -80,11 +80,6 @@ def test_relative_score_is_zero_for_the_reference_and_one_for_the_truth(fold):
     assert 0.0 < relative_integrated_brier_score(data.time, data.event, curves, *arguments) < 1.0
 
 
-def test_saturated_log_hazards_give_probabilities():
-    found = survival_from_log_cumulative_hazard([-np.inf, -800.0, 0.0, 800.0, np.inf])
-    np.testing.assert_array_equal(found, [1.0, 1.0, np.exp(-1.0), 0.0, 0.0])
-
-
 def test_bad_arguments_are_refused(fold):
     data = fold(0)
     grid, curves = grid_and_curves(data)

@@ -8,8 +8,8 @@ import pytest
 from sksurv.metrics import cumulative_dynamic_auc, integrated_brier_score
 
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import EvaluationWarning, InvalidParameterError, InvalidTimesError, NoComparablePairsError
-from softsurv.metrics import evaluate, evaluate_with_censoring, evaluation_range, harrell_c, support_end, uno_c
+from softsurv.errors import EvaluationWarning, NoComparablePairsError
+from softsurv.metrics import evaluate, evaluate_with_censoring, harrell_c, support_end, uno_c
 from softsurv.metrics.evaluate import training_censoring
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import censoring_survival
@@ -121,17 +121,3 @@ def test_undefined_measures_are_an_error(fold, time, event):
     train = fold(0)
     with pytest.raises(NoComparablePairsError):
         evaluate(train.time, train.event, time, event, lambda times: np.zeros((3, times.size)))
-
-
-def test_range_refuses_what_cannot_be_evaluated():
-    censoring = censoring_survival([1.0, 2.0, 3.0], [True, True, False])
-    assert support_end(censoring) == np.nextafter(3.0, 0.0)
-    with pytest.raises(InvalidTimesError, match="leave no span of time"):
-        evaluation_range([4.0, 5.0, 6.0], [1, 1, 1], censoring)
-    with pytest.raises(InvalidTimesError, match="times must hold at least two values in"):
-        evaluation_range([1.0, 2.0, 2.5], [1, 1, 1], censoring, times=[2.6, 2.7])
-    with pytest.raises(InvalidParameterError, match="n_times must be >= 2"):
-        evaluation_range([1.0, 2.0, 2.5], [1, 1, 1], censoring, n_times=1)
-    span = evaluation_range([0.5, 1.0, 2.0, 3.0, 4.0], [1, 1, 1, 1, 0], censoring, n_times=4)
-    np.testing.assert_allclose(span.times, [0.5, 1.0, 1.5, 2.0])
-    assert (span.n_before, span.n_beyond, span.events_beyond) == (0, 2, 1)

@@ -16,7 +16,6 @@ from sksurv.metrics import concordance_index_censored
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, InvalidTimesError
 from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.metrics import evaluate
-from softsurv.metrics.ranges import thinned
 
 
 class WeibullStub(SurvivalTreeBase):
@@ -142,14 +141,6 @@ def test_the_default_grid_is_the_distinct_event_times():
     assert model.unique_times_.tolist() == [0.5, 1.0, 3.0]
     assert model.horizon_ == 9.0
     assert model.predict_survival_function(SCALES).shape == (3, 3)
-
-
-def test_a_long_grid_is_thinned_evenly_with_its_ends():
-    values = np.arange(5000.0)
-    kept = thinned(values, 500)
-    assert (kept.size, kept[0], kept[-1]) == (500, 0.0, 4999.0)
-    assert set(np.diff(kept)) <= {10.0, 11.0}
-    assert thinned(values[:7], 500).tolist() == values[:7].tolist()
 
 
 def test_scores_are_those_of_the_metrics(stub):
