@@ -1,23 +1,20 @@
 """Several models on the same folds."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from oracles.cut_rows import cut_rows
+from oracles.simulated import two_causes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sksurv.linear_model import CoxPHSurvivalAnalysis
 from sksurv.svm import FastSurvivalSVM
 
 from softsurv import CauseSpecificCox, OptimalSurvivalTree, SurvivalData, compare, load_dataset
-from softsurv.cli import main
-from softsurv.commands.compare import NAMES
 from softsurv.data.partition import stratified_folds
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.explore import plot_comparison
-from softsurv.explore.rivals import NAMED
 from softsurv.metrics import evaluate
 
 lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed (extra test)")
@@ -126,30 +123,9 @@ def test_other_libraries_get_no_late_entry(data):
     assert isinstance(error.value.__cause__, InvalidSurvivalDataError)
 
 
-def test_the_command_prints_a_table_and_writes_folds_and_picture(tmp_path, monkeypatch, data, capsys):
-    monkeypatch.chdir(tmp_path)
-    data.X.assign(days=data.time.numpy(), died=data.event.numpy().astype(int)).to_csv("veterans.csv", index=False)
-    outcome = ["veterans.csv", "--time", "days", "--event", "died", "--folds", "2"]
-    models = ["--models", "cox", "kaplan_meier", "lifelines:WeibullAFTFitter"]
-    assert main(["compare", *outcome, *models, "--out", "folds.csv", "--plot", "compared.png"]) == 0
-    assert "lifelines:WeibullAFTFitter" in capsys.readouterr().out
-    assert len(pd.read_csv("folds.csv")) == 6
-    assert (tmp_path / "compared.png").read_bytes().startswith(b"\x89PNG")
-    assert main(["compare", *outcome, "--models", "lifelines:NoSuchFitter"]) == 1
-    assert "check MODULE:CLASS" in capsys.readouterr().err
-
-
-def causes(n=150, weight=False):
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"x": rng.normal(size=n), "kind": rng.choice(["a", "b"], n)})
-    time = rng.exponential(np.exp(-X["x"])) + 0.01
-    how = {"weight": rng.uniform(0.5, 2, n)} if weight else {}
-    return survival_data(X, time=time, cause=rng.choice(["", "seal", "motor"], n), **how)
-
-
 @pytest.mark.parametrize("weight", [False, True])
 def test_causes_are_compared_with_cox_regression_of_each(weight, tmp_path):
-    data = causes(weight=weight)
+    data = two_causes(weight=weight)
     found = compare([OptimalSurvivalTree(max_depth=1), "cox", "kaplan_meier"], data, n_folds=2)
     train, test = (data.take(rows) for rows in data.folds(2, 0)[1])
     expected = CauseSpecificCox().fit(train).evaluate(test)
@@ -168,29 +144,13 @@ def test_causes_are_compared_with_cox_regression_of_each(weight, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning")
 def test_subjects_with_several_rows_are_compared_at_risk():
-    data = cut_rows(causes())
+    data = cut_rows(two_causes())
     rows = data.take(np.arange(data.n))
     rows.X["x"] += np.linspace(0, 0.1, data.n)  # the rows of a subject differ
     found = compare([OptimalSurvivalTree(max_depth=1), "cox"], rows, n_folds=2)
     assert found.folds["harrell_c"].notna().all()
     assert found.folds["ibs of seal"].isna().all()
     assert found.folds["concordance of seal"].notna().all()
-
-
-def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    data = causes()
-    names = np.array(["", *data.cause_names])
-    data.X.assign(days=data.time.numpy(), why=names[data.cause.numpy()]).to_csv("pumps.csv", index=False)
-    outcome = ["pumps.csv", "--time", "days", "--cause", "why", "--folds", "2"]
-    assert main(["compare", *outcome, "--models", "cox", "kaplan_meier", "--plot", "c.png"]) == 0
-    assert "concordance of seal (higher)" in capsys.readouterr().out
-    assert main(["compare", *outcome, "--models", "forest"]) == 1
-    assert "got cause; leave out cause or the model" in capsys.readouterr().err
-
-
-def test_the_command_knows_the_names():
-    assert set(NAMES) == set(NAMED)
 
 
 def test_models_that_refuse_a_time_of_zero_are_compared_all_the_same():

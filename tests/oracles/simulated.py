@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 
 
@@ -31,3 +32,12 @@ def with_everything(n=60, p=3, seed=0):
     event[interval | past] = False
     entry = np.where((rng.random(n) < 0.4) & (time > 0), 0.5 * time, 0.0)
     return SurvivalData(plain.X, time, event, entry=entry, upper=upper, weight=rng.uniform(0.2, 3, n))
+
+
+def two_causes(n=150, weight=False):
+    """Exponential times of two causes, motor and seal, that depend on x and not on the kind; a third is censored."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=n), "kind": rng.choice(["a", "b"], n)})
+    time = rng.exponential(np.exp(-X["x"])) + 0.01
+    how = {"weight": rng.uniform(0.5, 2, n)} if weight else {}
+    return survival_data(X, time=time, cause=rng.choice(["", "seal", "motor"], n), **how)

@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.simulated import simulate
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main
 from softsurv.tune import Objective
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate(120)
 
 
 @pytest.fixture

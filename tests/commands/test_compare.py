@@ -1,0 +1,53 @@
+"""``softsurv compare``: its table, files and pictures, and models that it does not know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from oracles.simulated import two_causes
+
+from softsurv import load_dataset
+from softsurv.cli import main
+from softsurv.commands.compare import NAMES
+from softsurv.explore.rivals import NAMED
+
+
+def test_the_command_prints_a_table_and_writes_folds_and_picture(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = load_dataset("veterans")
+    data.X.assign(days=data.time.numpy(), died=data.event.numpy().astype(int)).to_csv("veterans.csv", index=False)
+    outcome = ["veterans.csv", "--time", "days", "--event", "died", "--folds", "2"]
+    models = ["--models", "cox", "kaplan_meier", "lifelines:WeibullAFTFitter"]
+    assert main(["compare", *outcome, *models, "--out", "folds.csv", "--plot", "compared.png"]) == 0
+    assert "lifelines:WeibullAFTFitter" in capsys.readouterr().out
+    assert len(pd.read_csv("folds.csv")) == 6
+    assert (tmp_path / "compared.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["compare", *outcome, "--models", "lifelines:NoSuchFitter"]) == 1
+    assert "check MODULE:CLASS" in capsys.readouterr().err
+
+
+def test_the_command_compares_causes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    data = two_causes()
+    names = np.array(["", *data.cause_names])
+    data.X.assign(days=data.time.numpy(), why=names[data.cause.numpy()]).to_csv("pumps.csv", index=False)
+    outcome = ["pumps.csv", "--time", "days", "--cause", "why", "--folds", "2"]
+    assert main(["compare", *outcome, "--models", "cox", "kaplan_meier", "--plot", "c.png"]) == 0
+    assert "concordance of seal (higher)" in capsys.readouterr().out
+    assert main(["compare", *outcome, "--models", "forest"]) == 1
+    assert "got cause; leave out cause or the model" in capsys.readouterr().err
+
+
+def test_the_command_knows_the_names():
+    assert set(NAMES) == set(NAMED)
+
+
+def test_a_class_that_needs_arguments_or_no_class_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pd.DataFrame({"x": [0.0, 1, 0, 1], "t": [1.0, 2, 3, 4], "died": [1, 0, 1, 1]}).to_csv("rows.csv", index=False)
+    given = ["compare", "rows.csv", "--time", "t", "--event", "died", "--folds", "2", "--models"]
+    for name in ("fractions:NoSuch", "no_such_module:Model", "datetime:date", "math:pi"):
+        assert main([*given, name]) == 1
+        said = capsys.readouterr().err
+        assert f"--models must name models, got {name!r}: " in said
+        assert "check MODULE:CLASS" in said
