@@ -55,32 +55,6 @@ def test_labels_are_causes_in_sorted_or_categorical_order():
     assert data.cause.tolist() == [2, 0, 1, 0]
 
 
-def test_one_cause_at_a_time():
-    data = read(cause_names=("relapse", "death"))
-    assert data.of_cause("death").event.tolist() == [False, True, False, False, False]
-    assert data.of_cause(1).event.tolist() == [False, False, True, False, False]
-    assert data.of_cause(1).cause is None
-    with pytest.raises(InvalidSurvivalDataError, match=r"one of the names \['relapse', 'death'\], got 'cancer'"):
-        data.of_cause("cancer")
-
-
-def test_folds_and_splits_keep_subjects_whole():
-    rng = np.random.default_rng(0)
-    n, rows = 60, 3
-    subject = np.repeat(np.arange(n), rows)
-    start = np.tile(np.arange(rows, dtype=float), n)
-    event = np.zeros(n * rows, dtype=bool)
-    event[rows - 1 :: rows] = rng.random(n) < 0.5
-    data = survival_data({"x": rng.random(n * rows)}, start=start, stop=start + 1, event=event, id=subject)
-    parts = [*data.folds(5, seed=1)]
-    assert sorted(np.concatenate([test for _, test in parts])) == list(range(n * rows))
-    for train, test in parts:
-        assert not set(subject[train]) & set(subject[test])
-    train, test = data.split(seed=3)
-    assert not set(train.subject.tolist()) & set(test.subject.tolist())
-    assert train.n + test.n == data.n
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -122,27 +96,6 @@ def test_the_fingerprint_and_pickling_know_causes():
     assert pickle.loads(pickle.dumps(data)).fingerprint() == data.fingerprint()
     assert isinstance(data.take([0, 1]), SurvivalData)
     assert data.take([1]).cause_names == data.cause_names
-
-
-def test_rows_that_only_cut_a_history_are_joined():
-    table = {
-        "who": ["a", "b", "a", "a", "b", "b", "b"],
-        "from": [0.0, 1.0, 2.0, 3.0, 2.0, 6.0, 7.0],
-        "to": [2.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0],
-        "died": [0, 0, 0, 1, 0, 0, 0],
-        "x": [1.0, np.nan, 1.0, 2.0, np.nan, np.nan, np.nan],
-    }
-    with pytest.warns(DataWarning, match="not under observation from 5"):
-        data = survival_data(pd.DataFrame(table), start="from", stop="to", event="died", id="who")
-    joined = data.joined()
-    assert joined.entry.tolist() == [0.0, 1.0, 3.0, 6.0]
-    assert joined.time.tolist() == [3.0, 5.0, 4.0, 8.0]
-    assert joined.event.tolist() == [False, False, True, False]
-    assert joined.X["x"].tolist()[::2] == [1.0, 2.0]
-    assert joined.joined() is joined
-    constant = pd.DataFrame({"x": [1, 1, 1]})
-    again = survival_data(constant, start=[0, 1, 2], stop=[1, 2, 3], event=[1, 0, 1], id=["a"] * 3, recurrent=True)
-    assert again.joined().time.tolist() == [1.0, 3.0]
 
 
 def visits(n=30, rows=3):

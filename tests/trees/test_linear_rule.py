@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softsurv.data.encoding import OutputColumn
-from softsurv.data.rules import Rule, level_words, rule_text
 from softsurv.trees.linear_rule import LinearRule, answers_of, leaf_of
 
 COLUMNS = (
@@ -32,11 +31,6 @@ COLUMNS = (
 )
 def test_text(rule, words):
     assert rule.text(COLUMNS) == words
-
-
-def test_a_level_that_could_be_an_operator_is_quoted():
-    assert level_words('a" or "b') == '"a\\" or \\"b"'
-    assert level_words("stage 3/4") == "stage 3/4"
 
 
 @given(
@@ -68,8 +62,3 @@ def test_leaves_of_a_tree_with_a_missing_rule():
     values[0], values[1] = [60, 40, 40, 50], [9, 9, 1, 6]
     assert leaf_of(rules, values).tolist() == [0, 2, 3, 2]
     assert answers_of(rules, values).shape == (3, 4)
-
-
-def test_levels_that_look_like_operators_are_quoted_in_a_question_too():
-    assert rule_text(Rule(0, levels=("<=20mm",)), "size") == 'size = "<=20mm"'
-    assert rule_text(Rule(0, levels=("I", "II, III")), "grade") == 'grade in I, "II, III"'

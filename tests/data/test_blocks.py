@@ -1,0 +1,96 @@
+"""Blocks of number columns against pandas, column by column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.data import blocks
+from softsurv.data.blocks import NumberBlock, are_numbers, in_blocks, stacked, yes_no
+
+
+def frame_of(kind):
+    rng = np.random.default_rng(1)
+    whole = pd.DataFrame({"a": [3, 1, 2, 9], "zero one": [0, 1, 1, 0], "b": [-5, -5, 7, 0]})
+    some = whole.assign(x=rng.random(4), gap=[np.nan, 1.0, 0.0, 1.0], none=np.nan, flag=[True, False, True, True])
+    return {
+        "whole": whole,
+        "mixed": some.assign(text=list("abcd"), later=pd.array([1, None, 2, 3], dtype="Int64")),
+        "one row": some.iloc[[1]],
+        "no columns": whole[[]],
+        "no rows": some.iloc[:0],
+        "small": whole.astype({"a": "int8", "zero one": "int8", "b": "int8"}),
+    }[kind]
+
+
+KINDS = ["whole", "mixed", "one row", "no columns", "no rows", "small"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_block_says_what_pandas_says_of_each_column(kind):
+    frame = frame_of(kind)
+    block = NumberBlock.of(frame)
+    known, low, high = block.ranges()
+    mean = block.means()
+    assert list(block.place) == [name for name in frame if name not in ("text", "later")]
+    for name, k in block.place.items():
+        column = frame[name].astype(float)
+        np.testing.assert_array_equal(block.column(name), column)
+        assert known[k] == column.notna().sum()
+        expected = [np.nan] * 3 if column.isna().all() else [column.min(), column.max(), column.mean()]
+        np.testing.assert_allclose([low[k], high[k], mean[k]], expected)
+        if len(frame):
+            assert block.gaps[k] == column.isna().any()
+            assert block.are_yes_no[k] == column.isin([0.0, 1.0]).all()
+    assert block.flags == ({"flag"} if "flag" in frame else set())
+
+
+def test_means_of_huge_numbers_do_not_warn_and_whole_numbers_keep_their_digits():
+    with np.errstate(over="raise"):
+        assert np.isinf(NumberBlock.of(pd.DataFrame({"x": [1.7e308, 1.7e308]})).means())
+    large = [2**53 - 1, 2**53 - 3]
+    assert NumberBlock.of(pd.DataFrame({"x": large})).means()[0] == sum(large) / 2
+
+
+def test_a_change_of_order_keeps_what_is_known_of_columns():
+    block = NumberBlock.of(frame_of("whole"))
+    extent, order = block.extent, np.array([3, 0, 2, 1])
+    again = block.in_order(order)
+    np.testing.assert_array_equal(again.values, block.values[:, order])
+    assert again.extent is extent
+    part = block.take(np.array([1, 1]))
+    np.testing.assert_array_equal(part.extent[0], [1, 1, -5])  # other rows: looked at anew
+
+
+def test_columns_are_found_where_all_are_complete():
+    block = NumberBlock.of(frame_of("mixed"))
+    part = block.found(["b", "a"])
+    np.testing.assert_array_equal(part.values, [[-5, -5, 7, 0], [3, 1, 2, 9]])
+    np.testing.assert_array_equal(part.extent, [[-5, 1], [7, 9]])
+    assert part.place == {"b": 0, "a": 1}
+    assert block.found(["a", "gap"]) is None
+    assert block.found(["a", "text"]) is None
+    whole = NumberBlock.of(frame_of("whole"))
+    assert whole.found(["a", "zero one", "b"]) is whole
+    np.testing.assert_array_equal(whole.found(["zero one"]).are_yes_no, [True])
+    np.testing.assert_array_equal(whole.rows_of(["b", "b"]), [[-5, -5, 7, 0]] * 2)
+
+
+def test_types_of_plain_numbers():
+    assert are_numbers([np.dtype("int8"), np.dtype("float32"), np.dtype(bool)])
+    assert not are_numbers([np.dtype("int8"), pd.Int64Dtype()])
+    assert not are_numbers([np.dtype("datetime64[ns]")])
+    assert are_numbers([])
+
+
+def test_zeros_and_ones_are_told_from_what_lies_between():
+    values = np.array([[0.0, 1.0], [0.0, 0.5], [1.0, np.nan], [-0.0, 1.0]])
+    assert yes_no(values).tolist() == [True, False, False, True]
+    np.testing.assert_array_equal(stacked(list(values)), np.stack(list(values)))
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(3, [3, 3, 1]), (100, [1] * 7), (0, [7]), (10, [1] * 7)])
+def test_blocks_of_columns_hold_no_more_than_the_limit(n, sizes, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_CELLS", 10)
+    parts = list(in_blocks(list("abcdefg"), n))
+    assert [len(part) for part in parts] == sizes
+    assert [name for part in parts for name in part] == list("abcdefg")
