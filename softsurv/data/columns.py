@@ -27,6 +27,8 @@ def series(values: Any, argument: str) -> pd.Series:
         return values
     if is_polars(values):
         return values.to_pandas()
+    if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+        return pd.Series(values)  # an array would forget the order of the categories
     if isinstance(values, str) or not np.iterable(values):
         raise InvalidSurvivalDataError(f"{argument} must be one value per row, got {values!r}")
     try:
