@@ -99,7 +99,7 @@ class Binarizer(BaseEstimator):
         InvalidSurvivalDataError
             A column holds dates or infinities.
         """
-        self.fit_filled(checked_features(as_frame(X)), named=hasattr(X, "columns"))
+        self.fit_filled(checked_features(as_frame(X)), named=hasattr(type(X), "columns"))
         return self
 
     def fit_filled(

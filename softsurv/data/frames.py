@@ -70,7 +70,7 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
 
 def has_names(X: Any) -> bool:
     """Whether the columns of a table that :func:`as_frame` takes have names of their own."""
-    return hasattr(X, "columns") or isinstance(X, (str, Path, dict))
+    return hasattr(type(X), "columns") or isinstance(X, (str, Path, dict))  # a lazy table warns when asked itself
 
 
 def align_columns(frame: pd.DataFrame, names: list[str], *, named: bool, trained_with_names: bool) -> pd.DataFrame:

@@ -1,0 +1,95 @@
+"""A preprocessor from chunks against one of all rows at once, whoever reads which chunk."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.data.chunk_columns import fit_preprocessor
+from softsurv.data.chunks import Chunk
+from softsurv.data.preprocess import Preprocessor
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+
+def table(n=40):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "whole": rng.integers(0, 9, n), "real": rng.random(n), "two": rng.choice(["b", "a"], n),
+        "three": rng.choice(["x", "y", "<z"], n), "same": 4.0, "flag": rng.random(n) < 0.5,
+    })  # fmt: skip
+    frame["none"] = np.nan
+    frame.loc[3:5, "real"] = np.nan
+    frame.loc[30:, "three"] = None  # the last chunks do not show a level
+    return frame.assign(ordered=pd.Categorical(rng.choice(["low", "high"], n), ["low", "mid", "high"]))
+
+
+def cut(frame, size):
+    ones = np.ones(len(frame))
+    for first in range(0, len(frame), size):
+        part = slice(first, first + size)
+        yield Chunk(first, frame.iloc[part], ones[part], ones[part] > 0)
+
+
+def state(encoder):
+    """The state, and the fills of numbers apart: sums of chunks round otherwise."""
+    found = encoder.to_dict()
+    means = [one.pop("fill") for one in found["sources"] if one["levels"] is None]
+    return found, means
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_chunks_of_any_size_say_what_the_table_says(size):
+    found, means = state(fit_preprocessor(cut(table(), size)))
+    expected, theirs = state(Preprocessor().fit(table()))
+    assert found == expected
+    assert means == pytest.approx(theirs, rel=1e-14)
+    assert found["dropped"] == {"same": "constant", "none": "all missing"}
+
+
+def test_processes_that_share_the_table_learn_what_one_would():
+    """Each sees every second chunk; the exchange is that of the columns seen."""
+    chunks = list(cut(table(), 7))
+    seen = []
+    for rank in range(2):
+        fit_preprocessor(iter(chunks[rank::2]), lambda value: seen.append(value) or [value])
+    found, means = state(fit_preprocessor(iter(()), lambda _: seen))
+    expected, theirs = state(Preprocessor().fit(table()))
+    for part in (found, expected):
+        part["input_names"].sort()
+    assert found == expected
+    assert means == pytest.approx(theirs, rel=1e-14)
+
+
+def test_a_column_of_numbers_and_words_is_refused_between_chunks_and_processes():
+    first, second = pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": ["a", "b"]})
+    chunks = [next(cut(frame, 5)) for frame in (first, second)]
+    with pytest.raises(
+        InvalidSurvivalDataError, match="column 'x' must hold numbers or categories throughout, got both"
+    ):
+        fit_preprocessor(iter(chunks))
+    seen = []
+    for chunk in chunks:
+        fit_preprocessor(iter([chunk]), lambda value: seen.append(value) or [value])
+    with pytest.raises(
+        InvalidSurvivalDataError, match="column 'x' must hold numbers or categories throughout, got both"
+    ):
+        fit_preprocessor(iter(()), lambda _: seen)
+
+
+def test_what_names_the_rows_is_left_out_over_all_chunks():
+    frame = pd.DataFrame({"who": [f"P{k}" for k in range(40)], "arm": ["a", "b"] * 20})
+    with pytest.warns(DataWarning, match="column 'who' is left out"):
+        found = fit_preprocessor(cut(frame, 9))
+    assert found.to_dict()["dropped"] == {"who": "identifier"}
+    assert [column.name for column in found.columns_] == ["arm=b"]
+
+
+def test_the_most_frequent_level_fills_and_the_first_of_equals():
+    frame = pd.DataFrame({"arm": ["c", "b", "b", "c", "a", None]})
+    (source,) = fit_preprocessor(cut(frame, 2)).sources_
+    assert (source.levels, source.fill) == (("a", "b", "c"), "b")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_numbers_are_named(value):
+    with pytest.raises(InvalidSurvivalDataError, match=r"column 'x' must be finite or missing, got -?inf at row 1"):
+        fit_preprocessor(cut(pd.DataFrame({"x": [1.0, value, 2.0]}), 3))

@@ -1,0 +1,131 @@
+"""Tables read chunk by chunk: roles of columns, cuts of files, and changes between two readings."""
+
+import gzip
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.data.chunks import Chunk, Table
+from softsurv.errors import DataWarning, InvalidSurvivalDataError
+
+
+def rows(n=23):
+    return pd.DataFrame({
+        "x": np.arange(n) / 2, "arm": np.where(np.arange(n) % 3, "new", None), "t": np.arange(n) + 1.0,
+        "died": np.arange(n) % 2, "w": 1.0 + np.arange(n) % 4, "id": np.arange(n),
+    })  # fmt: skip
+
+
+def written(folder, kind, n=23):
+    path = folder / f"rows.{kind}"
+    if kind == "parquet":
+        rows(n).to_parquet(path, row_group_size=10)
+    elif kind == "csv":
+        rows(n).to_csv(path, index=False)
+    else:
+        path.write_bytes(gzip.compress(rows(n).to_csv(index=False).encode()))
+    return path
+
+
+@pytest.mark.parametrize(("kind", "sizes"), [("csv", [7, 7, 7, 2]), ("csv.gz", [7, 7, 7, 2]),
+                                             ("parquet", [7, 3, 7, 3, 3])])  # fmt: skip
+def test_chunks_hold_all_rows_in_order_with_their_roles(tmp_path, kind, sizes):
+    table = Table(written(tmp_path, kind), "t", "died", "w", drop=["id", "none"], chunk_rows=7)
+    chunks = list(table.chunks())
+    assert [len(chunk.time) for chunk in chunks] == sizes
+    assert [chunk.first_row for chunk in chunks] == np.cumsum([0, *sizes[:-1]]).tolist()
+    assert list(chunks[0].X) == ["x", "arm"]
+    expected = rows()
+    np.testing.assert_array_equal(np.concatenate([chunk.time for chunk in chunks]), expected["t"])
+    np.testing.assert_array_equal(np.concatenate([chunk.event for chunk in chunks]), expected["died"] == 1)
+    np.testing.assert_array_equal(np.concatenate([chunk.weight for chunk in chunks]), expected["w"])
+    np.testing.assert_array_equal(pd.concat([chunk.X for chunk in chunks])["x"], expected["x"])
+    arm = pd.concat([chunk.X for chunk in chunks])["arm"]
+    assert arm.isna().to_numpy().tolist() == expected["arm"].isna().tolist()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_frames_for_prediction_keep_every_column(tmp_path, kind):
+    found = pd.concat(Table(written(tmp_path, kind), "", "", missing_values=["new"]).frames())
+    assert list(found) == list(rows())
+    assert found["arm"].isna().all()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_without_rows_is_refused(tmp_path, kind):
+    with pytest.raises(InvalidSurvivalDataError, match="at least one row, got none"):
+        list(Table(written(tmp_path, kind, 0), "t", "died").chunks())
+
+
+@pytest.mark.parametrize(("name", "value", "sentence"), [
+    ("w", -1.0, "got -1 at row 1; rows are counted within the chunk that begins at row 7"),
+    ("t", np.inf, "time must be finite and >= 0, got inf at row 1"),
+])  # fmt: skip
+def test_a_wrong_cell_is_named_with_its_chunk(tmp_path, name, value, sentence):
+    frame = rows()
+    frame.loc[8, name] = value
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InvalidSurvivalDataError, match=sentence):
+        list(Table(tmp_path / "rows.parquet", "t", "died", "w", chunk_rows=7).chunks())
+
+
+def test_files_of_one_kind_in_the_order_of_their_names(tmp_path):
+    for name in ("b.csv", "a.csv", "notes.txt"):
+        (tmp_path / name).write_text("t,died\n1,1\n")
+    assert [file.name for file in Table(tmp_path, "t", "died").files] == ["a.csv", "b.csv"]
+    given = Table([tmp_path / "b.csv", str(tmp_path / "a.csv")], "t", "died")
+    assert [file.name for file in given.files] == ["b.csv", "a.csv"]
+    (tmp_path / "c.parquet").write_bytes(b"")
+    for source in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(InvalidSurvivalDataError, match="convert to one kind"):
+            _ = Table(source, "t", "died").files
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidSurvivalDataError, match=r"files, got \[\]"):
+        _ = Table(tmp_path / "empty", "t", "died").files
+
+
+@pytest.mark.parametrize("change", ["content", "time", "more files", "fewer files"])
+def test_a_change_between_two_readings_is_told(tmp_path, change):
+    table = Table(tmp_path, "t", "died")
+    one = written(tmp_path, "csv")
+    other = tmp_path / "zz.csv"
+    other.write_bytes(one.read_bytes())
+    stamp = table.stamp()
+    table.check_unchanged(stamp)
+    {
+        "content": lambda: other.write_text("t,died\n1,1\n"),
+        "time": lambda: os.utime(other, (1, 1)),
+        "more files": lambda: (tmp_path / "zzz.csv").write_text("t,died\n1,1\n"),
+        "fewer files": other.unlink,
+    }[change]()
+    with pytest.raises(
+        InvalidSurvivalDataError, match=r"must stay as it is while it is read twice, got a change of .*zz"
+    ):
+        table.check_unchanged(stamp)
+
+
+def test_the_checksum_of_a_chunk_knows_every_cell_and_place():
+    def chunk(**changes):
+        given = {"first_row": 0, "X": pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]}), "time": np.array([1.0, 2.0]),
+                 "event": np.array([True, False]), "weight": None}  # fmt: skip
+        return Chunk(**(given | changes)).checksum()
+
+    same = chunk()
+    assert chunk() == same
+    others = [
+        chunk(first_row=2), chunk(time=np.array([1.0, 3.0])), chunk(event=np.array([True, True])),
+        chunk(weight=np.ones(2)), chunk(X=pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})),
+        chunk(X=pd.DataFrame({"a": [1.0, 2.0], "c": ["x", None]})),
+    ]  # fmt: skip
+    assert len({same, *others}) == 7
+
+
+def test_who_reads_again_need_not_say_all_again(tmp_path):
+    (tmp_path / "rows.csv").write_text(",t,died\n7,1,1\n8,2,0\n")
+    table = Table(tmp_path / "rows.csv", "t", "died")
+    with pytest.warns(DataWarning, match="column 1 of 'rows.csv' has no name"):
+        (first,) = table.chunks()
+    (again,) = table.chunks(says=False)  # a warning would be an error
+    assert list(first.X) == list(again.X) == []

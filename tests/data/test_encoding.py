@@ -1,0 +1,124 @@
+"""Raw columns as their sources say: numbers and labels in, encoded columns and their units out."""
+
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.data.blocks import NumberBlock
+from softsurv.data.encoding import (
+    NumbersLearned,
+    OutputColumn,
+    Source,
+    encoded_column,
+    labels,
+    numbers,
+    observed_levels,
+    raw_values,
+    records,
+    scaled,
+)
+from softsurv.errors import InvalidSurvivalDataError
+
+
+def test_an_encoded_value_has_its_units_back():
+    column = OutputColumn("age", "age", "number", offset=20.0, scale=50.0)
+    raw = {"age": np.array([20.0, 45.0, np.nan])}
+    encoded = encoded_column(column, raw, {})
+    np.testing.assert_allclose(encoded, [0.0, 0.5, np.nan])
+    assert [column.to_units(value) for value in encoded[:2]] == [20.0, 45.0]
+
+
+def test_levels_and_missing_values_have_indicators():
+    raw = {"arm": np.array(["new", "old", None], dtype=object)}
+    level = encoded_column(OutputColumn("arm=new", "arm", "level", "new"), raw, {})
+    np.testing.assert_array_equal(level, [1.0, 0.0, np.nan])
+    gone = np.array([False, True, True])
+    found = encoded_column(OutputColumn("arm is missing", "arm", "missing"), raw, {"arm": gone})
+    assert found.tolist() == gone.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pd.Series([True, None, False], dtype="boolean"), [1, np.nan, 0]),
+        (pd.Series(["1.5", None, " 2 "]), [1.5, np.nan, 2]),
+        (pd.Series([1, 2, None], dtype="Int64"), [1, 2, np.nan]),
+        (pd.Series([1, 2, 3], dtype="int8"), [1, 2, 3]),
+    ],
+)
+def test_columns_of_numbers_in_every_form(values, expected):
+    np.testing.assert_array_equal(numbers(values, "x"), expected)
+
+
+def test_text_that_is_no_number_is_named_and_infinity_refused():
+    with pytest.raises(InvalidSurvivalDataError, match="column 'x' must be numbers, got 'old' at row 1"):
+        numbers(pd.Series(["1", "old"]), "x")
+    with pytest.raises(InvalidSurvivalDataError, match="column 'x' must be finite or missing, got inf at row 1"):
+        numbers(pd.Series(["1", "1e999"]), "x")
+
+
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_one_thing_has_one_label_whatever_its_type(dtype):
+    found = labels(pd.Series([1, 1.0, "1", True, None], dtype=object).astype(dtype), "x")
+    assert found[0] == found[1] == found[2] == "1"
+    assert found[4] is None
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (date(2020, 1, 1), "got date; convert it first"),
+        (b"K\xf6ln", r"got bytes; decode it first: X\['x'\]\.str\.decode\('utf-8'\)"),
+        ((1, 2), "got tuple"),
+        (1j, "got complex"),
+    ],
+)
+def test_what_is_no_category_is_named(value, sentence):
+    column = pd.Series([value, "a"], dtype=object)
+    with pytest.raises(InvalidSurvivalDataError, match=f"column 'x' must hold numbers or categories, {sentence}"):
+        labels(column, "x")
+
+
+def test_a_category_that_no_row_has_may_be_anything():
+    column = pd.Series(pd.Categorical(["a", None], categories=["a", date(2020, 1, 1)]))
+    assert labels(column, "x").tolist() == ["a", None]
+
+
+def test_levels_are_those_seen_in_sorted_or_categorical_order():
+    for column, expected in (
+        (pd.Series(["b", "a", None]), ("a", "b")),
+        (pd.Series(pd.Categorical(["a", "c"], ["c", "b", "a"])), ("c", "a")),
+        (pd.Series([None, None], dtype=object), ()),
+    ):
+        assert observed_levels(column, labels(column, "x")) == expected
+
+
+def test_sources_tell_numbers_from_labels():
+    column = pd.Series(["1", "2"])
+    assert raw_values(column, Source("x", None, None)).tolist() == [1.0, 2.0]
+    assert raw_values(column, Source("x", ("1", "2"), None)).tolist() == ["1", "2"]
+
+
+def test_a_block_is_learned_and_scaled_as_its_columns_are():
+    frame = pd.DataFrame({"a": [1.0, 3.0, 5.0], "gap": [2.0, np.nan, 6.0], "same": [4.0, 4.0, 4.0]})
+    block = NumberBlock.of(frame)
+    learned = NumbersLearned.of(block, impute=True, scale=True)
+    assert learned.plain == [True, False, False]  # the others are looked at one by one
+    assert learned.sources[0] == Source("a", None, 3.0)
+    assert learned.columns[0] == OutputColumn("a", "a", "number", offset=1.0, scale=4.0)
+    columns = [OutputColumn("gap", "gap", "number", offset=2.0, scale=4.0), learned.columns[0]]
+    expected = [[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]
+    np.testing.assert_allclose(scaled(columns, block, {"gap": 4.0, "a": 3.0}), expected)
+    assert np.isnan(scaled(columns, block, {"gap": None, "a": None})[0, 1])
+    assert np.isnan(frame["gap"][1])  # the table stays as it is
+    plain = NumbersLearned.of(block, impute=False, scale=False)
+    assert plain.columns[0] == OutputColumn("a", "a", "number")
+    assert plain.sources[0].fill is None
+
+
+def test_records_are_the_named_tuples():
+    assert records(Source, ["a", "b"], [None, ("x",)], [1.0, "x"]) == [
+        Source("a", None, 1.0), Source("b", ("x",), "x"),
+    ]  # fmt: skip
