@@ -91,6 +91,10 @@ def _checked(y: Any, n: int) -> NDArray[Any]:
         labels = column_or_1d(
             check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0), warn=True
         )
+        missing = np.flatnonzero(pd.isna(labels))
+        if missing.size:
+            row = missing[0]
+            raise InvalidSurvivalDataError(f"y must be known, got {labels[row]} at row {row}; leave out such rows")
         check_classification_targets(labels)
     if len(labels) != n:
         raise InvalidSurvivalDataError(f"y must have one class for each of the {n} rows of X, got {len(labels)}")
