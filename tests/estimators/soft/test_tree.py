@@ -1,4 +1,4 @@
-"""Conventions of scikit-learn and scikit-survival."""
+"""SoftSurvivalTree by the conventions of scikit-learn and scikit-survival, and what a fit refuses and keeps."""
 
 from __future__ import annotations
 

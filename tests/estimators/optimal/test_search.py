@@ -1,0 +1,102 @@
+"""Searches over training rows: costs of nodes by their definitions, gains of splits, and paths of sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from softsurv import OptimalSurvivalTree
+from softsurv.data.binarize import Binarizer
+from softsurv.data.readers import survival_data
+from softsurv.errors import InvalidSurvivalDataError
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import SEARCHES, RelativeRiskSearch
+from softsurv.exact.memory import Room
+from softsurv.results import Status
+
+KINDS = [("relative_risk", "nelson_aalen"), ("ibs", "km"), ("ibs", "ipcw")]
+
+
+def search_of(rows, objective, leaf, **settings):
+    data = survival_data(*rows)
+    p = OptimalSurvivalTree(objective, leaf=leaf, min_samples_leaf=1, shrinkage=0.0, **settings)
+    return SEARCHES[objective](Rows.of(data, Binarizer(5).fit(data.X)), p, leaf, Room(1e9))
+
+
+@pytest.fixture(scope="module")
+def searches(rows):
+    return {kind: search_of(rows, *kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_splits_gain_is_the_cost_of_the_root_less_that_of_the_leaves(searches, kind):
+    search = searches[kind]
+    found = search.best(2, None, np.inf, None)
+    assert found.report.status in (Status.OPTIMAL, Status.CONDITIONALLY_OPTIMAL)
+    tree = found.tree
+    leaf, gains = search.rows.leaf_of(tree), search.gains(tree)
+    of_leaves = sum(search.loss(np.flatnonzero(leaf == k)) for k in range(tree.n_leaves))
+    assert gains.sum() == pytest.approx(search.loss(np.arange(search.rows.n)) - of_leaves)
+    assert (gains[tree.feature < 0] == 0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_path_holds_the_best_tree_of_every_size(searches, kind):
+    search = searches[kind]
+    sizes, status = search.path(2, 4, np.inf)
+    assert status == Status.OPTIMAL
+    objectives = [size.objective for size in sizes]
+    assert objectives == sorted(objectives, reverse=True)
+    for size in sizes:
+        assert size.tree.n_leaves <= size.max_leaves
+        alone = search.best(2, size.max_leaves, np.inf, None)
+        assert size.objective == pytest.approx(alone.report.objective)
+
+
+def test_no_time_gives_no_path(rows):
+    search = search_of(rows, "relative_risk", "nelson_aalen")
+    sizes, status = search.path(3, 8, 0.0)
+    assert (sizes, status) == ([], Status.TIME_LIMIT)
+
+
+def test_a_cost_per_leaf_is_asked_for_and_found(rows):
+    search = search_of(rows, "relative_risk", "nelson_aalen")
+    free = search.best(2, None, np.inf, None)
+    search.ask(1e6)
+    alone = search.best(2, None, np.inf, None)
+    assert (free.tree.n_leaves, alone.tree.n_leaves) == (4, 1)
+    given = search_of(rows, "relative_risk", "nelson_aalen", complexity=1e6)
+    assert given.best(2, None, np.inf, None).report.objective == pytest.approx(alone.report.objective)
+
+
+def test_memory_is_counted_and_forgotten(rows):
+    search = search_of(rows, "relative_risk", "nelson_aalen")
+    before = search.held
+    search.best(3, None, np.inf, None)
+    assert search.search.n_cached > 0
+    assert search.needed <= search.held
+    search.rest(0.0)
+    assert search.search.n_cached == 0
+    assert search.held >= before > 0
+    search.limit_to(Room(5e8))
+    assert search.search.memory_limit == Room(5e8).left
+
+
+def test_held_out_rows_are_judged_by_what_the_training_rows_say(rows):
+    """Minus the log-likelihood of a single leaf, whose relative risk is one: the mean hazard that rows went through."""
+    search = search_of(rows, "relative_risk", "nelson_aalen")
+    test = search.rows
+    single = search.best(0, None, np.inf, None).tree
+    (loss,) = search.held_out(single, test, [0.0], "likelihood")
+    assert single.value[0, 0] == pytest.approx(1.0)
+    assert loss == pytest.approx(search.met(test).mean())
+    assert search.held_out(single, test, [0.0], "concordance") == [pytest.approx(0.5)]
+
+
+def test_late_entry_has_no_brier_score(rows):
+    X, y = rows
+    data = survival_data(X, y, entry=y["time"] / 2)
+    p = OptimalSurvivalTree("ibs")
+    with pytest.raises(InvalidSurvivalDataError, match='entry must be left out for objective="ibs"'):
+        SEARCHES["ibs"](Rows.of(data, Binarizer().fit(data.X)), p, "km", Room(1e9))
+    assert RelativeRiskSearch(Rows.of(data, Binarizer(2).fit(data.X)), OptimalSurvivalTree(), "km", Room(1e9)).held > 0
