@@ -121,13 +121,14 @@ def require_events(names: NDArray[Any], seen: IntArray) -> None:
 
 def known_propensities(propensity: Any, k: int, training: TrainingTable) -> FloatArray:
     """Given propensities of K treatments as (N, K)."""
+    wanted = f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment"
+    if np.ndim(propensity) == 0:
+        raise InvalidSurvivalDataError(f"{wanted}, got {propensity!r}")
     table = check_array(propensity, ensure_2d=False, dtype=np.float64, input_name="propensity")
     if table.shape == (k,):
         table = np.tile(table, (training.n_given, 1))
     if table.shape != (training.n_given, k):
-        raise InvalidSurvivalDataError(
-            f"propensity must be ({k},) or ({training.n_given}, {k}), one for each treatment, got {table.shape}"
-        )
+        raise InvalidSurvivalDataError(f"{wanted}, got {table.shape}")
     if not ((table >= 0).all() and np.allclose(table.sum(axis=1), 1.0)):
         raise InvalidSurvivalDataError("propensity must be >= 0 and sum to one in each row")
     return np.asarray(table[training.kept])
