@@ -1,0 +1,92 @@
+"""OptimalFairSurvivalTree and its front: promises hold, in any unit of weight, and wrong arguments are told."""
+
+import numpy as np
+import pytest
+
+from softsurv import OptimalSurvivalTree, load_dataset, load_model
+from softsurv.errors import InvalidParameterError, InvalidTimesError
+from softsurv.estimators.survival.fair import OptimalFairSurvivalTree, group_difference, survival_fairness_front
+from softsurv.results import Status
+
+
+@pytest.mark.parametrize("options", [{}, {"max_leaves": 3}, {"complexity": 4.0}, {"min_samples_leaf": 60}])
+def test_estimator_keeps_its_promise(options):
+    data = load_dataset("gbsg2")
+    old = (data.X["age"] >= 55).to_numpy()
+    features = data.X.drop(columns=["age"])
+    free = OptimalSurvivalTree(max_depth=2, **({"min_samples_leaf": 1} | options)).fit(features, data.y)
+    tree = OptimalFairSurvivalTree([800.0, 1600.0], 0.0015, max_depth=2, **options).fit(features, data.y, group=old)
+    survival = tree.predict_survival_function(features, [800.0, 1600.0])
+    np.testing.assert_allclose(group_difference(survival, old), tree.difference_, atol=1e-12)
+    assert (tree.difference_ <= 0.0015 + 1e-9).all()
+    assert tree.status_ == Status.OPTIMAL
+    assert tree.objective_ >= free.objective_ - 1e-6
+    wide = OptimalFairSurvivalTree(800.0, 1.0, max_depth=2, **options).fit(features, data.y, group=old)
+    assert wide.objective_ == pytest.approx(free.objective_)
+
+
+@pytest.mark.parametrize("scale", [1e-13, 1e-9, 1e12])
+def test_any_unit_of_weight_gives_the_same_tree(scale):
+    data = load_dataset("gbsg2")
+    old = (data.X["age"] >= 55).to_numpy()
+    plain, scaled = (
+        OptimalFairSurvivalTree(1000.0, 0.001, max_depth=2).fit(
+            data.X, data.y, group=old, sample_weight=np.full(len(old), weight)
+        )
+        for weight in (1.0, scale)
+    )
+    assert scaled.status_ == plain.status_ == Status.OPTIMAL
+    assert plain.tree_.n_leaves > 1
+    assert scaled.objective_ / scale == pytest.approx(plain.objective_)
+    assert scaled.difference_[0] <= 0.001 + 1e-9
+
+
+def test_front_of_the_estimator_is_nondominated_and_ends_at_the_free_tree():
+    data = load_dataset("gbsg2")
+    old = (data.X["age"] >= 55).to_numpy()
+    features = data.X.drop(columns=["age"])
+    front = survival_fairness_front(features, data.y, group=old, horizon=1000.0, resolution=0.002)
+    assert front.status == Status.OPTIMAL
+    numbers = front.table.to_numpy()
+    for row in numbers:
+        assert not ((numbers <= row).all(axis=1) & (numbers < row).any(axis=1)).any()
+    assert [tree.n_leaves for tree in front.trees] == front.table["leaves"].tolist()
+    free = OptimalSurvivalTree(max_depth=2, min_samples_leaf=1).fit(features, data.y)
+    assert front.table["deviance"].min() == pytest.approx(free.objective_)
+
+
+def test_wrong_arguments_are_met_by_a_remedy():
+    X, y = np.arange(8.0)[:, None], (np.ones(8, bool), np.arange(1.0, 9.0))
+    with pytest.raises(InvalidParameterError, match="group must say"):
+        OptimalFairSurvivalTree(2.0).fit(X, y)
+    with pytest.raises(InvalidParameterError, match="at least two values"):
+        OptimalFairSurvivalTree(2.0).fit(X, y, group=np.zeros(8, int))
+    with pytest.raises(InvalidTimesError, match="horizon must be finite"):
+        OptimalFairSurvivalTree(-1.0).fit(X, y, group=np.arange(8) % 2)
+
+
+def test_weights_that_differ_too_much_are_refused():
+    X, y = np.arange(8.0)[:, None], (np.ones(8, bool), np.arange(1.0, 9.0))
+    with pytest.raises(InvalidParameterError, match="weights must not differ"):
+        OptimalFairSurvivalTree(2.0).fit(X, y, group=np.arange(8) % 2, sample_weight=[1e16, *np.ones(7)])
+
+
+def test_the_difference_is_that_of_weighted_means_of_any_two_groups():
+    survival = np.array([[1.0, 0.5], [0.0, 0.5], [0.25, 0.0], [0.75, 0.9]])
+    group = np.array([7, 7, 2, 3])
+    np.testing.assert_allclose(group_difference(survival, group), [0.5, 0.9])
+    np.testing.assert_allclose(group_difference(survival, group, np.array([3.0, 1.0, 1.0, 1.0])), [0.5, 0.9])
+    np.testing.assert_allclose(group_difference(survival[:3], group[:3], np.array([1.0, 3.0, 1.0])), [0.0, 0.5])
+
+
+def test_groups_and_differences_are_saved(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)).round(1), (rng.random(60) < 0.8, rng.exponential(2.0, 60))
+    group = rng.choice(["f", "m"], 60)
+    tree = OptimalFairSurvivalTree([1.0, 2.0], 0.1, max_depth=1).fit(X, y, group=group)
+    tree.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.groups_.tolist() == ["f", "m"]
+    np.testing.assert_array_equal(again.difference_, tree.difference_)
+    survival = again.predict_survival_function(X, [1.0, 2.0])
+    np.testing.assert_allclose(group_difference(survival, group), tree.difference_, atol=1e-12)

@@ -1,0 +1,94 @@
+"""Fits and predictions of tables read by chunks: sizes of memory in words, and agreement with a table in memory."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles.simulated import simulate
+
+from softsurv import SoftSurvivalTree
+from softsurv.data.chunks import Table
+from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError
+from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
+from softsurv.metrics import harrell_c
+
+SETTINGS = {"depth": 0, "leaf": "weibull", "max_terms": None, "l2": 1.0, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    data = simulate(150, 2)
+    return data.X.assign(t=data.time.numpy(), died=data.event.numpy())
+
+
+@pytest.fixture
+def table(frame, tmp_path):
+    frame.to_parquet(tmp_path / "rows.parquet")
+    return Table(tmp_path / "rows.parquet", "t", "died", chunk_rows=40)
+
+
+@pytest.mark.parametrize(("text", "size"), [("0", 0), ("1.5kb", 1500), (" 2 GB ", 2 * 10**9), (2e9, 2 * 10**9), (7, 7)])
+def test_sizes_are_read_as_people_write_them(text, size):
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["1 GiB", "GB", "1e9", "-1", -1, "3M", False, None])
+def test_sizes_that_are_none_are_told(text):
+    with pytest.raises(InvalidParameterError, match='memory must be bytes or text such as "2GB", got'):
+        parse_bytes(text)
+
+
+def test_a_streamed_leaf_is_that_of_a_table_in_memory(frame, table):
+    X, y = frame[["x0", "x1"]], (frame["died"], frame["t"])
+    streamed = fit_stream(SoftSurvivalTree(**SETTINGS), table, memory=0)
+    whole = SoftSurvivalTree(**SETTINGS).fit(X, y)
+    np.testing.assert_allclose(streamed.predict_median(X), whole.predict_median(X), rtol=1e-3)
+    assert streamed.report_.details["rows"] == 150
+    assert streamed.horizon_ == whole.horizon_
+    np.testing.assert_array_equal(streamed.unique_times_, whole.unique_times_)
+    np.testing.assert_allclose(streamed.censoring_(frame["t"]), whole.censoring_(frame["t"]))
+    assert streamed.leaf_table_.n.tolist() == [150]
+
+
+def test_predictions_come_chunk_by_chunk_with_the_survival_asked_for(frame, table):
+    model = SoftSurvivalTree(**SETTINGS).fit(frame[["x0", "x1"]], (frame["died"], frame["t"]))
+    parts = list(predict_stream(model, table, times=[0.5, 2.0]))
+    assert [len(part) for part in parts] == [40, 40, 40, 30]
+    found = pd.concat(parts, ignore_index=True)
+    assert found.columns.tolist() == ["risk", "leaf", "survival_0.5", "survival_2"]
+    np.testing.assert_allclose(found["risk"], model.predict(frame))
+    np.testing.assert_allclose(
+        found[["survival_0.5", "survival_2"]], model.predict_survival_function(frame, [0.5, 2.0])
+    )
+    assert harrell_c(frame["t"], frame["died"], found["risk"].to_numpy()) > 0.5
+    by_path = list(predict_stream(model, table.source))
+    assert [part.columns.tolist() for part in by_path] == [["risk", "leaf"]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"depth": None}, "depth must be given to stream, got None"),
+        ({"l2": None}, "l2 must be given to stream, got None; choose it on a sample"),
+        ({"fairness": 1.0}, "fairness must be 0 to stream, got 1.0"),
+        (
+            {"depth": 1, "shrinkage": 1.0, "routing_l2": 1.0, "init": "exact"},
+            "init must be the name of a start to stream",
+        ),
+    ],
+)
+def test_what_needs_all_rows_at_once_is_refused_before_reading(changes, sentence, tmp_path):
+    with pytest.raises(InvalidParameterError, match=sentence):
+        fit_stream(SoftSurvivalTree(**(SETTINGS | changes)), Table(tmp_path / "not there.csv", "t", "died"))
+
+
+def test_outcomes_are_checked_over_all_chunks(frame, tmp_path):
+    def fit(**columns):
+        frame.assign(**columns).to_parquet(tmp_path / "rows.parquet")
+        return fit_stream(SoftSurvivalTree(**SETTINGS), Table(tmp_path / "rows.parquet", "t", "died", chunk_rows=40))
+
+    with pytest.raises(InvalidSurvivalDataError, match="event must be True in at least one row, got none in 150 rows"):
+        fit(died=False)
+    with pytest.raises(InvalidSurvivalDataError, match="got only zeros"):
+        fit(t=0.0)
+    with pytest.warns(DataWarning, match="time is 0 in 1 of 150 rows; half the smallest positive time"):
+        fit(t=frame["t"].where(frame.index > 0, 0.0))
