@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import pickle
 import shutil
 import signal
 import socket
@@ -20,13 +18,10 @@ from pathlib import Path
 import optuna
 import pytest
 import sqlalchemy
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 
 from softsurv.errors import SoftsurvError
 from softsurv.tune import Objective, storage, worker
-from softsurv.tune.liveness import Beats, is_dead, process_mark
-from softsurv.tune.storage import JournalLock, drop_half_record, fail_dead_trials, open_storage
+from softsurv.tune.storage import open_storage
 from softsurv.tune.worker import StudyPlan
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -238,89 +233,8 @@ def test_a_database_that_stays_away_is_one_sentence(data, tmp_path, monkeypatch)
         worker.work(plan_of(data, range(100), tmp_path))
 
 
-@pytest.mark.parametrize("copied", [False, True])
-def test_a_database_closes_its_connections(tmp_path, copied):
-    storage = open_storage(f"sqlite:///{tmp_path}/study.db", None)
-    if copied:
-        storage = pickle.loads(pickle.dumps(storage))
-    pool = storage.engine.pool
-    assert pool.checkedin() > 0
-    del storage
-    gc.collect()
-    assert pool.checkedin() == 0
-
-
 def test_other_errors_are_not_repeated(data, tmp_path, monkeypatch):
     plan = plan_of(data, (), tmp_path)
     monkeypatch.setattr(Objective, "__call__", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         worker.work(plan)
-
-
-def test_a_server_that_is_not_there_is_one_sentence():
-    pytest.importorskip("psycopg2", reason="the driver psycopg2 is not installed")
-    with pytest.raises(SoftsurvError, match=r"cannot be opened .*check the URL") as caught:
-        open_storage("postgresql+psycopg2://me:secret@127.0.0.1:9/base", None)
-    assert "secret" not in str(caught.value)
-
-
-def test_a_missing_driver_is_one_sentence():
-    with pytest.raises(SoftsurvError, match="needs a database driver"):
-        open_storage("oracle+cx_oracle://me@127.0.0.1/base", None)
-
-
-def test_a_half_written_record_is_dropped(tmp_path):
-    path = tmp_path / "study.journal"
-    study = optuna.create_study(study_name="s", storage=open_storage(path, None))
-    study.enqueue_trial({"x": 1})
-    whole = path.read_bytes()
-    for cut in (whole[:-1], whole + b'{"op_code":4,"wor', whole + b"x" * 100_000):
-        path.write_bytes(cut)
-        storage = JournalStorage(JournalFileBackend(str(path), lock_obj=JournalLock(str(path))))
-        again = optuna.load_study(study_name="s", storage=storage)
-        again.set_user_attr("after", 1)
-        reread = optuna.load_study(study_name="s", storage=open_storage(path, None))
-        assert reread.user_attrs == {"after": 1}
-        path.write_bytes(whole)
-    empty = tmp_path / "empty"
-    empty.write_bytes(b"no newline at all")
-    drop_half_record(empty)
-    assert empty.read_bytes() == b""
-
-
-def test_a_mark_is_of_this_process_until_it_ends(tmp_path):
-    assert not is_dead(process_mark(), None)
-    if not process_mark()["machine"]:
-        pytest.skip("this system has no process table in /proc")
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    mark = process_mark() | {"pid": child.pid}
-    mark["start"] = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
-    assert not is_dead(mark, None)
-    child.kill()
-    wait_for(lambda: is_dead(mark, None))  # also while nobody has waited for it
-    child.wait()
-    assert is_dead(mark, None)
-    assert is_dead(process_mark() | {"start": 1}, None)  # the number was given to another process since
-
-
-def test_workers_of_other_machines_are_judged_by_their_beats(tmp_path):
-    elsewhere = {"machine": "another boot"}
-    with Beats(tmp_path) as beats:
-        mark = process_mark(beats.name) | elsewhere
-        assert not is_dead(mark, tmp_path)
-        old = time.time() - 3600
-        os.utime(tmp_path / beats.name, (old, old))
-        assert is_dead(mark, tmp_path)
-    assert is_dead(mark, tmp_path)  # no file any more
-    assert not is_dead(process_mark() | elsewhere, None)  # a database has heartbeats of its own
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_trials_of_live_workers_are_left_alone(tmp_path):
-    study = optuna.create_study(storage=open_storage(tmp_path / "study.journal", None))
-    live, dead, young = study.ask(), study.ask(), study.ask()
-    live.set_user_attr("worker", process_mark())
-    dead.set_user_attr("worker", process_mark() | {"start": 1})
-    assert fail_dead_trials(study, tmp_path) == [dead.number]
-    assert [t.state.name for t in study.trials] == ["RUNNING", "FAIL", "RUNNING"]
-    assert young.number == 2
