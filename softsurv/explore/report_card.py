@@ -87,7 +87,7 @@ def limits_of(tree: Any, data: SurvivalData, time_unit: str | None) -> list[str]
         f"The last training event was at {last}; curves beyond it are extrapolated.",
         "Censoring is taken to be unrelated to the event, given the features.",
     ]
-    few = [str(k) for k in tree_view(tree).leaves if 0 < table_.events[k] < FEW_EVENTS]
+    few = [str(k) for k in tree_view(tree).leaves if table_.n[k] > 0 and table_.events[k] < FEW_EVENTS]
     empty = [str(k) for k in tree_view(tree).leaves if table_.n[k] == 0]
     if few:
         found.append(f"Fewer than {FEW_EVENTS} training events in leaf {', '.join(few)}: their curves are uncertain.")
