@@ -102,6 +102,16 @@ def stump():
 
 
 @pytest.fixture(scope="session")
+def ruled():
+    """A tree of rules that asks for the grade and the age, both with gaps."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"age": rng.integers(30, 80, 500).astype(float), "grade": rng.choice(["I", "II", "III"], 500)})
+    time = rng.weibull(2, 500) * np.where(X["grade"] == "III", 1.0, np.where(X["age"] > 60, 8.0, 64.0))
+    X = X.mask(rng.random(X.shape) < 0.02)
+    return X, SoftSurvivalTree(depth=2, leaf="weibull", max_terms=1).fit(X, (np.ones(500, bool), time))
+
+
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """A function page -> (document after scripts have run, console lines); also takes screenshots and prints."""
     program = shutil.which("chromium")

@@ -133,14 +133,6 @@ def test_page_needs_no_network_and_survives_odd_names(mixed):
     assert "<script" not in shown
 
 
-def test_many_rows_are_thinned_and_counted(mixed):
-    payload = explorer_payload(mixed.tree, mixed.data, max_rows=50)
-    assert len(payload["rows"]) == len(payload["labels"]) == 50
-    assert sum(leaf["n"] for leaf in payload["leaves"]) == mixed.data.n
-    with pytest.raises(InvalidParameterError, match="max_rows must be at least 1, got 0"):
-        explorer(mixed.tree, mixed.data, max_rows=0)
-
-
 def test_a_single_leaf_and_a_saved_page(stump, browser, tmp_path):
     path = explorer(stump.tree, stump.data).save(tmp_path / "explorer.html")
     document, console = browser(path.read_text(encoding="utf-8"))
@@ -191,3 +183,8 @@ def test_missing_values_that_are_routed(mixed, in_browser):
     assert found["crossings"][:40] == [len(crossings(tree, data.X.iloc[[k]], data)) for k in range(40)]
     assert len(found["near"]) == 5
     assert np.isfinite(found["near"]).all()
+
+
+def test_a_page_shows_one_row_at_least(mixed):
+    with pytest.raises(InvalidParameterError, match="max_rows must be at least 1, got 0"):
+        explorer(mixed.tree, mixed.data, max_rows=0)

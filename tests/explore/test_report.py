@@ -4,23 +4,16 @@ import re
 import struct
 from html.parser import HTMLParser
 
-import lifelines.statistics
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from softsurv import SoftSurvivalTree
 from softsurv.cli import main
 from softsurv.data.readers import survival_data
 from softsurv.explore import report_html
-from softsurv.explore.curves import table_of
-from softsurv.explore.page import cell, counted
-from softsurv.explore.report_card import limits_of
-from softsurv.explore.report_tree import logrank_words, write_at_risk
-from softsurv.explore.style import chance
+from softsurv.explore.report_tree import logrank_words
 from softsurv.explore.view import tree_view
-from softsurv.trees.leaf_table import same_rows
 
 
 class Outline(HTMLParser):
@@ -111,18 +104,9 @@ def test_fairness_only_with_a_group(page, fair_page):
     assert "<title>Fair?</title>" in fair_page
 
 
-def test_training_rows_are_called_so(gbsg2, fair_page, page):
-    assert same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.train))
-    assert not same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.test))
+def test_training_rows_are_called_so_on_the_page(fair_page, page):
     assert "rows the tree was trained on" in fair_page
     assert "rows the tree was trained on" not in page
-
-
-def test_limits_name_what_is_thin(lopsided, gbsg2):
-    said = " ".join(limits_of(lopsided.tree, lopsided.data, None))
-    assert "No training row reached leaf" in said
-    beyond = gbsg2.test.with_features(gbsg2.test.X.assign(age=200.0))
-    assert f"age in {beyond.n} rows" in " ".join(limits_of(gbsg2.tree, beyond, None))
 
 
 def test_browser_reports_nothing(page, fair_page, browser):
@@ -174,10 +158,6 @@ def test_on_paper_a_wide_picture_has_a_page_across_and_a_wider_one_is_in_parts(
     assert sum(int(width) > int(height) for width, height in sizes) == across
 
 
-def test_small_chances_are_no_tiny_numbers():
-    assert [chance(p) for p in (0.0853, 0.001, 4e-48)] == ["p = 0.0853", "p = 0.001", "p < 0.001"]
-
-
 def test_screenshots_have_content(page, browser, tmp_path):
     out = tmp_path / "report.png"
     browser(page, f"--screenshot={out}", "--window-size=400,900", "--hide-scrollbars")
@@ -200,31 +180,5 @@ def test_the_command_writes_the_page(gbsg2, tmp_path, capsys):
     assert "--out must lie in an existing folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(True, "yes"), (12345, "12,345"), (0.25, "0.25"), (float("nan"), "–"), (float("inf"), "not reached"), ("a", "a")],
-)
-def test_cells_read_well(value, text):
-    assert cell(value) == text
-
-
-@pytest.mark.parametrize(("count", "text"), [(0, "0 rows"), (1, "1 row"), (12345, "12,345 rows")])
-def test_counts_read_well(count, text):
-    assert counted(count, "row") == text
-
-
-def test_the_leaves_are_compared_by_the_log_rank_test(gbsg2, stump, page):
-    leaf, y = gbsg2.tree.apply(gbsg2.test.X), gbsg2.test
-    statistic = lifelines.statistics.multivariate_logrank_test(y.time.numpy(), leaf, y.event.numpy()).test_statistic
-    assert f"statistic {statistic:.4g} on {np.unique(leaf).size - 1} degrees of freedom" in page
-    assert logrank_words(stump.tree, stump.data) == ""  # a single leaf has nothing to differ from
-
-
-def test_numbers_at_risk_stand_under_the_ticks(gbsg2):
-    ax = Figure().subplots()
-    ax.set_xlim(0, 2000)
-    write_at_risk(ax, gbsg2.test)
-    time = gbsg2.test.time.numpy()
-    assert [text.get_text() for text in ax.texts] == [
-        f"{(time >= max(tick, 1e-9)).sum():.4g}" for tick in ax.get_xticks() if tick <= 2000
-    ]
+def test_the_log_rank_test_of_the_leaves_is_on_the_page(page, gbsg2):
+    assert logrank_words(gbsg2.tree, gbsg2.test) in page

@@ -9,11 +9,9 @@ import torch
 from sklearn.exceptions import NotFittedError
 
 from softsurv import OptimalRegressionTree, OptimalSurvivalTree, explore
-from softsurv.data.rules import rounded_text
 from softsurv.errors import InvalidParameterError
 from softsurv.explore.curves import leaf_looks, leaf_summary
-from softsurv.explore.style import NO_ROWS, risk_styles, series_style, shorten, shorten_all
-from softsurv.explore.tree_layout import wrapped
+from softsurv.explore.style import NO_ROWS, risk_styles
 from softsurv.explore.view import tree_view
 from softsurv.nonparametric import restricted_mean
 from softsurv.trees.leaf_table import leaf_table_of
@@ -45,21 +43,6 @@ def test_branch_order_is_that_of_the_routing_probabilities(mixed):
         np.testing.assert_allclose(p[:, node.branch], 1 / (1 + np.exp(-margin)), rtol=1e-9)
 
 
-def test_rules_are_those_of_the_exported_text(optimal):
-    text = optimal.tree.export_text()
-    rules = [node.split.text() for node in tree_view(optimal.tree).branches]
-    assert rules
-    assert all(rule in text for rule in rules)
-
-
-def test_dense_splits_are_those_of_the_exported_text_in_four_digits(gbsg2):
-    """Ten digits are of use beside the table of points alone."""
-    full = dict(re.findall(r"points (\w+) > (\S+)$", gbsg2.tree.export_text(), re.MULTILINE))
-    shown = dict(re.match(r"points (\w+) > (\S+) ", n.split.text()).groups() for n in tree_view(gbsg2.tree).branches)
-    assert shown == {letter: rounded_text(float(value)) for letter, value in full.items()}
-    assert all(len(re.sub(r"\D", "", value).lstrip("0")) <= 4 for value in shown.values())
-
-
 def test_a_branch_node_stands_between_its_children_and_leaves_are_evenly_spaced(deep):
     view = tree_view(deep.tree)
     places = view.centres()
@@ -86,15 +69,6 @@ def test_the_side_of_the_lower_risk_is_on_the_left(deep, optimal):
         for node in view.branches:
             left, right = sorted((node.left, node.right), key=places.get)
             assert mean(left) >= mean(right)
-
-
-def test_boundaries_are_where_the_margin_is_zero(mixed):
-    view = tree_view(mixed.tree)
-    row = mixed.data.X.iloc[[4]]
-    for node in view.branches:
-        (edge,) = node.split.boundaries(view.columns, view.encode(row)[0], "age")
-        moved = view.encode(row.assign(age=edge))[0]
-        assert node.split.weights[0] + node.split.weights[1:] @ moved == pytest.approx(0, abs=1e-9)
 
 
 def test_typical_row_holds_means_and_most_frequent_levels(mixed):
@@ -127,42 +101,6 @@ def test_a_single_leaf_has_no_rule(stump):
     assert (view.n_leaves, view.depth, view.path_words(0)) == (1, 0, "all rows")
 
 
-def test_wrapped_rules_keep_sign_number_and_name_together():
-    lines = wrapped("age - 0.263 months_from_diagnosis + 6 weaker > 11.6", 24)
-    assert [line.replace("\u00a0", " ") for line in lines] == [
-        "age",
-        "- 0.263 months_from_diagnosis",
-        "+ 6 weaker > 11.6",
-    ]
-
-
-def test_long_names_keep_both_ends():
-    assert shorten("product_travel_expense=Active", 15) == "product…=Active"
-    assert len(shorten("x" * 99, 20)) == 20
-    assert shorten("age", 20) == "age"
-
-
-def test_long_names_that_begin_and_end_alike_keep_their_difference():
-    where = "of the left upper lobe, confirmed by histology"
-    names = [f"type_of_tumour_at_first_visit={what} {where}" for what in ("adenocarcinoma", "carcinoid", "large cell")]
-    told = shorten_all([*names, "age", names[0]], 34)
-    assert told[3:] == ["age", told[0]]
-    assert len(set(told[:3])) == 3
-    for label, what in zip(told, ("=adenocar", "=carcinoid", "=large cell"), strict=False):
-        assert what in label
-        assert len(label) == 34
-    far = [f"{'x' * 40}{letter}{'y' * 40}{'ab'[k]}{'z' * 40}" for k, letter in ((0, "p"), (1, "p"), (0, "q"))]
-    assert shorten_all(far, 20) == far  # two of them begin alike after the first difference
-
-
-@pytest.mark.parametrize("n", [1, 2, 16, 64])
-def test_a_higher_risk_is_darker_and_no_colour_comes_twice(n):
-    colors = [style.color for style in risk_styles(n)]
-    light = [0.2126 * int(c[1:3], 16) + 0.7152 * int(c[3:5], 16) + 0.0722 * int(c[5:], 16) for c in colors]
-    assert len(set(colors)) == n
-    assert light == sorted(light, reverse=True)
-
-
 def test_leaves_are_coloured_by_the_risk_of_their_training_rows(optimal, lopsided):
     looks = leaf_looks(optimal.tree)
     means = leaf_summary(optimal.tree)["restricted_mean"]
@@ -171,12 +109,6 @@ def test_leaves_are_coloured_by_the_risk_of_their_training_rows(optimal, lopside
     empty = leaf_summary(lopsided.tree).query("n == 0").index
     assert [leaf_looks(lopsided.tree)[leaf] for leaf in empty] == [NO_ROWS] * len(empty)
     assert len(empty) > 0
-
-
-def test_series_have_looks_of_their_own():
-    looks = [(series_style(k).color, series_style(k).linestyle) for k in range(32)]
-    assert len(set(looks)) == 32
-    assert [series_style(k).svg_dash == "" for k in range(8)] == [series_style(k).linestyle == "-" for k in range(8)]
 
 
 @pytest.mark.parametrize("which", ["optimal", "uneven"])

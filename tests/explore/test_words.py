@@ -6,7 +6,7 @@ import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.errors import DataWarning, InvalidParameterError
-from softsurv.explore import crossings, explain
+from softsurv.explore import explain
 from softsurv.explore.view import tree_view
 from softsurv.explore.words import apart_words
 
@@ -55,31 +55,6 @@ def test_times_carry_their_unit_and_empty_leaves_are_named(lopsided, stump):
     assert "weeks" in str(explain(stump.tree, stump.data.X.iloc[[0]], time_unit="weeks"))
 
 
-def test_a_crossing_leads_where_it_says(mixed):
-    found = 0
-    for k in range(0, mixed.data.n, 30):
-        row = mixed.data.X.iloc[[k]]
-        for change in crossings(mixed.tree, row).itertuples():
-            moved = row.assign(**{change.feature: [change.needed]})
-            assert mixed.tree.apply(moved)[0] == change.leaf != mixed.tree.apply(row)[0]
-            found += 1
-    assert found > 5
-
-
-def test_no_smaller_change_of_a_number_crosses(mixed):
-    row = mixed.data.X.iloc[[11]]
-    home = mixed.tree.apply(row)[0]
-    table = crossings(mixed.tree, row).set_index("feature")
-    span = np.linspace(mixed.data.X["age"].min(), mixed.data.X["age"].max(), 4001)
-    tried = row.loc[row.index.repeat(span.size)].assign(age=span)
-    away = span[mixed.tree.apply(tried) != home]
-    if away.size == 0:
-        assert "age" not in table.index
-        return
-    nearest = np.abs(away - row["age"].iloc[0]).min()
-    assert abs(table.loc["age", "needed"] - row["age"].iloc[0]) == pytest.approx(nearest, abs=span[1] - span[0])
-
-
 def test_an_optimal_path_in_words(uneven):
     row = uneven.data.X.iloc[[9]]
     said = explain(uneven.tree, row)
@@ -114,40 +89,6 @@ def test_what_sets_rows_apart_reads_well(mixed):
     assert words["difference"].str.fullmatch(r"[+-]\d+\.\d\d").all()
 
 
-def test_an_optimal_tree_needs_no_data_for_its_crossings(uneven):
-    wide, narrow = [
-        {
-            (c.feature, c.leaf)
-            for k in (3, 50)
-            for c in crossings(uneven.tree, uneven.data.X.iloc[[k]], *more).itertuples()
-        }
-        for more in ((uneven.data,), ())
-    ]
-    assert narrow == wide
-    assert narrow
-
-
-def test_crossings_of_an_optimal_tree(uneven):
-    found = 0
-    for k in range(0, uneven.data.n, 40):
-        row = uneven.data.X.iloc[[k]]
-        for change in crossings(uneven.tree, row, uneven.data).itertuples():
-            moved = row.assign(**{change.feature: [change.needed]})
-            assert uneven.tree.apply(moved)[0] == change.leaf != uneven.tree.apply(row)[0]
-            found += 1
-    assert found > 3
-
-
-@pytest.fixture(scope="module")
-def ruled(mixed):
-    """A tree of rules that asks for the grade and the age, both with gaps."""
-    rng = np.random.default_rng(5)
-    X = pd.DataFrame({"age": rng.integers(30, 80, 500).astype(float), "grade": rng.choice(["I", "II", "III"], 500)})
-    time = rng.weibull(2, 500) * np.where(X["grade"] == "III", 1.0, np.where(X["age"] > 60, 8.0, 64.0))
-    X = X.mask(rng.random(X.shape) < 0.02)
-    return X, SoftSurvivalTree(depth=2, leaf="weibull", max_terms=1).fit(X, (np.ones(500, bool), time))
-
-
 def test_only_the_terms_of_a_rule_are_argued_with(ruled):
     X, tree = ruled
     asked = set()
@@ -171,17 +112,6 @@ def test_imputed_values_and_unseen_levels_are_marked(ruled):
     with pytest.warns(DataWarning, match="not seen in training"):
         said = str(explain(tree, {"age": 50.0, "grade": "IV"}))
     assert "grade = IV, a level that was not seen in training" in said
-
-
-def test_a_whole_number_crosses_at_a_whole_number(ruled):
-    tree = ruled[1]
-    row = pd.DataFrame({"age": [50.0], "grade": ["I"]})
-    found = crossings(tree, row).set_index("feature")
-    assert set(found.index) == {"age", "grade"}
-    needed = found.loc["age", "needed"]
-    assert needed == round(needed)
-    assert tree.apply(row.assign(age=needed))[0] == found.loc["age", "leaf"]
-    assert tree.apply(row.assign(age=needed - np.sign(needed - 50)))[0] == tree.apply(row)[0]
 
 
 def test_the_typical_row_of_plain_numbers_is_their_mean():

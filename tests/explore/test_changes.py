@@ -1,0 +1,90 @@
+"""What would have to change for a row to reach another leaf: it does so, and nothing smaller does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from softsurv.explore import crossings
+
+
+def test_a_crossing_leads_where_it_says(mixed):
+    found = 0
+    for k in range(0, mixed.data.n, 30):
+        row = mixed.data.X.iloc[[k]]
+        for change in crossings(mixed.tree, row).itertuples():
+            moved = row.assign(**{change.feature: [change.needed]})
+            assert mixed.tree.apply(moved)[0] == change.leaf != mixed.tree.apply(row)[0]
+            found += 1
+    assert found > 5
+
+
+def test_no_smaller_change_of_a_number_crosses(mixed):
+    row = mixed.data.X.iloc[[11]]
+    home = mixed.tree.apply(row)[0]
+    table = crossings(mixed.tree, row).set_index("feature")
+    span = np.linspace(mixed.data.X["age"].min(), mixed.data.X["age"].max(), 4001)
+    tried = row.loc[row.index.repeat(span.size)].assign(age=span)
+    away = span[mixed.tree.apply(tried) != home]
+    if away.size == 0:
+        assert "age" not in table.index
+        return
+    nearest = np.abs(away - row["age"].iloc[0]).min()
+    assert abs(table.loc["age", "needed"] - row["age"].iloc[0]) == pytest.approx(nearest, abs=span[1] - span[0])
+
+
+def test_an_optimal_tree_needs_no_data_for_its_crossings(uneven):
+    wide, narrow = [
+        {
+            (c.feature, c.leaf)
+            for k in (3, 50)
+            for c in crossings(uneven.tree, uneven.data.X.iloc[[k]], *more).itertuples()
+        }
+        for more in ((uneven.data,), ())
+    ]
+    assert narrow == wide
+    assert narrow
+
+
+def test_crossings_of_an_optimal_tree(uneven):
+    found = 0
+    for k in range(0, uneven.data.n, 40):
+        row = uneven.data.X.iloc[[k]]
+        for change in crossings(uneven.tree, row, uneven.data).itertuples():
+            moved = row.assign(**{change.feature: [change.needed]})
+            assert uneven.tree.apply(moved)[0] == change.leaf != uneven.tree.apply(row)[0]
+            found += 1
+    assert found > 3
+
+
+def test_a_whole_number_crosses_at_a_whole_number(ruled):
+    tree = ruled[1]
+    row = pd.DataFrame({"age": [50.0], "grade": ["I"]})
+    found = crossings(tree, row).set_index("feature")
+    assert set(found.index) == {"age", "grade"}
+    needed = found.loc["age", "needed"]
+    assert needed == round(needed)
+    assert tree.apply(row.assign(age=needed))[0] == found.loc["age", "leaf"]
+    assert tree.apply(row.assign(age=needed - np.sign(needed - 50)))[0] == tree.apply(row)[0]
+
+
+def test_a_row_of_a_single_leaf_crosses_nowhere(stump):
+    assert crossings(stump.tree, stump.data.X.iloc[[0]]).empty
+
+
+def test_a_missing_number_has_no_smallest_change(uneven):
+    row = uneven.data.X.iloc[[5]].assign(age=np.nan, marker=np.nan)
+    assert not {"age", "marker"} & set(crossings(uneven.tree, row, uneven.data)["feature"])
+
+
+def test_the_nearest_comes_first_in_shares_of_the_range(mixed):
+    for k in (0, 40, 80):
+        table = crossings(mixed.tree, mixed.data.X.iloc[[k]])
+        assert table["effort"].is_monotonic_increasing
+        for change in table.itertuples():
+            column = mixed.data.X[change.feature]
+            if isinstance(change.needed, str):
+                assert change.effort == 1.0
+            else:
+                share = abs(change.needed - change.current) / (column.max() - column.min())
+                assert change.effort == pytest.approx(share)
+                assert column.min() <= change.needed <= column.max()

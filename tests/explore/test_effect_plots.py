@@ -1,0 +1,68 @@
+"""Effects of features, drawn: on the routing, in leaves, and along one feature."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from softsurv.errors import InvalidParameterError
+from softsurv.explore import (
+    plot_feature_profile,
+    plot_leaf_effects,
+    plot_routing_effects,
+)
+from softsurv.explore.effect_plots import profile
+from softsurv.explore.view import tree_view
+
+
+def axes():
+    return Figure(figsize=(7, 5)).subplots()
+
+
+def test_routing_effects_name_the_place_of_each_node(deep, optimal):
+    with pytest.raises(InvalidParameterError, match="tree must be soft"):
+        plot_routing_effects(optimal.tree)
+    ax = plot_routing_effects(deep.tree, axes())
+    view = tree_view(deep.tree)
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[0] == "root"
+    for node, name in zip(view.branches[1:], names[1:], strict=True):
+        at = view.nodes[0]
+        for answer in name.split(", "):
+            at = view.nodes[at.left if answer == "yes" else at.right]
+        assert at is node
+
+
+@pytest.mark.parametrize("plot", [plot_routing_effects, plot_leaf_effects])
+def test_no_two_effects_of_a_deep_tree_look_alike(deep, plot):
+    handles = plot(deep.tree).get_legend().legend_handles
+    looks = [(to_rgba(handle.get_color()), handle.get_marker()) for handle in handles]
+    assert len(looks) > 5
+    assert len(set(looks)) == len(looks)
+
+
+def test_leaf_effects_need_curves_that_vary(optimal):
+    with pytest.raises(InvalidParameterError, match="tree must have leaves whose curves vary"):
+        plot_leaf_effects(optimal.tree)
+
+
+def test_profile_is_what_moving_the_feature_does(mixed):
+    X = mixed.data.X.iloc[:20]
+    shares, means = profile(mixed.tree, X, "age", [40.0, 80.0], 500.0)
+    moved = X.assign(age=80.0)
+    leaf = mixed.tree.apply(moved)
+    np.testing.assert_allclose(shares[1], [(leaf == k).mean() for k in range(4)])
+    assert means[1] == pytest.approx(mixed.tree.predict_expectation(moved, 500.0).mean())
+
+
+@pytest.mark.parametrize("feature", ["age", "grade", "marker"])
+def test_feature_profiles_of_numbers_and_categories(mixed, feature):
+    ax = plot_feature_profile(mixed.tree, mixed.data, feature, axes(), time_unit="days")
+    assert ax.get_xlabel() == feature
+
+
+def test_what_cannot_be_drawn_is_said(stump, gbsg2):
+    with pytest.raises(InvalidParameterError, match="tree must have a branch node"):
+        plot_routing_effects(stump.tree)
+    with pytest.raises(InvalidParameterError, match="feature must be a column of the data, got 'nope'"):
+        plot_feature_profile(gbsg2.tree, gbsg2.test, "nope")

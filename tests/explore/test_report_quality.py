@@ -1,0 +1,62 @@
+"""The report's section on trust: measures as `evaluate` has them, training rows told, and what cannot be measured."""
+
+import re
+
+import numpy as np
+import pytest
+
+from softsurv.explore.curves import table_of
+from softsurv.explore.quality import default_horizons
+from softsurv.explore.report_quality import UNMEASURED, calibration_section, quality_section
+from softsurv.nonparametric import kaplan_meier
+from softsurv.trees.leaf_table import same_rows
+
+
+@pytest.fixture(scope="module")
+def sections(gbsg2):
+    return {name: quality_section(gbsg2.tree, getattr(gbsg2, name), None, 20, 0) for name in ("train", "test")}
+
+
+def test_training_rows_are_called_so(gbsg2, sections):
+    assert same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.train))
+    assert not same_rows(gbsg2.tree.leaf_table_, table_of(gbsg2.tree, gbsg2.test))
+    assert "rows the tree was trained on" in sections["train"]
+    assert "rows the tree was trained on" not in sections["test"]
+
+
+@pytest.mark.parametrize("name", ["train", "test"])
+def test_measures_are_those_of_evaluate_with_their_intervals(gbsg2, sections, name):
+    expected = gbsg2.tree.evaluate(getattr(gbsg2, name))
+    words = {"harrell_c": "Harrell&#x27;s concordance", "uno_c": "Uno&#x27;s concordance",
+             "cd_auc": "cumulative/dynamic AUC", "ibs": "integrated Brier score"}  # fmt: skip
+    for measure, label in words.items():
+        row = re.search(rf'<th scope="row">{label}</th>(.*?)</tr>', sections[name])[1]
+        value, interval, _ = re.findall(r"<td[^>]*>(.*?)</td>", row)
+        assert value == f"{expected[measure]:.3f}"
+        low, high = map(float, interval.split(" to "))
+        assert low <= float(value) <= high
+    n, events = getattr(gbsg2, name).n, getattr(gbsg2, name).n_events
+    assert f"On {n} rows with {events} events, from" in sections[name]
+
+
+def test_calibration_compares_with_kaplan_meier_of_all_rows(gbsg2):
+    section = calibration_section(gbsg2.tree, gbsg2.test, None)
+    curve = kaplan_meier(gbsg2.test.time.numpy(), gbsg2.test.event.numpy())
+    found = re.findall(r'<th scope="row">(\S+) days</th>(.*?)</tr>', section)
+    for horizon, (shown, cells) in zip(default_horizons(gbsg2.test), found, strict=True):
+        assert float(shown) == pytest.approx(horizon, rel=1e-3)
+        rows, groups, predicted, observed = map(float, re.findall(r"<td[^>]*>(.*?)</td>", cells))
+        assert rows == gbsg2.test.n
+        assert 1 < groups <= 8
+        assert observed == pytest.approx(float(curve(horizon)), abs=1e-3)
+        mean = gbsg2.tree.predict_survival_function(gbsg2.test.X, [horizon]).mean()
+        assert predicted == pytest.approx(mean, abs=1e-3)
+    assert re.search(r"D-calibration: χ² = \S+, p (=|&lt;) \S+: ", section)
+
+
+def test_events_in_intervals_are_not_measured(gbsg2):
+    upper = np.where(gbsg2.test.event.numpy(), np.inf, gbsg2.test.time.numpy() + 50.0)
+    data = gbsg2.test._derive({"upper": gbsg2.test.time.new_tensor(upper)})
+    for section in (quality_section(gbsg2.tree, data, None, 20, 0), calibration_section(gbsg2.tree, data, None)):
+        assert UNMEASURED in section
+        assert "<table" not in section

@@ -1,0 +1,82 @@
+"""The picture of a tree: its key, its panels, and that nothing overlaps or is cut."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from softsurv import OptimalSurvivalTree
+from softsurv.explore import plot_tree, plot_tree_parts
+
+
+def axes():
+    return Figure(figsize=(7, 5)).subplots()
+
+
+def boxes(ax):
+    """Extents of everything that must not overlap: rules, panels with their words, edge labels, the key."""
+    figure = ax.figure
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    found = [
+        ("rule", text.get_text(), text.get_bbox_patch().get_window_extent(renderer))
+        for text in ax.texts
+        if text.get_bbox_patch()
+    ]
+    found += [
+        ("edge", text.get_text(), text.get_window_extent(renderer)) for text in ax.texts if not text.get_bbox_patch()
+    ]
+    found += [("panel", panel.get_title(), panel.get_tightbbox(renderer)) for panel in ax.child_axes]
+    found.append(("key", "key", ax.get_legend().get_window_extent(renderer)))
+    found += [("heading", text.get_text(), text.get_window_extent(renderer)) for text in figure.texts]
+    return found
+
+
+def test_the_key_of_a_tree_is_where_a_page_begins_and_names_what_is_drawn(gbsg2, optimal):
+    spread, steps = (plot_tree(case.tree, case.test).get_legend() for case in (gbsg2, optimal))
+    assert "5–95 % of rows" in [text.get_text() for text in spread.get_texts()]
+    assert [text.get_text() for text in steps.get_texts()] == ["predicted", "observed: Kaplan-Meier"]
+    axes = steps.axes
+    assert steps.get_window_extent().x0 - axes.get_window_extent().x0 < 0.1 * axes.get_window_extent().width
+
+
+@pytest.mark.parametrize("which", ["deep", "gbsg2", "lopsided", "stump", "optimal", "uneven"])
+def test_nothing_overlaps_in_the_tree_and_nothing_is_cut(which, request):
+    subject = request.getfixturevalue(which)
+    data = getattr(subject, "data", None) or subject.test
+    drawn = [plot_tree(subject.tree, data, time_unit="days")]
+    drawn += plot_tree_parts(subject.tree, data, most_leaves=3, time_unit="days")
+    for ax in drawn:
+        found, frame = boxes(ax), ax.figure.bbox
+        for (_, one, a), (_, other, b) in itertools.combinations(found, 2):
+            assert not a.overlaps(b), f"{one!r} overlaps {other!r}"
+        for kind, name, box in found:
+            across, down = (
+                (box.x0 >= frame.x0 - 1, box.x1 <= frame.x1 + 1),
+                (box.y0 >= frame.y0 - 1, box.y1 <= frame.y1 + 1),
+            )
+            assert all(across + down), f"{kind} {name!r} is cut"
+
+
+def test_the_key_tells_predicted_from_observed_also_with_two_leaves(gbsg2):
+    """Of two leaves one is nearly black, as the observed curve is."""
+    tree = OptimalSurvivalTree(max_depth=1).fit(gbsg2.train)
+    predicted, observed = plot_tree(tree, gbsg2.test, axes()).get_legend().get_lines()
+    luminance = [np.dot(to_rgb(line.get_color()), (0.2126, 0.7152, 0.0722)) for line in (predicted, observed)]
+    assert luminance[0] > luminance[1] + 0.3
+
+
+def test_a_leaf_panel_holds_its_curves_and_numbers(gbsg2):
+    ax = plot_tree(gbsg2.tree, gbsg2.test, axes())
+    leaf = gbsg2.tree.apply(gbsg2.test)
+    for k, panel in enumerate(ax.child_axes):
+        rows = leaf == k
+        title = panel.get_title()
+        assert title.startswith(f"leaf {k}\n")
+        assert f"n = {rows.sum()}" in title
+        if rows.any():
+            assert f"events = {int(gbsg2.test.event[rows].sum())}" in title
+            assert "days" in title or "not reached" in title
+            assert len(panel.lines) == 2
