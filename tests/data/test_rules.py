@@ -68,7 +68,8 @@ def test_a_printed_number_is_the_number(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(45.0, "45"), (0.1, "0.1"), (1 / 3, repr(1 / 3)), (1234567.0, "1234567"), (-2.5, "-2.5")]
+    ("value", "text"),
+    [(45.0, "45"), (0.1, "0.1"), (1 / 3, repr(1 / 3)), (1234567.0, "1234567"), (1e7, "10000000"), (-2.5, "-2.5")],
 )
 def test_numbers_are_short_where_six_digits_say_them(value, text):
     assert number_text(value) == text
