@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -280,33 +281,45 @@ def lane_spaces(shape: Shape) -> Spaces:
     return spaces | sums
 
 
-class Scratch(NamedTuple):
-    """Scratch of one thread."""
+class Scratch:
+    """Scratch of one thread that reads the flags ``control``. Trees of depth two need one part of it: each part is made
+    when it is first asked for.
+    """
 
-    nodes: Laid
-    local: Laid
-    lanes: Laid
+    def __init__(self, problem: Problem, control: np.ndarray) -> None:
+        shape = shape_of(problem)
+        self._layouts = {part: _layout(part, shape) for part in (Nodes, Local, Lanes)}
+        self._prices, self._control = problem.prices.full, control
+
+    @cached_property
+    def nodes(self) -> Laid:
+        """What the recursion writes to."""
+        return self._at_full_prices(Laid(self._layouts[Nodes]))
+
+    @cached_property
+    def local(self) -> Laid:
+        """What the base case writes to."""
+        return self._at_full_prices(Laid(self._layouts[Local], control=self._control))
+
+    @cached_property
+    def lanes(self) -> Laid:
+        """What the base case over eight splits writes to."""
+        return Laid(self._layouts[Lanes])
+
+    def __iter__(self) -> Iterator[Laid]:
+        """The parts in the order in which kernels take them."""
+        return iter((self.nodes, self.local, self.lanes))
+
+    def _at_full_prices(self, part: Laid) -> Laid:
+        if len(self._prices):
+            part.value.due[:] = self._prices
+        return part
 
     @property
     def nbytes(self) -> tuple[int, int, int]:
-        """Bytes of each part."""
-        return self.nodes.layout.nbytes, self.local.layout.nbytes, self.lanes.layout.nbytes
-
-
-def new_scratch(problem: Problem, control: np.ndarray) -> Scratch:
-    """Scratch of a thread that reads the flags ``control``."""
-    nodes, lanes = (Laid(_layout(part, shape_of(problem))) for part in (Nodes, Lanes))
-    if len(problem.prices.full):
-        nodes.value.due[:] = problem.prices.full
-    return Scratch(nodes, new_local(problem, control), lanes)
-
-
-def new_local(problem: Problem, control: np.ndarray) -> Laid:
-    """The part of it for the base case."""
-    local = Laid(_layout(Local, shape_of(problem)), control=control)
-    if len(problem.prices.full):
-        local.value.due[:] = problem.prices.full
-    return local
+        """Bytes of each part, once it is made."""
+        nodes, local, lanes = (layout.nbytes for layout in self._layouts.values())
+        return nodes, local, lanes
 
 
 @lru_cache(maxsize=24)

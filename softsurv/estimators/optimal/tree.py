@@ -34,13 +34,12 @@ from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, FoundTree, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
+from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room, bytes_of_frame
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
-
-NOTHING_TRIED = pd.DataFrame()
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
@@ -262,7 +261,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
         search.room.check(search.needed + more)
-        self.selection_ = NOTHING_TRIED.copy()
+        self.selection_ = OnDemand(pd.DataFrame)
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
