@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -168,14 +168,16 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
 
     They are equal, or have two codes and are swapped.
     """
-    column = np.array(codes.T, order="C")  # a copy: the codes stay as they are
-    two = np.asarray((column <= 1).all(axis=1))
-    column[two] ^= column[two, :1]  # of swapped columns both begin with 0
-    seen: dict[tuple[int, bool, Any], int] = {}
-    content = np.ascontiguousarray(column).view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
-    for f, key in enumerate(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True)):
-        seen.setdefault(key, f)
-    return np.array(list(seen.values()), np.int64)
+    column = np.ascontiguousarray(codes.T)
+    two = column.max(axis=1, initial=0) <= 1
+    if two.all():
+        column = np.packbits(column ^ column[:, :1], axis=1)  # of swapped columns both begin with 0
+    else:
+        column = np.where(two[:, None], column ^ column[:, :1], column)
+    content = column.view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
+    keys = list(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True))
+    last_first = range(len(keys) - 1, -1, -1)
+    return np.array(sorted(dict(zip(reversed(keys), last_first, strict=True)).values()), np.int64)
 
 
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,12 +186,10 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
     words = as_words(codes)
     order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words[::-1])
-    ordered = words[:, order]
-    changed = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-    group_sorted = np.concatenate([[0], np.cumsum(changed)])
-    group = np.empty(len(codes), np.intp)
-    group[order] = group_sorted
-    return order[np.concatenate([[0], np.flatnonzero(changed) + 1])], group
+    ordered, is_new, group = words[:, order], np.ones(len(codes), np.bool_), np.empty(len(codes), np.intp)
+    is_new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    group[order] = np.cumsum(is_new) - 1
+    return order[is_new], group
 
 
 def as_words(codes: np.ndarray) -> np.ndarray:
