@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,28 @@ EXACT = 2.0**53
 Name = TypeVar("Name")
 
 
+class Labels(NamedTuple):
+    """A column of categories: code of each row (N,), -1 where missing, and the text of each code.
+
+    Texts are in the order of the categorical type; not every one need occur.
+    """
+
+    code: IntArray
+    texts: tuple[str, ...]
+
+    def of_each(self, of_texts: Sequence[Any], of_missing: Any, dtype: Any = None) -> NDArray[Any]:
+        """What each row gets, (N,), by what its text or its missing value gets."""
+        return np.array([*of_texts, of_missing], dtype=dtype)[self.code]
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each text, those that occur alone."""
+        n = np.bincount(self.code + 1, minlength=len(self.texts) + 1)[1:].tolist()
+        return {text: count for text, count in zip(self.texts, n, strict=True) if count}
+
+
 @dataclass(frozen=True)
 class NumberBlock:
-    """Columns of plain numbers or booleans, those that numpy holds as they are.
+    """Columns of plain numbers or booleans, those that numpy holds as they are; and what is known of others.
 
     Attributes
     ----------
@@ -39,38 +58,49 @@ class NumberBlock:
         Columns of booleans.
     whole : bool
         Whether no column holds fractions, by their types.
+    labels : dict of str to Labels
+        Columns of categories that are read already.
     """
 
     place: dict[str, int]
     values: FloatArray
     flags: frozenset[str] = frozenset()
     whole: bool = False
+    labels: Mapping[str, Labels] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, dtypes: list[Any] | None = None) -> NumberBlock:
         """The block of a frame with unique text names; it may be empty. ``dtypes`` are its types, where known."""
         look_at_numbers(*frame.shape)
         dtypes, names = column_types(frame) if dtypes is None else dtypes, frame.columns.tolist()
-        kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dict.fromkeys(dtypes)}
+        kinds = [dtype.kind if isinstance(dtype, np.dtype) else "-" for dtype in dtypes]
         if are_numbers(dtypes):
             plain, some = names, frame
         else:
-            plain = [name for name, dtype in zip(names, dtypes, strict=True) if (kind_of[dtype] or "-") in "biuf"]
+            plain = [name for name, kind in zip(names, kinds, strict=True) if kind in "biuf"]
             some = frame[plain]
-        flags = []
-        if "b" in kind_of.values():
-            flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[dtype] == "b"]
+        flags = [name for name, kind in zip(names, kinds, strict=True) if kind == "b"] if "b" in kinds else []
         values = np.ascontiguousarray(some.to_numpy(dtype=np.float64).T)
-        whole = "f" not in kind_of.values()
+        whole = "f" not in kinds
         block = cls(dict(zip(plain, range(len(plain)), strict=True)), values, frozenset(flags), whole)
-        if whole and len(kind_of) == 1 and values.size:  # smaller numbers are compared several times as fast
+        alike = whole and some is frame and len(set(dtypes)) == 1
+        if alike and values.size:  # smaller numbers are compared several times as fast
             given = some.to_numpy().T
             vars(block)["extent"] = given.min(axis=1).astype(np.float64), given.max(axis=1).astype(np.float64)
         return block
 
     def take(self, rows: NDArray[np.integer]) -> NumberBlock:
         """The given rows of all columns."""
-        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole)
+        labels = {name: Labels(code[rows], texts) for name, (code, texts) in self.labels.items()}
+        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole, labels)
+
+    def beside(self, labels: Mapping[str, Labels]) -> NumberBlock:
+        """The same block where columns of categories are read too."""
+        return replace(self, labels=labels) if labels else self
+
+    def holds_all(self, frame: pd.DataFrame) -> bool:
+        """Whether every column of a frame is read already."""
+        return len(self.place) + len(self.labels) == frame.shape[1]
 
     def in_order(self, order: NDArray[np.integer]) -> NumberBlock:
         """The same rows in another order; what is known of the columns stays."""
@@ -147,13 +177,24 @@ class NumberBlock:
 
 def are_numbers(types: Sequence[Any]) -> bool:
     """Whether columns of these types are plain numbers or booleans, all of them."""
-    return all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dict.fromkeys(types))
+    return all(isinstance(one, np.dtype) and one.kind in "biuf" for one in distinct(types))
+
+
+def distinct(types: Sequence[Any]) -> list[Any]:
+    """The types that columns have. By identity: pandas compares two categorical types longer than it reads a column."""
+    return list({id(one): one for one in types}.values())
 
 
 def column_types(frame: pd.DataFrame) -> list[Any]:
     """Type of each column; pandas takes as long as for a copy of a small table."""
     types: list[Any] = frame.dtypes.tolist()
     return types
+
+
+def float_columns(frame: pd.DataFrame, types: Sequence[Any]) -> pd.DataFrame:
+    """The columns of floats, as `select_dtypes` finds them in ten times the time; ``types`` are those of the frame."""
+    held = [isinstance(one.type, type) and issubclass(one.type, np.floating) for one in types]
+    return frame[[name for name, is_float in zip(frame.columns.tolist(), held, strict=True) if is_float]]
 
 
 def yes_no(values: FloatArray) -> BoolArray:

@@ -87,6 +87,9 @@ def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
 
 def _key(names: Sequence[str], part: pd.DataFrame, block: NumberBlock) -> FloatArray:
     """Numbers (n,) that order rows as a group of columns does."""
+    if len(names) == 1 and (labels := block.labels.get(names[0])) is not None:
+        order = {text: float(k) for k, text in enumerate(sorted(labels.texts))}
+        return labels.of_each([order[text] for text in labels.texts], np.inf)
     if len(names) == 1:
         return _comparable(block.column(names[0])) if names[0] in block.place else _sortable(part[names[0]])
     powers = 2.0 ** np.arange(len(names))[::-1]

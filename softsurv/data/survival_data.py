@@ -178,7 +178,10 @@ class SurvivalData(EventHistory):
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
         block = vars(self).get("_block")
         if block is None:
-            block = NumberBlock.of(self.X, self.column_types())
+            from softsurv.data.encoding import declared_labels
+
+            types = self.column_types()
+            block = NumberBlock.of(self.X, types).beside(declared_labels(self.X, types))
             if block.values.size <= KEPT_CELLS:
                 vars(self)["_block"] = block
         return block

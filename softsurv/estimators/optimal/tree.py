@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
-from softsurv.data.blocks import are_numbers
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
@@ -235,7 +234,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
         order, names = self._in_order(data)
-        if are_numbers(data.column_types()):  # the block is all that is read of the table
+        if data.number_block().holds_all(data.X):  # the block is all that is read of the table
             frame, block = data.X, data.number_block().in_order(order)
         else:
             ordered = data.take(order)
