@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 BLOCK_CELLS = 1 << 20
 """Values that are looked at together: eight megabytes."""
 
+FEW_COLUMNS = 32
+"""So few columns are read one by one: to select them as a frame takes longer."""
+
 EXACT = 2.0**53
 """Whole numbers up to this one are exact as float64."""
 
@@ -73,19 +76,18 @@ class NumberBlock:
         """The block of a frame with unique text names; it may be empty. ``dtypes`` are its types, where known."""
         look_at_numbers(*frame.shape)
         dtypes, names = column_types(frame) if dtypes is None else dtypes, frame.columns.tolist()
-        kinds = [dtype.kind if isinstance(dtype, np.dtype) else "-" for dtype in dtypes]
-        if are_numbers(dtypes):
-            plain, some = names, frame
-        else:
-            plain = [name for name, kind in zip(names, kinds, strict=True) if kind in "biuf"]
-            some = frame[plain]
-        flags = [name for name, kind in zip(names, kinds, strict=True) if kind == "b"] if "b" in kinds else []
-        values = np.ascontiguousarray(some.to_numpy(dtype=np.float64).T)
-        whole = "f" not in kinds
+        kind_of = {id(dtype): dtype.kind if isinstance(dtype, np.dtype) else "-" for dtype in distinct(dtypes)}
+        kinds, plain, flags = set(kind_of.values()), names, list[str]()
+        if not kinds <= set("biuf"):
+            plain = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[id(dtype)] in "biuf"]
+        if "b" in kinds:
+            flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[id(dtype)] == "b"]
+        values, whole = values_of(frame, plain), "f" not in kinds
         block = cls(dict(zip(plain, range(len(plain)), strict=True)), values, frozenset(flags), whole)
-        alike = whole and some is frame and len(set(dtypes)) == 1
-        if alike and values.size:  # smaller numbers are compared several times as fast
-            given = some.to_numpy().T
+        if (
+            whole and plain is names and len(kind_of) == 1 and values.size
+        ):  # smaller numbers are compared several times as fast
+            given = frame.to_numpy().T
             vars(block)["extent"] = given.min(axis=1).astype(np.float64), given.max(axis=1).astype(np.float64)
         return block
 
@@ -191,10 +193,18 @@ def column_types(frame: pd.DataFrame) -> list[Any]:
     return types
 
 
-def float_columns(frame: pd.DataFrame, types: Sequence[Any]) -> pd.DataFrame:
-    """The columns of floats, as `select_dtypes` finds them in ten times the time; ``types`` are those of the frame."""
-    held = [isinstance(one.type, type) and issubclass(one.type, np.floating) for one in types]
-    return frame[[name for name, is_float in zip(frame.columns.tolist(), held, strict=True) if is_float]]
+def float_columns(frame: pd.DataFrame, types: Sequence[Any]) -> list[str]:
+    """Names of the columns of floats, as `select_dtypes` finds them; ``types`` are those of the frame."""
+    of_floats = {id(one): issubclass(one.type, np.float64 | np.float32) for one in distinct(types)}
+    return [name for name, one in zip(frame.columns.tolist(), types, strict=True) if of_floats[id(one)]]
+
+
+def values_of(frame: pd.DataFrame, names: Sequence[str], **how: Any) -> FloatArray:
+    """Some columns of numbers as float64, (Q, N); ``how`` as `Series.to_numpy` takes it."""
+    if 0 < len(names) < min(frame.shape[1], FEW_COLUMNS):
+        return np.array([frame[name].to_numpy(dtype=np.float64, **how) for name in names])
+    some = frame if len(names) == frame.shape[1] else frame[list(names)]
+    return np.ascontiguousarray(some.to_numpy(dtype=np.float64, **how).T)
 
 
 def yes_no(values: FloatArray) -> BoolArray:

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import Labels, NumberBlock
+from softsurv.data.blocks import Labels, NumberBlock, column_types
 from softsurv.data.columns import float_column, require
 from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import as_float, is_text, level_text
@@ -152,7 +152,13 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
     return out
 
 
-def declared_labels(X: pd.DataFrame, types: Sequence[Any]) -> dict[str, Labels]:
+def read_columns(X: pd.DataFrame, types: list[Any] | None = None) -> NumberBlock:
+    """The columns of plain numbers as one block, those of categorical type beside it; ``types`` where known."""
+    types = column_types(X) if types is None else types
+    return NumberBlock.of(X, types).beside(_declared_labels(X, types))
+
+
+def _declared_labels(X: pd.DataFrame, types: Sequence[Any]) -> dict[str, Labels]:
     """The columns of categorical type, of plain categories, as codes; ``types`` are those of X."""
     held = [isinstance(dtype, pd.CategoricalDtype) for dtype in types]
     if not any(held):

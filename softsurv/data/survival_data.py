@@ -178,10 +178,9 @@ class SurvivalData(EventHistory):
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
         block = vars(self).get("_block")
         if block is None:
-            from softsurv.data.encoding import declared_labels
+            from softsurv.data.encoding import read_columns
 
-            types = self.column_types()
-            block = NumberBlock.of(self.X, types).beside(declared_labels(self.X, types))
+            block = read_columns(self.X, self.column_types())
             if block.values.size <= KEPT_CELLS:
                 vars(self)["_block"] = block
         return block

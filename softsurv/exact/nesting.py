@@ -152,8 +152,8 @@ def _chains(inside: BoolArray, free: BoolArray) -> list[list[int]]:
 
     row, inside_of = np.nonzero(inside)
     start = np.searchsorted(row, np.arange(len(inside) + 1))
-    graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
-    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)  # for SciPy 1.13
+    short = inside_of.astype(np.int32), start.astype(np.int32)  # for SciPy 1.13
+    graph = csr_array((np.ones(len(inside_of), np.bool_), *short), inside.shape)
     follower = maximum_bipartite_matching(graph, perm_type="column")
     after, chains = follower.tolist(), []
     followers = set(after)
