@@ -78,7 +78,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     levels = _levels(count, both == 0, len(codes))
     inside = (both == count) & (count < count[:, None])  # whoever goes left of the first goes left of the second
     if levels:
-        free[np.concatenate(levels)] = False
+        free[[*chain_up.from_iterable(levels)]] = False
         inside &= free[:, None] & free
     chains = _chains(inside, free)
     if not levels and len(chains) == len(binary):
@@ -87,7 +87,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     # the last code of a chain names no split; it is given that of the code before
     named = [*levels, *([*chain, chain[-1]] for chain in chains)]
     sizes, of_level = np.array(list(map(len, named))), np.arange(len(named)) < len(levels)
-    feature = binary[list(chain_up.from_iterable(named))]
+    feature = binary[[*chain_up.from_iterable(named)]]
     splits = Splits(feature, np.zeros(len(feature), np.int64), np.repeat(of_level, sizes))
     if len(binary) == len(n_codes):
         return Grouped(new_codes, sizes, of_level, splits)
@@ -112,8 +112,9 @@ def _codes_of(answers: FloatArray, groups: list[list[int]], n_levels: int) -> ND
     are sums of weights over columns, exact in either type of float.
     """
     weights = np.zeros((len(groups), len(answers)), answers.dtype)
-    for k, group in enumerate(groups):
-        weights[k, group] = range(len(group)) if k < n_levels else 1
+    at = np.repeat(np.arange(len(groups)), list(map(len, groups)))
+    weight = [*chain_up.from_iterable(map(range, map(len, groups[:n_levels])))]
+    weights[at, [*chain_up.from_iterable(groups)]] = weight + [1] * (len(at) - len(weight))
     return np.asarray((weights @ answers).T.astype(np.int32, order="C"))
 
 
@@ -122,20 +123,27 @@ def _levels(size: FloatArray, apart: BoolArray, n: int) -> list[list[int]]:
 
     ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
     """
-    groups, used, sizes = [], np.zeros(len(size), np.bool_), size.tolist()
-    rows_beside = apart.astype(size.dtype) @ size
-    for first in np.flatnonzero(rows_beside + size >= n).tolist():
-        if used[first]:
+    groups, used, sizes = list[list[int]](), 0, size.tolist()
+    packed = np.packbits(apart, axis=1, bitorder="little")
+
+    def beside(column: int) -> int:
+        """The columns apart from one, as bits."""
+        return int.from_bytes(packed[column].tobytes(), "little")
+
+    for first in np.flatnonzero(apart.astype(size.dtype) @ size + size >= n).tolist():
+        if used >> first & 1:
             continue
-        group, total, fit = [first], sizes[first], apart[first] & ~used
-        for column in (np.flatnonzero(fit[first + 1 :]) + first + 1).tolist():
-            if fit[column] and total + sizes[column] <= n:
+        group, total, fit = [first], sizes[first], beside(first) & ~used & -2 << first
+        while fit:
+            column = (fit & -fit).bit_length() - 1
+            if total + sizes[column] <= n:
                 group.append(column)
                 total += sizes[column]
-                fit = fit & apart[column]
+                fit &= beside(column)
+            fit &= -2 << column  # those behind it
         if total == n and len(group) > 2:
             groups.append(group)
-            used[group] = True
+            used |= sum(1 << column for column in group)
     return groups
 
 
