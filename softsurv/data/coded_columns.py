@@ -157,7 +157,8 @@ def codes_by_cuts(
         for some in in_blocks(places, out.shape[1]):
             names = [columns[k].name for k in some]
             here = slice(None) if len(some) == len(out) else some
-            if block is not None and block.are_yes_no.all() and all(columns[k].cuts == YES_NO for k in some):
+            of_block = block is not None and block.place.keys() >= set(names) and block.are_yes_no.all()
+            if block is not None and of_block and all(columns[k].cuts == YES_NO for k in some):
                 out[here] = block.values.astype(np.uint8)[[block.place[name] for name in names]]
                 continue
             found = None if block is None else block.found(names)

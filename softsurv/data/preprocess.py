@@ -276,9 +276,8 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if is_identifier(column):
             self.dropped_[name] = "identifier"
             return
-        values = labels(column, name)
-        levels = observed_levels(column, values)
-        counts = {level: int(np.count_nonzero(values == level)) for level in levels}
+        text = labels(column, name)
+        counts = {level: int(np.count_nonzero(text == level)) for level in observed_levels(column, text)}
         self._add(name, *self._of_levels(counts, name), some_missing=bool(missing.any()))
 
     def _fit_labels(self, read: Labels, name: str) -> None:
