@@ -183,3 +183,11 @@ def test_bad_settings_are_refused():
         nonp.quantile(curve, 1.0)
     with pytest.raises(InvalidTimesError, match="horizon must be a finite time > 0"):
         nonp.restricted_mean(curve, np.inf)
+
+
+def test_rows_in_the_order_of_their_times_are_counted_as_in_any_other():
+    time, event = sample(5)[:2]
+    order = np.argsort(time, kind="stable")
+    for one, other in zip(nonp.at_risk_table(time, event), nonp.at_risk_table(time[order], event[order]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert nonp.at_risk_table([2.0, 2.0], [True, False]).times.tolist() == [2.0]

@@ -16,7 +16,7 @@ from softsurv.data.binarizer_checks import check_binarizer
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
 from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_columns, routed
 from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
-from softsurv.data.encoding import Source
+from softsurv.data.encoding import Source, level_counts
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.in_time import look_at_numbers, read_in_time
 from softsurv.data.preprocess import Preprocessor
@@ -129,7 +129,7 @@ class Binarizer(BaseEstimator):
         of_numbers, routes = dict(zip(cuts, number_columns(cuts), strict=True)), self.routes
         for source in self.filler_.sources_:
             name, levels, _ = source
-            column = of_numbers[name] if levels is None else self._levels(source, table[name])
+            column = of_numbers[name] if levels is None else self._levels(source, table[name], block)
             if routes:
                 columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
                 self.sources_ += [source] * len(columns)
@@ -187,16 +187,15 @@ class Binarizer(BaseEstimator):
                 together.setdefault(wanted, []).append(name)
         return together
 
-    def _levels(self, source: Source, values: NDArray[np.object_]) -> CodedColumn:
-        assert source.levels is not None
-        levels = sorted(source.levels)  # the order of a categorical type moves no fit
-        count = {level: int(np.count_nonzero(values == level)) for level in levels}
+    def _levels(self, source: Source, values: NDArray[np.object_], block: NumberBlock) -> CodedColumn:
+        count, n = level_counts(source, values, block), len(values)
+        levels = sorted(count)  # the order of a categorical type moves no fit
         known = sum(count.values())
         # stable: of equally frequent levels the first in alphabetical order is kept
         ranked = sorted(levels, key=lambda level: -count[level])
         kept = ranked if self.max_levels is None or len(ranked) <= self.max_levels else ranked[: self.max_levels - 1]
-        kept = [level for level in kept if count[level] >= self.min_share * values.size]
-        while kept and 0 < known - sum(count[k] for k in kept) < self.min_share * values.size:
+        kept = [level for level in kept if count[level] >= self.min_share * n]
+        while kept and 0 < known - sum(count[k] for k in kept) < self.min_share * n:
             kept.pop()  # "other" is a level too, and too rare
         if not kept:
             return CodedColumn(source.name)
@@ -254,6 +253,7 @@ class Binarizer(BaseEstimator):
         values_of, gaps = dict(zip(block.place, rows, strict=True)), block.gaps
         some_gaps = {name for name, k in block.place.items() if gaps[k]} if gaps.any() else set()
         apart = [one for one in sources if one.levels is not None or one.name not in values_of]
+        apart = [one for one in apart if one.name not in block.labels]
         others = read_in_time(apart, "columns of text")
         table: dict[str, NDArray[Any]] = {}
         for name, levels, stand_in in sources:
@@ -261,6 +261,9 @@ class Binarizer(BaseEstimator):
                 values = values_of[name]
                 if stand_in is not None and name in some_gaps:
                     values = np.where(np.isnan(values), float(stand_in), values)
+            elif name in block.labels:  # with the levels of training: it is the training table
+                labels = block.labels[name]
+                values = labels.of_each(labels.texts, stand_in, object)
             else:
                 source = next(others)
                 values = fill(frame[name], source)
@@ -279,6 +282,11 @@ class Binarizer(BaseEstimator):
         """Codes of n rows as :meth:`filled` gives them, column after column in memory; ``block``: their numbers."""
         codes = np.empty((len(self.columns_), n), dtype=np.int32)
         rest = codes_by_cuts(self.columns_, table, codes, block)
+        if block is not None and block.labels:
+            read = [k for k in rest if self.columns_[k].name in block.labels]
+            for k in read:
+                codes[k] = self.columns_[k].codes_of(block.labels[self.columns_[k].name], self.sources_[k].fill)
+            rest = sorted(set(rest).difference(read))
         of_levels = [k for k in rest if self.columns_[k].levels]
         for k in [*set(rest).difference(of_levels), *read_in_time(of_levels, "categories to be coded")]:
             codes[k] = self.columns_[k].codes(table[self.columns_[k].name])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,37 @@ if TYPE_CHECKING:
 BLOCK_CELLS = 1 << 20
 """Values that are looked at together: eight megabytes."""
 
+FEW_COLUMNS = 32
+"""So few columns are read one by one: to select them as a frame takes longer."""
+
 EXACT = 2.0**53
 """Whole numbers up to this one are exact as float64."""
 
 Name = TypeVar("Name")
 
 
+class Labels(NamedTuple):
+    """A column of categories: code of each row (N,), -1 where missing, and the text of each code.
+
+    Texts are in the order of the categorical type; not every one need occur.
+    """
+
+    code: IntArray
+    texts: tuple[str, ...]
+
+    def of_each(self, of_texts: Sequence[Any], of_missing: Any, dtype: Any = None) -> NDArray[Any]:
+        """What each row gets, (N,), by what its text or its missing value gets."""
+        return np.array([*of_texts, of_missing], dtype=dtype)[self.code]
+
+    def counts(self) -> dict[str, int]:
+        """How many rows have each text, those that occur alone."""
+        n = np.bincount(self.code + 1, minlength=len(self.texts) + 1)[1:].tolist()
+        return {text: count for text, count in zip(self.texts, n, strict=True) if count}
+
+
 @dataclass(frozen=True)
 class NumberBlock:
-    """Columns of plain numbers or booleans, those that numpy holds as they are.
+    """Columns of plain numbers or booleans, those that numpy holds as they are; and what is known of others.
 
     Attributes
     ----------
@@ -39,38 +61,48 @@ class NumberBlock:
         Columns of booleans.
     whole : bool
         Whether no column holds fractions, by their types.
+    labels : dict of str to Labels
+        Columns of categories that are read already.
     """
 
     place: dict[str, int]
     values: FloatArray
     flags: frozenset[str] = frozenset()
     whole: bool = False
+    labels: Mapping[str, Labels] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, dtypes: list[Any] | None = None) -> NumberBlock:
         """The block of a frame with unique text names; it may be empty. ``dtypes`` are its types, where known."""
         look_at_numbers(*frame.shape)
         dtypes, names = column_types(frame) if dtypes is None else dtypes, frame.columns.tolist()
-        kind_of = {dtype: dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dict.fromkeys(dtypes)}
-        if are_numbers(dtypes):
-            plain, some = names, frame
-        else:
-            plain = [name for name, dtype in zip(names, dtypes, strict=True) if (kind_of[dtype] or "-") in "biuf"]
-            some = frame[plain]
-        flags = []
-        if "b" in kind_of.values():
-            flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[dtype] == "b"]
-        values = np.ascontiguousarray(some.to_numpy(dtype=np.float64).T)
-        whole = "f" not in kind_of.values()
+        kind_of = {id(dtype): dtype.kind if isinstance(dtype, np.dtype) else "-" for dtype in distinct(dtypes)}
+        kinds, plain, flags = set(kind_of.values()), names, list[str]()
+        if not kinds <= set("biuf"):
+            plain = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[id(dtype)] in "biuf"]
+        if "b" in kinds:
+            flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[id(dtype)] == "b"]
+        values, whole = values_of(frame, plain), "f" not in kinds
         block = cls(dict(zip(plain, range(len(plain)), strict=True)), values, frozenset(flags), whole)
-        if whole and len(kind_of) == 1 and values.size:  # smaller numbers are compared several times as fast
-            given = some.to_numpy().T
+        if (
+            whole and plain is names and len(kind_of) == 1 and values.size
+        ):  # smaller numbers are compared several times as fast
+            given = frame.to_numpy().T
             vars(block)["extent"] = given.min(axis=1).astype(np.float64), given.max(axis=1).astype(np.float64)
         return block
 
     def take(self, rows: NDArray[np.integer]) -> NumberBlock:
         """The given rows of all columns."""
-        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole)
+        labels = {name: Labels(code[rows], texts) for name, (code, texts) in self.labels.items()}
+        return NumberBlock(self.place, self.values.take(rows, axis=1), self.flags, self.whole, labels)
+
+    def beside(self, labels: Mapping[str, Labels]) -> NumberBlock:
+        """The same block where columns of categories are read too."""
+        return replace(self, labels=labels) if labels else self
+
+    def holds_all(self, frame: pd.DataFrame) -> bool:
+        """Whether every column of a frame is read already."""
+        return len(self.place) + len(self.labels) == frame.shape[1]
 
     def in_order(self, order: NDArray[np.integer]) -> NumberBlock:
         """The same rows in another order; what is known of the columns stays."""
@@ -147,13 +179,32 @@ class NumberBlock:
 
 def are_numbers(types: Sequence[Any]) -> bool:
     """Whether columns of these types are plain numbers or booleans, all of them."""
-    return all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dict.fromkeys(types))
+    return all(isinstance(one, np.dtype) and one.kind in "biuf" for one in distinct(types))
+
+
+def distinct(types: Sequence[Any]) -> list[Any]:
+    """The types that columns have. By identity: pandas compares two categorical types longer than it reads a column."""
+    return list({id(one): one for one in types}.values())
 
 
 def column_types(frame: pd.DataFrame) -> list[Any]:
     """Type of each column; pandas takes as long as for a copy of a small table."""
     types: list[Any] = frame.dtypes.tolist()
     return types
+
+
+def float_columns(frame: pd.DataFrame, types: Sequence[Any]) -> list[str]:
+    """Names of the columns of floats, as `select_dtypes` finds them; ``types`` are those of the frame."""
+    of_floats = {id(one): issubclass(one.type, np.float64 | np.float32) for one in distinct(types)}
+    return [name for name, one in zip(frame.columns.tolist(), types, strict=True) if of_floats[id(one)]]
+
+
+def values_of(frame: pd.DataFrame, names: Sequence[str], **how: Any) -> FloatArray:
+    """Some columns of numbers as float64, (Q, N); ``how`` as `Series.to_numpy` takes it."""
+    if 0 < len(names) < min(frame.shape[1], FEW_COLUMNS):
+        return np.array([frame[name].to_numpy(dtype=np.float64, **how) for name in names])
+    some = frame if len(names) == frame.shape[1] else frame[list(names)]
+    return np.ascontiguousarray(some.to_numpy(dtype=np.float64, **how).T)
 
 
 def yes_no(values: FloatArray) -> BoolArray:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from softsurv.data.blocks import NumberBlock, in_blocks, stacked
+from softsurv.data.blocks import Labels, NumberBlock, in_blocks, stacked
 from softsurv.data.cuts import YES_NO
 from softsurv.data.encoding import records
 from softsurv.data.in_time import look_at_numbers
@@ -68,11 +68,21 @@ class CodedColumn(NamedTuple):
         """Code of a missing value, where it has one."""
         return 0 if self.missing == "first" else self.n_codes - 1
 
+    def codes_of(self, labels: Labels, fill: Any) -> NDArray[np.int32]:
+        """Codes (N,) of a category that is read already; ``fill`` is the level that stands for a missing value."""
+        place, rest = self._code_of_levels()
+        missing = self.missing_code if self.missing else place.get(fill, rest)
+        return labels.of_each([place.get(text, rest) for text in labels.texts], missing, np.int32)
+
+    def _code_of_levels(self) -> tuple[dict[str, int], int]:
+        """Code of each level, and of all others."""
+        place = {level: 0 if self.as_one else code for code, level in enumerate(self.levels)}
+        return place, 1 if self.as_one else len(place)
+
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
         """Codes (N,) of raw values (N,): numbers, or text with None where missing."""
         if self.levels:
-            place = {level: 0 if self.as_one else code for code, level in enumerate(self.levels)}
-            rest = 1 if self.as_one else len(place)
+            place, rest = self._code_of_levels()
             codes = np.array([place.get(value, rest) for value in values], dtype=np.int32)
         else:
             codes = np.empty(len(values), dtype=np.int32)
@@ -147,7 +157,8 @@ def codes_by_cuts(
         for some in in_blocks(places, out.shape[1]):
             names = [columns[k].name for k in some]
             here = slice(None) if len(some) == len(out) else some
-            if block is not None and block.are_yes_no.all() and all(columns[k].cuts == YES_NO for k in some):
+            of_block = block is not None and block.place.keys() >= set(names) and block.are_yes_no.all()
+            if block is not None and of_block and all(columns[k].cuts == YES_NO for k in some):
                 out[here] = block.values.astype(np.uint8)[[block.place[name] for name in names]]
                 continue
             found = None if block is None else block.found(names)

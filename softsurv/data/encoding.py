@@ -12,11 +12,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import Labels, NumberBlock, column_types
 from softsurv.data.columns import float_column, require
+from softsurv.data.in_time import read_in_time
 from softsurv.data.kinds import as_float, is_text, level_text
 from softsurv.data.kinds import is_number as is_number
 from softsurv.errors import InvalidSurvivalDataError
+
+PLAIN_CATEGORIES = {str, int, float, bool}
+"""Types of categories whose text is known without a look at the rows."""
 
 
 class OutputColumn(NamedTuple):
@@ -119,7 +123,7 @@ def labels(column: pd.Series, name: str) -> NDArray[np.object_]:
     if not isinstance(column.dtype, pd.CategoricalDtype):
         return _texts(column, name)
     codes, known = column.cat.codes.to_numpy(), column.cat.categories.tolist()
-    if set(map(type, known)) <= {str, int, float, bool}:
+    if set(map(type, known)) <= PLAIN_CATEGORIES:
         of_code = [one if isinstance(one, str) else level_text(one) for one in known]
         return np.asarray(np.array([*of_code, None], dtype=object)[codes])  # the last one is of code -1, missing
     used = np.unique(codes[codes >= 0])  # a category that no row has may be anything
@@ -146,6 +150,47 @@ def _texts(column: pd.Series, name: str, dtype: Any = None) -> NDArray[np.object
             raise InvalidSurvivalDataError(f"column {name!r} must hold numbers or categories, got {kind}; {remedy}")
     out[~gone] = [level_text(value) for value in known]
     return out
+
+
+def read_columns(X: pd.DataFrame, types: list[Any] | None = None) -> NumberBlock:
+    """The columns of plain numbers as one block, those of categorical type beside it; ``types`` where known."""
+    types = column_types(X) if types is None else types
+    return NumberBlock.of(X, types).beside(_declared_labels(X, types))
+
+
+def _declared_labels(X: pd.DataFrame, types: Sequence[Any]) -> dict[str, Labels]:
+    """The columns of categorical type, of plain categories, as codes; ``types`` are those of X."""
+    held = [isinstance(dtype, pd.CategoricalDtype) for dtype in types]
+    if not any(held):
+        return {}
+    names = [name for name, is_held in zip(X.columns.tolist(), held, strict=True) if is_held]
+    found = {name: _declared(X[name]) for name in read_in_time(names, "columns of text or categories")}
+    return {name: labels for name, labels in found.items() if labels is not None}
+
+
+def _declared(column: pd.Series) -> Labels | None:
+    """A column of categorical type as codes; None where its categories are no plain values."""
+    values = column.array
+    known = values.categories.tolist()
+    if not set(map(type, known)) <= PLAIN_CATEGORIES:
+        return None
+    texts = [one if isinstance(one, str) else level_text(one) for one in known]
+    distinct_texts = tuple(dict.fromkeys(texts))
+    code = values.codes.astype(np.int64)
+    if len(distinct_texts) < len(texts):  # 1 and "1" are one label
+        code = np.array([*map(distinct_texts.index, texts), -1])[code]
+    return Labels(code, distinct_texts)
+
+
+def level_counts(source: Source, values: NDArray[np.object_], block: NumberBlock) -> dict[str, int]:
+    """How many rows have each level of a category, missing values filled."""
+    assert source.levels is not None
+    if source.name not in block.labels:
+        return {level: int(np.count_nonzero(values == level)) for level in source.levels}
+    count = block.labels[source.name].counts()
+    if source.fill is not None:
+        count[str(source.fill)] += len(values) - sum(count.values())
+    return count
 
 
 def observed_levels(column: pd.Series, labels: NDArray[np.object_]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.data.blocks import column_types
+from softsurv.data.blocks import column_types, distinct, float_columns, values_of
 from softsurv.data.columns import is_polars, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
@@ -247,7 +247,7 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
             f"X must be a pandas DataFrame, got {type(X).__name__}; survival_data() reads other forms"
         )
     types: list[Any] | None = column_types(X)
-    dtypes = dict.fromkeys(types or ())
+    dtypes = distinct(types or ())
     if any(isinstance(dtype, np.dtype) and not dtype.isnative for dtype in dtypes):
         X, types = _native(X), None
     kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in dtypes}
@@ -260,14 +260,12 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
         return X, types
     if "O" in kinds:
         X, types = objects_as_numbers(X), None
-    floats = X if kinds == {"f"} else X.select_dtypes("float")
-    if floats.empty:
-        return X, types
-    infinite = np.isinf(floats.to_numpy(dtype=np.float64, na_value=np.nan))
+    names = X.columns.tolist() if kinds == {"f"} else float_columns(X, column_types(X) if types is None else types)
+    infinite = np.isinf(values_of(X, names, na_value=np.nan)) if names else np.zeros((0, 0))
     if infinite.any():
-        row, column = np.argwhere(infinite)[0]
+        row, column = np.argwhere(infinite.T)[0]
         raise InvalidSurvivalDataError(
-            f"X must be finite or missing, got an infinite value in column {floats.columns[column]!r} "
+            f"X must be finite or missing, got an infinite value in column {names[column]!r} "
             f"at row {row}; replace it by a number or by NaN"
         )
     return X, types

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from softsurv.data.blocks import column_types
+from softsurv.data.blocks import column_types, distinct
 from softsurv.data.in_time import read_in_time
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, unsaid, warn
 
@@ -59,13 +59,15 @@ def is_text(column: pd.Series) -> bool:
 def text_columns(X: pd.DataFrame, types: list[Any] | None = None) -> list[Any]:
     """Names of the columns that may hold text; ``types`` are those of the columns, where known."""
     held = column_types(X) if types is None else types
-    of_text = {dtype: _of_text(dtype) for dtype in dict.fromkeys(held)}
+    of_text = {id(dtype): _of_text(dtype) for dtype in distinct(held)}
     if not any(of_text.values()):
         return []
-    return [name for name, dtype in zip(X.columns.tolist(), held, strict=True) if of_text[dtype]]
+    return [name for name, dtype in zip(X.columns.tolist(), held, strict=True) if of_text[id(dtype)]]
 
 
 def _of_text(dtype: Any) -> bool:
+    if isinstance(dtype, np.dtype | pd.CategoricalDtype):
+        return bool(dtype.kind == "O" and isinstance(dtype, np.dtype))
     return pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import Labels, NumberBlock
 from softsurv.data.encoding import (
     NumbersLearned,
     OutputColumn,
@@ -136,12 +136,16 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         self.incomplete_: list[str] = []
         block = NumberBlock.of(frame) if block is None else block
         places = self.input_names_ if order is None else order
-        absent = [name for name in places if name not in block.place] if len(block.place) < len(places) else []
+        absent = []
+        if not block.holds_all(frame):
+            absent = [name for name in places if name not in block.place and name not in block.labels]
         others = read_in_time(absent, "columns of text or categories")
         learned = NumbersLearned.of(block, impute=self.impute, scale=self.scale)
         for name in places:
             place = block.place.get(name)
-            if place is None:
+            if place is None and name in block.labels:
+                self._fit_labels(block.labels[name], name)
+            elif place is None:
                 self._fit_column(frame[next(others)], name)
             elif learned.plain[place]:
                 self.sources_.append(learned.sources[place])
@@ -272,7 +276,17 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         if is_identifier(column):
             self.dropped_[name] = "identifier"
             return
-        self._add(name, *self._fitlevels(column, name), some_missing=bool(missing.any()))
+        text = labels(column, name)
+        counts = {level: int(np.count_nonzero(text == level)) for level in observed_levels(column, text)}
+        self._add(name, *self._of_levels(counts, name), some_missing=bool(missing.any()))
+
+    def _fit_labels(self, read: Labels, name: str) -> None:
+        """Learn one column of categories."""
+        counts = read.counts()
+        if not counts:
+            self.dropped_[name] = "all missing"
+            return
+        self._add(name, *self._of_levels(counts, name), some_missing=sum(counts.values()) < len(read.code))
 
     def _fit_known(self, name: str, n: int, known: int, mean: float, low: float, high: float) -> None:
         """Learn a column of n numbers from how many are known, their mean and range."""
@@ -299,18 +313,16 @@ class Preprocessor(TransformerMixin, BaseEstimator):
             self.columns_ += encoded
             self.incomplete_ += [name] if some_missing else []
 
-    def _fitlevels(self, column: pd.Series, name: str) -> tuple[Source, list[OutputColumn]]:
+    def _of_levels(self, counts: dict[str, int], name: str) -> tuple[Source, list[OutputColumn]]:
+        """Source and encoded columns of a category, by how many rows have each level, in the order of their type."""
         if self.encode is None:
             raise InvalidSurvivalDataError(
                 f"X must be numeric where encode=None, got categories in column {name!r}; use encode='onehot'"
             )
-        values = labels(column, name)
-        levels = observed_levels(column, values)
-        sorted_levels = sorted(levels)  # the order of a categorical type moves no fit
-        counts = [np.count_nonzero(values == level) for level in sorted_levels]
-        kept = sorted_levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else sorted_levels
+        levels = sorted(counts)  # the order of a categorical type moves no fit
+        kept = levels[1:] if len(levels) == 1 or self._drops_first(len(levels)) else levels
         encoded = [OutputColumn(indicator_name(name, level), name, "level", level) for level in kept]
-        return Source(name, levels, sorted_levels[int(np.argmax(counts))] if self.impute else None), encoded
+        return Source(name, tuple(counts), max(levels, key=counts.__getitem__) if self.impute else None), encoded
 
     def _drops_first(self, n_levels: int) -> bool:
         return n_levels == 2 if self.drop_first == "binary" else bool(self.drop_first)

@@ -178,7 +178,9 @@ class SurvivalData(EventHistory):
         """The columns of plain numbers as one block. That of a small table is kept, as a fit asks several times."""
         block = vars(self).get("_block")
         if block is None:
-            block = NumberBlock.of(self.X, self.column_types())
+            from softsurv.data.encoding import read_columns
+
+            block = read_columns(self.X, self.column_types())
             if block.values.size <= KEPT_CELLS:
                 vars(self)["_block"] = block
         return block

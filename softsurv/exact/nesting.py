@@ -9,6 +9,7 @@ such columns are one feature. The splits stay the same, hence the optimum too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain as chain_up
 from typing import Any
 
 import numpy as np
@@ -70,29 +71,27 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     binary = np.flatnonzero(np.asarray(n_codes) == 2)
     if len(binary) < 2 or len(binary) ** 2 * len(codes) > MOST_WORK:
         return as_given(codes, n_codes, nominal)
-    left = np.ascontiguousarray((codes if len(binary) == len(n_codes) else codes[:, binary]).T) == 0  # (B, U)
-    exact: NDArray[Any] = left.astype(np.float32 if len(codes) < 1 << 24 else np.float64)
-    both = exact @ exact.T  # (B, B) rows that go left of two columns
-    count = both.diagonal()
-    size, free = (len(codes) - count).astype(np.int64), np.ones(len(binary), np.bool_)
-    levels = _levels(size, both - count[:, None] == count - len(codes), len(codes))
-    inside = (both == count[:, None]) & (count[:, None] < count)
+    answers = (codes if len(binary) == len(n_codes) else codes[:, binary]).T  # (B, U)
+    exact: NDArray[Any] = answers.astype(np.float32 if len(codes) < 1 << 24 else np.float64, order="C")
+    both = exact @ exact.T  # (B, B) rows that answer two columns with 1
+    count, free = both.diagonal(), np.ones(len(binary), np.bool_)
+    levels = _levels(count, both == 0, len(codes))
+    inside = (both == count) & (count < count[:, None])  # whoever goes left of the first goes left of the second
     if levels:
-        free[[column for group in levels for column in group]] = False
+        free[[*chain_up.from_iterable(levels)]] = False
         inside &= free[:, None] & free
     chains = _chains(inside, free)
     if not levels and len(chains) == len(binary):
         return as_given(codes, n_codes, nominal)
-    others = np.flatnonzero(np.asarray(n_codes) != 2)
-    grouped = [*levels, *chains]
-    sizes = np.array([*map(len, levels), *(len(chain) + 1 for chain in chains)], np.int64)
+    new_codes = _codes_of(exact, [*levels, *chains], len(levels))
     # the last code of a chain names no split; it is given that of the code before
-    feature = binary[[column for group in (*levels, *([*chain, chain[-1]] for chain in chains)) for column in group]]
-    new_codes = _codes_of(exact, grouped, len(levels))
-    of_level = np.arange(len(grouped)) < len(levels)
+    named = [*levels, *([*chain, chain[-1]] for chain in chains)]
+    sizes, of_level = np.array(list(map(len, named))), np.arange(len(named)) < len(levels)
+    feature = binary[[*chain_up.from_iterable(named)]]
     splits = Splits(feature, np.zeros(len(feature), np.int64), np.repeat(of_level, sizes))
-    if not len(others):
+    if len(binary) == len(n_codes):
         return Grouped(new_codes, sizes, of_level, splits)
+    others = np.flatnonzero(np.asarray(n_codes) != 2)
     rest = as_given(codes[:, others], np.asarray(n_codes)[others], nominal[others])
     return Grouped(
         np.concatenate([rest.codes, new_codes], axis=1),
@@ -106,40 +105,45 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     )
 
 
-def _codes_of(left: FloatArray, groups: list[list[int]], n_levels: int) -> NDArray[np.int32]:
-    """Codes (U, F) of groups of columns; ``left`` (B, U) is 1 where a row answers 0.
+def _codes_of(answers: FloatArray, groups: list[list[int]], n_levels: int) -> NDArray[np.int32]:
+    """Codes (U, F) of groups of columns, whose ``answers`` are 0 or 1, (B, U).
 
     Of a level, the place of the column that a row answers with 1; of a chain, how many columns it answers with 1. Both
     are sums of weights over columns, exact in either type of float.
     """
-    weights = np.zeros((len(groups), len(left)), left.dtype)
+    weights = np.zeros((len(groups), len(answers)), answers.dtype)
     at = np.repeat(np.arange(len(groups)), list(map(len, groups)))
-    weight = [place if k < n_levels else 1 for k, group in enumerate(groups) for place in range(len(group))]
-    weights[at, [column for group in groups for column in group]] = weight
-    return np.asarray((weights.sum(axis=1, keepdims=True) - weights @ left).T.astype(np.int32, order="C"))
+    weight = [*chain_up.from_iterable(map(range, map(len, groups[:n_levels])))]
+    weights[at, [*chain_up.from_iterable(groups)]] = weight + [1] * (len(at) - len(weight))
+    return np.asarray((weights @ answers).T.astype(np.int32, order="C"))
 
 
-def _levels(size: IntArray, apart: BoolArray, n: int) -> list[list[int]]:
+def _levels(size: FloatArray, apart: BoolArray, n: int) -> list[list[int]]:
     """Groups of three or more columns of which every row answers 1 to exactly one.
 
     ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
     """
-    groups, used = [], np.zeros(len(size), np.bool_)
-    beside = apart.astype(np.float64) @ np.stack(
-        [np.ones(len(size)), size], axis=1
-    )  # (B, 2) columns, and rows of these
-    for first in np.flatnonzero((beside[:, 0] > 1) & (beside[:, 1] + size >= n)).tolist():
-        if used[first]:
+    groups, used, sizes = list[list[int]](), 0, size.tolist()
+    packed = np.packbits(apart, axis=1, bitorder="little")
+
+    def beside(column: int) -> int:
+        """The columns apart from one, as bits."""
+        return int.from_bytes(packed[column].tobytes(), "little")
+
+    for first in np.flatnonzero(apart.astype(size.dtype) @ size + size >= n).tolist():
+        if used >> first & 1:
             continue
-        group, total, fit = [first], int(size[first]), apart[first] & ~used
-        for column in np.flatnonzero(fit[first + 1 :]) + first + 1:
-            if fit[column] and total + size[column] <= n:
-                group.append(int(column))
-                total += int(size[column])
-                fit = fit & apart[column]
+        group, total, fit = [first], sizes[first], beside(first) & ~used & -2 << first
+        while fit:
+            column = (fit & -fit).bit_length() - 1
+            if total + sizes[column] <= n:
+                group.append(column)
+                total += sizes[column]
+                fit &= beside(column)
+            fit &= -2 << column  # those behind it
         if total == n and len(group) > 2:
             groups.append(group)
-            used[group] = True
+            used |= sum(1 << column for column in group)
     return groups
 
 
@@ -156,15 +160,14 @@ def _chains(inside: BoolArray, free: BoolArray) -> list[list[int]]:
 
     row, inside_of = np.nonzero(inside)
     start = np.searchsorted(row, np.arange(len(inside) + 1))
-    graph = csr_array((np.ones(len(inside_of), np.bool_), inside_of, start), inside.shape)
-    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)  # for SciPy 1.13
+    short = inside_of.astype(np.int32), start.astype(np.int32)  # for SciPy 1.13
+    graph = csr_array((np.ones(len(inside_of), np.bool_), *short), inside.shape)
     follower = maximum_bipartite_matching(graph, perm_type="column")
-    heads = free.copy()
-    heads[follower[follower >= 0]] = False
     after, chains = follower.tolist(), []
-    for column in np.flatnonzero(heads).tolist():
-        chain = [column]
-        while after[chain[-1]] >= 0:
-            chain.append(after[chain[-1]])
-        chains.append(chain)
+    followers = set(after)
+    for column in np.flatnonzero(free).tolist():
+        if column not in followers:
+            chains.append(chain := [column])
+            while (column := after[column]) >= 0:
+                chain.append(column)
     return chains

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -167,14 +168,16 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
 
     They are equal, or have two codes and are swapped.
     """
-    column = np.array(codes.T, order="C")  # a copy: the codes stay as they are
-    two = np.asarray((column <= 1).all(axis=1))
-    column[two] ^= column[two, :1]  # of swapped columns both begin with 0
-    seen: dict[tuple[int, bool, Any], int] = {}
-    content = np.ascontiguousarray(column).view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
-    for f, key in enumerate(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True)):
-        seen.setdefault(key, f)
-    return np.array(list(seen.values()), np.int64)
+    column = np.ascontiguousarray(codes.T)
+    two = column.max(axis=1, initial=0) <= 1
+    if two.all():
+        column = np.packbits(column ^ column[:, :1], axis=1)  # of swapped columns both begin with 0
+    else:
+        column = np.where(two[:, None], column ^ column[:, :1], column)
+    content = column.view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
+    keys = list(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True))
+    last_first = range(len(keys) - 1, -1, -1)
+    return np.array(sorted(dict(zip(reversed(keys), last_first, strict=True)).values()), np.int64)
 
 
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -183,12 +186,10 @@ def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
     words = as_words(codes)
     order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words[::-1])
-    ordered = words[:, order]
-    changed = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-    group_sorted = np.concatenate([[0], np.cumsum(changed)])
-    group = np.empty(len(codes), np.intp)
-    group[order] = group_sorted
-    return order[np.concatenate([[0], np.flatnonzero(changed) + 1])], group
+    ordered, is_new, group = words[:, order], np.ones(len(codes), np.bool_), np.empty(len(codes), np.intp)
+    is_new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    group[order] = np.cumsum(is_new) - 1
+    return order[is_new], group
 
 
 def as_words(codes: np.ndarray) -> np.ndarray:
@@ -280,33 +281,45 @@ def lane_spaces(shape: Shape) -> Spaces:
     return spaces | sums
 
 
-class Scratch(NamedTuple):
-    """Scratch of one thread."""
+class Scratch:
+    """Scratch of one thread that reads the flags ``control``. Trees of depth two need one part of it: each part is made
+    when it is first asked for.
+    """
 
-    nodes: Laid
-    local: Laid
-    lanes: Laid
+    def __init__(self, problem: Problem, control: np.ndarray) -> None:
+        shape = shape_of(problem)
+        self._layouts = {part: _layout(part, shape) for part in (Nodes, Local, Lanes)}
+        self._prices, self._control = problem.prices.full, control
+
+    @cached_property
+    def nodes(self) -> Laid:
+        """What the recursion writes to."""
+        return self._at_full_prices(Laid(self._layouts[Nodes]))
+
+    @cached_property
+    def local(self) -> Laid:
+        """What the base case writes to."""
+        return self._at_full_prices(Laid(self._layouts[Local], control=self._control))
+
+    @cached_property
+    def lanes(self) -> Laid:
+        """What the base case over eight splits writes to."""
+        return Laid(self._layouts[Lanes])
+
+    def __iter__(self) -> Iterator[Laid]:
+        """The parts in the order in which kernels take them."""
+        return iter((self.nodes, self.local, self.lanes))
+
+    def _at_full_prices(self, part: Laid) -> Laid:
+        if len(self._prices):
+            part.value.due[:] = self._prices
+        return part
 
     @property
     def nbytes(self) -> tuple[int, int, int]:
-        """Bytes of each part."""
-        return self.nodes.layout.nbytes, self.local.layout.nbytes, self.lanes.layout.nbytes
-
-
-def new_scratch(problem: Problem, control: np.ndarray) -> Scratch:
-    """Scratch of a thread that reads the flags ``control``."""
-    nodes, lanes = (Laid(_layout(part, shape_of(problem))) for part in (Nodes, Lanes))
-    if len(problem.prices.full):
-        nodes.value.due[:] = problem.prices.full
-    return Scratch(nodes, new_local(problem, control), lanes)
-
-
-def new_local(problem: Problem, control: np.ndarray) -> Laid:
-    """The part of it for the base case."""
-    local = Laid(_layout(Local, shape_of(problem)), control=control)
-    if len(problem.prices.full):
-        local.value.due[:] = problem.prices.full
-    return local
+        """Bytes of each part, once it is made."""
+        nodes, local, lanes = (layout.nbytes for layout in self._layouts.values())
+        return nodes, local, lanes
 
 
 @lru_cache(maxsize=24)

@@ -19,7 +19,7 @@ from softsurv.exact.kernels.cache import Cache, forget, new_cache
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared
-from softsurv.exact.problem import Scratch, new_scratch
+from softsurv.exact.problem import Scratch
 from softsurv.exact.split_costs import SplitCosts, paid
 from softsurv.exact.tree import CodeTree
 from softsurv.stopping import StopSignal
@@ -96,7 +96,7 @@ class SearchState:
 
     def take_scratch(self, threads: int) -> None:
         """Scratch for so many threads of the recursion; what the cache held is lost where there is more of it."""
-        self.scratch += [new_scratch(self.problem, self.control) for _ in range(threads - len(self.scratch))]
+        self.scratch += [Scratch(self.problem, self.control) for _ in range(threads - len(self.scratch))]
         self.empty()
 
     def warm_up(self, depth: int, stop: StopSignal) -> None:

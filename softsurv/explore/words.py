@@ -108,7 +108,7 @@ def _explained(tree: Any, row: Any, time_unit: str | None, n_reasons: int) -> Ex
     steps = tuple(_step(tree, view, node, left, frame, encoded, told, n_reasons) for node, left in view.path(leaf))
     unit = unit_of(row if isinstance(row, SurvivalData) else None, time_unit)
     lines = [_step_line(k, step) for k, step in enumerate(steps, 1)]
-    lines += _outside_lines(frame, vars(tree).get("ranges_", {}))
+    lines += _outside_lines(frame, getattr(tree, "ranges_", {}))
     lines += [*_leaf_lines(tree, view, leaf, encoded, told, n_reasons, unit), *_curve_lines(tree, frame, unit)]
     return Explanation(leaf, steps, "\n".join(lines))
 

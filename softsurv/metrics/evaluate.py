@@ -171,13 +171,17 @@ def training_censoring(data: SurvivalData) -> StepFunction:
 
 def censoring_of(fold: Mapping[str, Any]) -> StepFunction:
     """The same of columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
-    time, event = as_exact(fold["time"], fold["event"], fold["upper"], 1.0)
+    time, event = times_of(fold)
     return censoring_survival(time, event, fold["weight"], fold["entry"])
 
 
 def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
     """Time of each row and whether it is that of an event, both (N,); an interval's event is known at its end."""
-    fold = outcome(data)
+    return times_of(data.outcomes())
+
+
+def times_of(fold: Mapping[str, Any]) -> tuple[FloatArray, BoolArray]:
+    """The same of columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
     return as_exact(fold["time"], fold["event"], fold["upper"], 1.0)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from softsurv.data.binarize import Binarizer
+from softsurv.data.encoding import read_columns
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 
 RAW = pd.DataFrame(
@@ -235,3 +236,22 @@ def test_cuts_are_as_short_as_can_be():
     raw = pd.DataFrame({"a": [1.0, 2.0, 2.5], "b": [1 / 3, 2 / 3, 2 / 3], "day": [20230591, 20230600, 20231231]})
     names = Binarizer("all").fit(raw).names
     assert names == ["a <= 1.5", "a <= 2.25", "b <= 0.5", "day <= 20230596", "day <= 20230900"]
+
+
+@pytest.mark.parametrize("missing", ["impute", "route"])
+@pytest.mark.parametrize("limits", [{}, {"max_levels": 2}, {"min_share": 0.15}])
+def test_columns_that_are_read_as_codes_give_what_their_text_gives(missing, limits):
+    """Categories in an order of their own, one that no row has, and 1 beside "1"."""
+    rng = np.random.default_rng(3)
+    categories = ["z", 1, "unused", "1", "b"]
+    code = rng.choice([-1, 0, 1, 3, 4], 80, p=[0.1, 0.3, 0.3, 0.1, 0.2])
+    raw = pd.DataFrame({"level": pd.Categorical.from_codes(code, categories, ordered=True), "n": rng.normal(size=80)})
+    by_codes, by_text = (Binarizer(missing=missing, **limits) for _ in range(2))
+    block = read_columns(raw)
+    table, n = by_codes.fit_filled(raw, block=block)
+    plain, _ = by_text.fit_filled(raw)
+    assert list(block.labels) == ["level"]
+    assert by_codes.to_dict() == by_text.to_dict()
+    assert by_codes.sources_ == by_text.sources_
+    assert table["level"].tolist() == plain["level"].tolist()
+    assert np.array_equal(by_codes.codes_of(table, n, block), by_text.codes(raw))

@@ -73,3 +73,14 @@ def test_columns_of_zeros_and_ones_are_compared_one_after_the_other(few_cells, m
     data = SurvivalData(X, np.ones(80), np.ones(80, bool))
     keys = [tuple(np.inf if np.isnan(value) else value for value in row) for row in X.to_numpy(dtype=float)]
     assert row_order(data, names).tolist() == sorted(range(80), key=lambda k: keys[k])
+
+
+@pytest.mark.parametrize("n", [1, 2, 60])
+def test_columns_that_are_read_as_codes_order_rows_as_their_text_does(n):
+    rng = np.random.default_rng(n)
+    plain = table(rng, n)
+    X = plain.X.assign(d=rng.choice(["u", "v", None], n), e=rng.choice([0.5, 1.5], n))
+    typed = X.assign(**{name: X[name].astype(pd.CategoricalDtype(["w", "v", "u"])) for name in ("a", "d")})
+    as_text, as_codes = plain._derive({"X": X}), plain._derive({"X": typed})
+    assert set(as_codes.number_block().labels) == {"a", "d"}
+    assert row_order(as_codes, list("abcde")).tolist() == row_order(as_text, list("abcde")).tolist()

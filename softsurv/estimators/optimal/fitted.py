@@ -20,6 +20,7 @@ from softsurv.estimators.rashomon import HasRashomonSet, NearSource
 from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
+from softsurv.estimators.shared.on_demand import Later
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
 
@@ -34,7 +35,7 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
     leaf_: str
     shrinkage_: float
     complexity_: float
-    selection_: pd.DataFrame
+    selection_ = Later[pd.DataFrame]()
     _parts: TreeParts
     _knows = ("causes", "subjects", "recurrent")
 

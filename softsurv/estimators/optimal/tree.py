@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from softsurv.arrays import IntArray
 from softsurv.data.binarize import Binarizer
-from softsurv.data.blocks import are_numbers
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
@@ -34,13 +33,12 @@ from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, FoundTree, IbsSearch, RelativeRiskSearch, TreeSearch
 from softsurv.estimators.shared.arguments import understands
 from softsurv.estimators.shared.exact_tree import PROVEN, warn_unless_proven
+from softsurv.estimators.shared.on_demand import OnDemand
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room, bytes_of_frame
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
-
-NOTHING_TRIED = pd.DataFrame()
 
 TUNING_SHARE = 0.7
 """Share of the time limit that cross-validation may take; the rest is for the tree of all rows."""
@@ -236,7 +234,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             data = data.take(np.flatnonzero(data.weight.numpy() > 0)).require_events()
         check_least_rows(self, data.n)
         order, names = self._in_order(data)
-        if are_numbers(data.column_types()):  # the block is all that is read of the table
+        if data.number_block().holds_all(data.X):  # the block is all that is read of the table
             frame, block = data.X, data.number_block().in_order(order)
         else:
             ordered = data.take(order)
@@ -262,7 +260,7 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
         search.room.check(search.needed + more)
-        self.selection_ = NOTHING_TRIED.copy()
+        self.selection_ = OnDemand(pd.DataFrame)
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
 from softsurv.data.canonical import column_order
+from softsurv.data.encoding import read_columns
 from softsurv.data.frames import checked_features
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.readers import refuse_other_rows
@@ -123,10 +124,11 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         rows_for_a_leaf(limits.min_leaf, len(frame))
         binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
         checked = checked_features(frame)
-        table, n = binarizer.fit_filled(checked, order=column_order(checked))
+        block = read_columns(checked)
+        table, n = binarizer.fit_filled(checked, order=column_order(checked), block=block)
         if not binarizer.columns_:
             limits = replace(limits, depth=0)
-        rows = binned_rows(binarizer, table, n, weight)
+        rows = binned_rows(binarizer, table, n, weight, block)
         limits = replace(limits, room=limits.room.beside(checked, table, rows))
         look_at_numbers(*checked.shape)
         return TrainingTable(table, rows, kept, n_given, binarizer, limits)

@@ -28,7 +28,6 @@ from softsurv.estimators.shared.lower_bounds import LowerBounds
 from softsurv.estimators.shared.pictures import Pictures
 from softsurv.estimators.shared.training_data import TrainingData
 from softsurv.estimators.shared.training_rows import (
-    Ranges,
     held_out_rows,
     warn_of_far_values,
 )
@@ -39,8 +38,6 @@ from softsurv.trees.incidence import log_time_simpson
 
 class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, BaseEstimator):
     """Shared surface of the survival trees; see the subclasses."""
-
-    ranges_: Ranges
 
     # -- hooks ---------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -281,7 +278,7 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
     def _checked(self, X: Any, how: dict[str, Any]) -> Any:
         """Prepared features; says which values lie far outside those of training."""
         check_is_fitted(self, "censoring_")
-        warn_of_far_values(X, self.__dict__.get("ranges_", {}))
+        warn_of_far_values(X, getattr(self, "ranges_", {}))
         return self._prepare(X, **how)
 
     def _curves(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.blocks import NumberBlock
 from softsurv.data.columns import plain_array, too_large
 from softsurv.data.frames import as_frame
 from softsurv.data.outcome_checks import check_size_of_weights
@@ -123,10 +124,12 @@ def checked_treatment(treatment: Any, n: int) -> NDArray[Any]:
     return given
 
 
-def binned_rows(binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray) -> BinnedRows:
+def binned_rows(
+    binarizer: Binarizer, table: dict[str, NDArray[Any]], n: int, weight: FloatArray, block: NumberBlock | None = None
+) -> BinnedRows:
     """Training rows, as `Binarizer.fit_filled` gives them, as the bins of a fitted binarizer."""
     return BinnedRows(
-        binarizer.codes_of(table, n),
+        binarizer.codes_of(table, n, block),
         binarizer.n_codes,
         binarizer.nominal,
         weight,

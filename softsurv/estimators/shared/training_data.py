@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,9 +14,9 @@ from softsurv.data.frames import has_names
 from softsurv.data.readers import survival_data
 from softsurv.data.spells import observed
 from softsurv.data.survival_data import SurvivalData
-from softsurv.estimators.shared.on_demand import OnDemand
-from softsurv.estimators.shared.training_rows import refuse_unknown_histories, remember
-from softsurv.metrics.evaluate import censoring_of, times_known
+from softsurv.estimators.shared.on_demand import Later, OnDemand
+from softsurv.estimators.shared.training_rows import Ranges, refuse_unknown_histories, remember
+from softsurv.metrics.evaluate import censoring_of, times_of
 from softsurv.metrics.ranges import default_grid
 from softsurv.nonparametric import StepFunction
 
@@ -24,10 +25,13 @@ class TrainingData:
     """Mixin of the survival trees: training data in, names and times of the outcome kept."""
 
     cause_names_: tuple[str, ...]
-    unique_times_: FloatArray
-    horizon_: float
+    censoring_ = Later[StepFunction]()
+    """Probability of being uncensored at each time, of the training rows; the measures weigh by it."""
+    unique_times_ = Later[FloatArray]()
+    horizon_ = Later[float]()
+    ranges_ = Later[Ranges]()
+    """Smallest and largest training value of each column of numbers."""
     n_features_in_: int
-    _censoring: OnDemand[StepFunction]
 
     _knows: tuple[str, ...] = ()
     """What of event histories a subclass can fit: "causes", "subjects" (covariates that change), "recurrent"."""
@@ -46,22 +50,23 @@ class TrainingData:
         if has_names(X) or isinstance(X, SurvivalData):
             self.feature_names_in_ = np.array([str(c) for c in data.X.columns], dtype=object)
         remember(self, data, X, y, columns)
-        self._censoring = OnDemand(partial(censoring_of, observed(data).outcomes()))
-        known = times_known(data)
-        self.unique_times_ = default_grid(*known)
-        self.horizon_ = float(known[0].max())
+        known = data.outcomes()
+        self.censoring_ = OnDemand(partial(censoring_of, known if data.subject is None else observed(data).outcomes()))
+        self.unique_times_ = OnDemand(partial(_grid, known))
+        self.horizon_ = OnDemand(partial(_last_time, known))
         return data
-
-    @property
-    def censoring_(self) -> StepFunction:
-        """Probability of being uncensored at each time, of the training rows; the measures weigh by it."""
-        return self._censoring.value
-
-    @censoring_.setter
-    def censoring_(self, curve: StepFunction) -> None:
-        self._censoring = OnDemand(lambda: curve)
 
     def _in_order(self, data: SurvivalData) -> tuple[IntArray, list[str]]:
         """The rows and the columns in an order that depends on the content alone: the same seed, the same tree."""
         columns = column_order(data.X, data)
         return row_order(data, columns), columns
+
+
+def _grid(known: Mapping[str, Any]) -> FloatArray:
+    """Times at which curves are drawn unless others are named."""
+    return default_grid(*times_of(known))
+
+
+def _last_time(known: Mapping[str, Any]) -> float:
+    """Last time at which a row was observed."""
+    return float(times_of(known)[0].max())

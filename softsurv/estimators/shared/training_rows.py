@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from softsurv.data.kinds import as_float, as_the_tree_knows
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, warn
+from softsurv.estimators.shared.on_demand import OnDemand
 
 FAR = 1.0
 """A value is far outside where it lies further from the training range than the range is wide."""
@@ -27,14 +30,15 @@ MIN_ROWS = 20
 """In shorter tables a feature may well equal the outcome by chance."""
 
 Ranges = dict[str, tuple[float, float]]
+Numbers = dict[str, FloatArray]
 
 
 def remember(tree: Any, data: SurvivalData, X: Any, y: Any, given: dict[str, Any]) -> None:
     """Keep on a tree what it was fitted on: names of the outcome, ranges; say which features repeat the outcome."""
     tree.outcome_columns_ = {} if isinstance(X, SurvivalData) else outcome_columns(y, given)
-    block = data.number_block()
-    tree.ranges_ = number_ranges(data.X, block)
-    warn_of_outcome_among_features(data, block)
+    block, nullable = data.number_block(), nullable_numbers(data.X, data.column_types())
+    tree.ranges_ = OnDemand(partial(number_ranges, *_ends(data.X, block, nullable)))
+    warn_of_outcome_among_features(data, block, nullable)
 
 
 def refuse_unknown_histories(tree: Any, data: SurvivalData) -> None:
@@ -75,29 +79,35 @@ def outcome_columns(y: Any, given: dict[str, Any]) -> dict[str, str]:
     return {role: name for role, name in named.items() if isinstance(name, str)}
 
 
-def number_ranges(X: pd.DataFrame, block: NumberBlock) -> Ranges:
-    """Smallest and largest known value of each column of numbers; ``block`` holds those of plain numbers."""
-    _, low, high = (part.tolist() for part in block.ranges())
-    found = dict(zip(block.place, zip(low, high, strict=True), strict=True))
-    if len(block.place) < X.shape[1]:
-        others = {name: _known_range(X[name]) for name in X.columns.tolist() if name not in block.place}
-        found = {name: ends for name in X.columns.tolist() if (ends := found.get(name) or others[name]) is not None}
-    return {name: ends for name, ends in found.items() if ends[0] < ends[1] and name not in block.flags}
+def number_ranges(names: Sequence[str], low: FloatArray, high: FloatArray, flags: Set[str]) -> Ranges:
+    """Smallest and largest known value, both (Q,), by name; without columns of one value, or of booleans."""
+    ends = zip(names, low.tolist(), high.tolist(), strict=True)
+    return {name: (least, most) for name, least, most in ends if least < most and name not in flags}
 
 
-def _known_range(column: pd.Series) -> tuple[float, float] | None:
-    """Smallest and largest known value of a column that numpy does not hold as it is; None where it has no numbers."""
-    if not _is_nullable_number(column):
-        return None
-    known = column.dropna()
-    return (float(known.min()), float(known.max())) if len(known) else None
+def _ends(X: pd.DataFrame, block: NumberBlock, nullable: Numbers) -> tuple[list[str], FloatArray, FloatArray, Set[str]]:
+    """What `number_ranges` takes, of a table whose plain numbers are in a block."""
+    _, low, high = block.ranges()
+    if not nullable:
+        return list(block.place), low, high, block.flags
+    known = {name: values[~np.isnan(values)] for name, values in nullable.items()}
+    least = dict(zip(block.place, low, strict=True)) | {name: some.min(initial=np.inf) for name, some in known.items()}
+    most = dict(zip(block.place, high, strict=True)) | {name: some.max(initial=-np.inf) for name, some in known.items()}
+    names = [name for name in X.columns.tolist() if name in least]
+    return names, np.array([least[name] for name in names]), np.array([most[name] for name in names]), block.flags
 
 
-def _is_nullable_number(column: pd.Series) -> bool:
-    """Whether pandas holds the numbers of a column in a type of its own."""
-    dtype = column.dtype
+def nullable_numbers(X: pd.DataFrame, types: Sequence[Any]) -> Numbers:
+    """Columns (N,) of numbers, NaN where missing, that pandas holds in a type of its own; ``types`` are those of X."""
+    are_such = {dtype: _are_nullable_numbers(dtype) for dtype in dict.fromkeys(types)}
+    if not any(are_such.values()):
+        return {}
+    return {name: _as_floats(X[name]) for name, dtype in zip(X.columns.tolist(), types, strict=True) if are_such[dtype]}
+
+
+def _are_nullable_numbers(dtype: Any) -> bool:
     of_numbers = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-    return pd.api.types.is_extension_array_dtype(dtype) and of_numbers
+    return not isinstance(dtype, np.dtype) and of_numbers
 
 
 def outside(X: pd.DataFrame, ranges: Ranges, far: float = 0.0) -> dict[str, int]:
@@ -134,19 +144,15 @@ def warn_of_far_values(X: Any, ranges: Ranges) -> None:
         warn(f"{FAR_VALUES}, of {len(frame)} rows: {told}; check them", DataWarning)
 
 
-def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock) -> None:
+def warn_of_outcome_among_features(data: SurvivalData, block: NumberBlock, nullable: Numbers) -> None:
     """Say which features repeat the outcome: a tree that sees them predicts what it knows."""
     if data.n < MIN_ROWS:
         return
-    others = []
-    if len(block.place) < data.X.shape[1]:
-        others = [name for name in data.X.columns.tolist() if name not in block.place]
-        others = [name for name in others if _is_nullable_number(data.X[name])]
     for what, values in (("time", data.time.numpy()), ("event", data.event.numpy().astype(float))):
         alike = np.flatnonzero((block.values[:, :MIN_ROWS] == values[:MIN_ROWS]).all(axis=1)).tolist()
         equal = {k for k in alike if (block.values[k] == values).all()}
         same = [name for name, place in block.place.items() if place in equal] if equal else []
-        same += [name for name in others if (_as_floats(data.X[name]) == values).all()]
+        same += [name for name, numbers in nullable.items() if (numbers == values).all()]
         for name in same:
             warn(f"the feature {name!r} equals the {what} of the outcome in every row; leave it out", DataWarning)
 

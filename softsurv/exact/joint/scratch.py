@@ -72,14 +72,12 @@ class JointScratch(NamedTuple):
 
 def joint_pays(problem: Problem, rows: NDArray[np.int32]) -> bool:
     """Whether the sums over all triples of features take less time than searching without them."""
-    sizes = np.diff(problem.code_start)
-    features, splits = len(sizes), len(problem.feature_of)
-    if not features or sizes.max() > MOST_BINS or splits > MOST_SPLITS or problem.branching:
+    features, splits = len(problem.nominal), len(problem.feature_of)
+    if not BUSY_CUTS * features <= splits <= MOST_SPLITS or not features or problem.branching:
         return False
-    triples = math.comb(features + 2, 3)
-    cells = float(sizes.mean()) ** 3
-    enough = CELL_WORK * cells < len(rows) and splits >= BUSY_CUTS * features
-    return enough and triples * float(len(rows)) < MOST_WORK
+    triples, cells = math.comb(features + 2, 3), (splits / features) ** 3
+    enough = CELL_WORK * cells < len(rows) and triples * float(len(rows)) < MOST_WORK
+    return enough and bool(np.diff(problem.code_start).max() <= MOST_BINS)
 
 
 def new_rows(problem: Problem, rows: NDArray[np.int32], control: IntArray) -> tuple[JointRows, IntArray]:

@@ -95,7 +95,7 @@ class AucNodes:
         negatives, positives = search.totals
         angle = (np.arange(N_DIRECTIONS) + 0.5) / N_DIRECTIONS * np.pi / 2
         self.directions = np.column_stack([np.cos(angle) / positives, np.sin(angle) / negatives])
-        self.packed, self.packed_local = Packed(self.problem), arrays.new_local(self.problem, search.search.control)
+        self.packed, self.packed_local = Packed(self.problem), arrays.Scratch(self.problem, search.search.control).local
         self.local: Any = self.packed_local.value
         width, g = self.problem.stats.shape[1], len(self.problem.feature_of)
         self.single, self.both = np.empty((width, g + LANES)), np.empty((width, g + LANES))

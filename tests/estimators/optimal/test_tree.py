@@ -207,3 +207,11 @@ def test_who_is_there_from_the_start_meets_the_events_at_time_0(rows):
     with pytest.warns(DataWarning, match="time is 0"):
         late = OptimalSurvivalTree(max_depth=2).fit(X, (y["event"], time), entry=entry)
     assert late.objective_ == pytest.approx(whole.objective_, rel=0.02)
+
+
+def test_nullable_zeros_and_ones_beside_plain_ones():
+    rng = np.random.default_rng(0)
+    plain = pd.DataFrame({"a": rng.integers(0, 2, 80), "b": rng.integers(0, 2, 80)})
+    y = rng.random(80) < 0.7, rng.exponential(size=80)
+    known, nullable = (OptimalSurvivalTree(max_depth=2).fit(X, y) for X in (plain, plain.astype({"a": "Int64"})))
+    assert nullable.export_text() == known.export_text()

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from softsurv import OptimalSurvivalTree, SoftSurvivalTree, load_model
-from softsurv.data.blocks import NumberBlock
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
-from softsurv.estimators.shared.training_rows import number_ranges, outside
+from softsurv.estimators.shared.training_rows import outside
 
 TREES = [
     lambda: SoftSurvivalTree(depth=1, leaf="weibull", max_terms=1, l2=0.3, shrinkage=10.0),
@@ -89,8 +88,8 @@ def test_ranges_are_of_known_numbers_of_every_type():
             "none": pd.array([None, None, None], dtype="Float64"),
         }
     )
-    ranges = number_ranges(X, NumberBlock.of(X))
-    assert ranges == {"whole": (1.0, 3.0), "gaps": (-1.5, 4.0), "nullable": (5.0, 7.0)}
+    tree = TREES[0]().fit(X, ([True, True, False], [1.0, 2.0, 3.0]))
+    assert tree.ranges_ == {"whole": (1.0, 3.0), "gaps": (-1.5, 4.0), "nullable": (5.0, 7.0)}
 
 
 def test_a_nullable_feature_that_is_the_outcome_is_told(table):
