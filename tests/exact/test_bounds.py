@@ -10,6 +10,7 @@ from softsurv.exact.bounds import Bounds
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.search import Search
+from softsurv.results import Status
 
 EVERY = {"brier": IbsBounds()}
 
@@ -86,3 +87,24 @@ def test_the_arguments_stay_as_they_are(order, n_features):
     assert (costs == given[1]).all()
     if n_features == 1 and tree.n_leaves == 2:
         np.testing.assert_allclose(tree.sums[tree.left[0]], costs[codes[:, 0] <= tree.code[0]].sum(axis=0))
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("off", ["bits", "similar", "cancel", "interval"])
+def test_bits_and_bounds_do_not_change_the_optimum(n_labels, off):
+    rng = np.random.default_rng(n_labels)
+    codes = rng.integers(0, 2, (150, 12)).astype(np.int32)
+    codes[:, 6] = 1 - codes[:, 0]
+    label = np.where(rng.random(150) < 0.2, rng.integers(0, n_labels, 150), codes[:, :3].sum(axis=1) % n_labels)
+    statistics = label_costs.misclassification(label, n_labels)
+
+    def solve(bounds):
+        search = Search(
+            label_costs.TASK, codes, np.full(12, 2), np.zeros(12, bool), statistics, bounds=bounds, memory_limit=1e7
+        )
+        return search.solve(4).report
+
+    every, without = solve(Bounds()), solve(Bounds(**{off: False}))
+    assert every.status == without.status == Status.OPTIMAL
+    assert every.objective == without.objective
+    assert off != "bits" or without.details["lane_runs"] > every.details["lane_runs"] == 0

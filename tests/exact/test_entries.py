@@ -8,9 +8,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from softsurv.exact.compile import price_of, ready
+from softsurv.exact.compile import price_of
 from softsurv.exact.entries import make_ready
-from softsurv.exact.objectives import label_costs, relative_risk
 from softsurv.exact.task import Task
 from softsurv.stopping import StopSignal
 
@@ -45,18 +44,6 @@ def test_what_is_compiled_is_said_once_on_a_machine(tmp_path):
         "compiling the exact search for 'label_costs', once on this machine: part 1 of 1, The cost of leaves"
     ]
     assert said_in_a_process(tmp_path) == [[""], [""]]
-
-
-def test_a_shallow_search_calls_no_recursion():
-    calls = ready(relative_risk.TASK, deep=False)
-    assert calls.price
-    assert calls.solve_two
-    assert calls.solve == calls.solve_three == calls.solve_lanes == 0
-
-
-def test_tasks_do_not_share_their_price():
-    assert price_of(relative_risk.TASK) is not price_of(label_costs.TASK)
-    assert price_of(relative_risk.TASK).address != price_of(label_costs.TASK).address
 
 
 def test_compilation_takes_nothing_from_the_clock():
@@ -100,11 +87,3 @@ def test_tasks_have_files_of_their_own(tmp_path, monkeypatch):
     assert price_of(tasks[2]).is_on_disk
     make_ready([price_of(tasks[2])], "a test")
     assert files() == both
-
-
-def test_a_search_down_to_depth_three_calls_no_recursion_where_lanes_do_it():
-    calls = ready(relative_risk.TASK, recursive=False)
-    assert calls.solve_three
-    assert calls.solve_lanes
-    assert calls.solve == 0
-    assert ready(relative_risk.TASK, recursive=False, in_lanes=False).solve

@@ -8,7 +8,6 @@ import textwrap
 import time
 
 import pytest
-from numba.core.types.functions import BaseFunction
 
 from softsurv.exact import helper as helping
 from softsurv.exact.base_cases.task_costs import price as template
@@ -17,7 +16,6 @@ from softsurv.exact.helper import Helper, may_help
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.root import solve_root
 from softsurv.exact.objectives import relative_risk
-from softsurv.exact.resolved import resolved_once
 
 ROOT = "softsurv.exact.kernels.root:solve_root"
 NONE = "softsurv.exact.kernels.root:no_such_entry"
@@ -144,31 +142,3 @@ def test_entries_of_a_module_are_found_by_others_and_those_of_a_task_are_not():
     assert solve_root.place == ROOT
     assert template.place is not None
     assert price_of(relative_risk.TASK).place is None
-
-
-def test_calls_are_resolved_once_and_as_before():
-    resolve, asked = BaseFunction.get_call_type, []
-
-    def counted(self, context, args, kws):
-        asked.append(args)
-        return resolve(self, context, args, kws)
-
-    from numba import njit
-    from numba.core import types
-
-    def plain(x, y):
-        return x + y * x + y * x
-
-    BaseFunction.get_call_type = counted
-    try:
-        for options in ({}, {"fastmath": True}):
-            with resolved_once():
-                one = njit(**options)(plain)
-                one.compile((types.float64, types.float64))
-                before = len(asked)
-                njit(**options)(plain).compile((types.float64, types.float64))
-                assert len(asked) == before
-            assert one(2.0, 3.0) == 14.0
-        assert BaseFunction.get_call_type is counted
-    finally:
-        BaseFunction.get_call_type = resolve

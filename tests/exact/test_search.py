@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.enumeration import least_objective
+from oracles.small_codes import agree, small_codes
 
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.objectives import label_costs, relative_risk
@@ -156,3 +157,15 @@ def test_degenerate_data(kind):
         assert solution.tree.n_leaves == (1 if kind == "all_censored" else solution.tree.n_leaves)
     else:
         assert solution.tree.n_leaves == 1
+
+
+def test_least_weight_of_a_leaf():
+    rng, codes, n_codes, nominal = small_codes(3, 12)
+    codes = np.repeat(codes, 3, axis=0)
+    statistics = rng.integers(0, 5, (len(codes), 2)).astype(float)
+    search = Search(
+        label_costs.TASK, codes, n_codes, nominal, statistics,
+        min_leaf=8.0, size=np.full(len(codes), 2.0), memory_limit=1e6,
+    )  # fmt: skip
+    expected = least_objective(label_costs.TASK, codes, nominal, statistics, np.zeros(len(codes)), 3, 8, 4)
+    assert agree(search.solve(3).report.objective, expected)

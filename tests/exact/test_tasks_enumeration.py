@@ -1,6 +1,6 @@
 """Classification and policy trees of the estimators against all trees; the other tasks have their own beside them.
 
-Costs per row, paid tests and squared error: `test_tasks`. Capacity and survival policies:
+Costs per row and squared error: `objectives`; paid tests: `test_split_costs`. Capacity and survival policies:
 `tests/estimators/survival/test_policy.py`. F1, Matthews correlation, AUC, fairness and fair survival:
 `test_vector_search`, `whole_trees` and `objectives`.
 """

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from oracles.plain_python import plain
 
+from softsurv.exact.base_cases.lanes import solve_lanes
 from softsurv.exact.compile import BASES, price_of
+from softsurv.exact.depth_run import new_shared
+from softsurv.exact.kernels.cache import new_cache
+from softsurv.exact.kernels.recursion import solve, solve_three
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.search import Search
 
@@ -44,6 +49,18 @@ class Small(NamedTuple):
         return float(self.search.task.costs(total[None, : self.problem.n_statistics])[0]) + self.problem.complexity
 
 
+body = cache(plain)
+"""As `plain`, made once for each kernel."""
+
+
+def run_state(found, leaves=1, upper=np.inf):
+    """An empty cache, and what threads share: the splits of the root in order, nothing known of their sides."""
+    found.problem.calls.solve_two(found.problem, found.rows, len(found.rows), 1, found.local)
+    order = np.sort(found.local.split_code[: found.local.size[2]])
+    sides = np.zeros((2, len(found.problem.feature_of)))
+    return new_cache(1e5), new_shared(found.search.control, order, leaves, upper, sides)
+
+
 def small(n=14, levels=3, features=3, seed=0, task=None, statistics=None, nominal=None, **how) -> Small:
     """A search over random codes; costs of two labels where no statistics are given. Nothing is compiled."""
     rng = np.random.default_rng(seed)
@@ -56,8 +73,11 @@ def small(n=14, levels=3, features=3, seed=0, task=None, statistics=None, nomina
     search.take_scratch(1)
     scratch = search.scratch[0]
     calls = search.problem.calls._replace(
-        price=plain(price_of(task)),
-        solve_two=plain(BASES[search.base].solve_two),
+        price=body(price_of(task)),
+        solve_two=body(BASES[search.base].solve_two),
+        solve_lanes=body(solve_lanes),
+        solve_three=body(solve_three),
+        solve=body(solve),
     )
     problem = search.problem._replace(calls=calls)
     return Small(

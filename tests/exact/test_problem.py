@@ -1,0 +1,103 @@
+"""The arrays of a search: exact sums, equal rows and features, scratch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.plain_search import small
+
+from softsurv.exact.problem import (
+    aligned,
+    as_words,
+    distinct_features,
+    merge_equal_rows,
+    new_scratch,
+    round_to_grid,
+    shape_of,
+    sum_by_group,
+)
+from softsurv.exact.split_costs import SplitCosts
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 500))
+def test_sums_on_the_grid_are_exact_in_any_order(seed, n):
+    rng = np.random.default_rng(seed)
+    raw = rng.exponential(size=(n, 2)) * 10.0 ** rng.integers(-8, 8)
+    stats = round_to_grid(raw)
+    for k in range(2):
+        total = math.fsum(stats[:, k])
+        assert stats[:, k].cumsum()[-1] == total
+        assert stats[rng.permutation(n), k].cumsum()[-1] == total
+        part = rng.random(n) < 0.5
+        assert total - stats[part, k].cumsum()[-1] == stats[~part, k].sum() if part.any() else True
+    assert np.abs(stats - raw).max() <= raw.sum(axis=0).max() * 2.0**-51
+
+
+def test_equal_rows_are_merged_in_order():
+    codes = np.array([[1, 0], [0, 1], [1, 0], [0, 1], [0, 0]])
+    first, group = merge_equal_rows(codes)
+    assert len(first) == 3
+    np.testing.assert_array_equal(codes[first][group], codes)
+    np.testing.assert_array_equal(sum_by_group(np.ones((5, 1)), group, 3)[group].ravel(), [2, 2, 2, 2, 1])
+
+
+def test_no_features_make_one_group():
+    first, group = merge_equal_rows(np.zeros((4, 0), int))
+    assert len(first) == 1
+    assert not group.any()
+
+
+def test_counts_weigh_the_kinds_of_rows():
+    kinds, counts = np.array([[0.1, 0.3], [0.7, 0.0]]), np.array([1000.0, 3.0])
+    rounded = round_to_grid(kinds, counts)
+    expanded = round_to_grid(np.repeat(kinds, counts.astype(int), axis=0))
+    np.testing.assert_array_equal(rounded, expanded[[0, -1]])
+
+
+def test_features_that_divide_alike_are_dropped():
+    """Equal columns, and swapped ones of two codes; not a swapped one of three codes, nor one of another test."""
+    a, b = np.array([0, 1, 1, 0, 0]), np.array([0, 1, 2, 1, 0])
+    codes = np.column_stack([a, 1 - a, a, b, 2 - b, b, b])
+    nominal = np.array([False, False, True, False, False, True, False])
+    before = codes.copy()
+    assert distinct_features(codes, nominal, np.zeros(7, int)).tolist() == [0, 3, 4, 5]
+    assert distinct_features(codes, nominal, np.arange(7)).tolist() == list(range(7))
+    np.testing.assert_array_equal(codes, before)
+
+
+@settings(deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1), most=st.sampled_from([1, 2, 300, 2**31 - 1]), p=st.integers(1, 70))
+def test_words_order_rows_as_their_codes_do(seed, most, p):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, most + 1, (6, p)) * rng.integers(0, 2, p)
+    codes[rng.integers(0, 6)] = codes[0]  # an equal pair, perhaps
+    words = as_words(codes)
+    for i in range(6):
+        for j in range(6):
+            assert (tuple(codes[i]) < tuple(codes[j])) == (tuple(words[:, i]) < tuple(words[:, j]))
+
+
+@pytest.mark.parametrize("size", [1, 8, 13, 1000])
+def test_aligned_memory_starts_on_a_cache_line(size):
+    one = aligned(size)
+    assert one.shape == (size,)
+    assert one.ctypes.data % 64 == 0
+    assert not one.any()
+
+
+def test_scratch_begins_at_full_prices_and_reads_the_shared_flags():
+    costs = SplitCosts(np.array([0.3, 0.7]), np.array([0, 1, 0]), np.ones(14))
+    problem, control = small(split_costs=costs).problem, np.zeros(8, np.int64)
+    scratch = new_scratch(problem, control)
+    assert (scratch.nodes.value.due == [0.3, 0.7]).all()
+    assert scratch.local.value.due.tolist() == [0.3, 0.7]
+    assert scratch.local.value.control is control
+    assert scratch.nbytes == tuple(part.layout.nbytes for part in scratch)
+    shape = shape_of(problem)
+    assert (shape.rows, shape.features, shape.codes, shape.tests) == (*problem.gcode.shape, len(problem.feature_of), 2)
+    assert shape.most_codes == np.diff(problem.code_start).max()
