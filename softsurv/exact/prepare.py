@@ -50,7 +50,8 @@ SHARED_SPLITS = 512
 
 def check_weights(weight: FloatArray) -> None:
     """Refuse weights (N,) of which the lightest would be lost beside the sum of all."""
-    light, total = float(weight[weight > 0].min(initial=np.inf)), float(weight.sum())
+    with np.errstate(over="ignore"):
+        light, total = float(weight[weight > 0].min(initial=np.inf)), float(weight.sum())
     if not np.isfinite(total) or light < LIGHTEST * total:
         raise InvalidParameterError(
             f"weights must not differ by more than a factor of {1 / LIGHTEST:g}, got {light:g} beside a total of "
