@@ -15,7 +15,6 @@ from softsurv.exact.problem import (
     as_words,
     distinct_features,
     merge_equal_rows,
-    new_scratch,
     round_to_grid,
     shape_of,
     sum_by_group,
@@ -92,11 +91,11 @@ def test_aligned_memory_starts_on_a_cache_line(size):
 
 def test_scratch_begins_at_full_prices_and_reads_the_shared_flags():
     costs = SplitCosts(np.array([0.3, 0.7]), np.array([0, 1, 0]), np.ones(14))
-    problem, control = small(split_costs=costs).problem, np.zeros(8, np.int64)
-    scratch = new_scratch(problem, control)
+    search = small(split_costs=costs).search
+    problem, scratch = search.problem, search.scratch[0]
     assert (scratch.nodes.value.due == [0.3, 0.7]).all()
     assert scratch.local.value.due.tolist() == [0.3, 0.7]
-    assert scratch.local.value.control is control
+    assert scratch.local.value.control is search.control
     assert scratch.nbytes == tuple(part.layout.nbytes for part in scratch)
     shape = shape_of(problem)
     assert (shape.rows, shape.features, shape.codes, shape.tests) == (*problem.gcode.shape, len(problem.feature_of), 2)

@@ -1,0 +1,81 @@
+"""Trees read out of the cache are those whose objective the search reports, within the limits asked for."""
+
+import numpy as np
+import pytest
+from oracles.small_codes import small_codes
+
+from softsurv.exact.bounds import Bounds
+from softsurv.exact.objectives import label_costs
+from softsurv.exact.reconstruct import share_leaves
+from softsurv.exact.search import Search
+from softsurv.exact.split_costs import SplitCosts, paid
+
+
+def searched(seed, **how):
+    rng, codes, n_codes, nominal = small_codes(seed, 40)
+    statistics = rng.integers(0, 9, (len(codes), 2)).astype(float)
+    search = Search(label_costs.TASK, codes, n_codes, nominal, statistics, memory_limit=1e6, **how)
+    return search, codes, nominal, statistics
+
+
+def cost_of(tree, codes, nominal, statistics, complexity):
+    """Objective of a tree, from the rows that it sends to its leaves."""
+    node = tree.node_of(codes, nominal)
+    return sum(statistics[node == leaf].sum(axis=0).min() + complexity for leaf in np.unique(node))
+
+
+@pytest.mark.parametrize("bits", [True, False])
+@pytest.mark.parametrize("leaves", [1, 2, 3, 4, 5, 8])
+def test_a_tree_costs_what_the_report_says(bits, leaves):
+    for seed in range(6):
+        search, codes, nominal, statistics = searched(seed, complexity=0.4, bounds=Bounds(bits=bits))
+        solution = search.solve(3, leaves)
+        assert solution.tree.n_leaves <= leaves
+        assert solution.tree.depth <= 3
+        cost = cost_of(solution.tree, codes, nominal, statistics, 0.4)
+        assert cost == pytest.approx(solution.report.objective)
+
+
+def test_sums_of_the_nodes_are_those_of_the_rows():
+    search, codes, nominal, statistics = searched(3)
+    tree = search.solve(3).tree
+    assert tree.n_leaves > 2
+    np.testing.assert_allclose(tree.sums[0], statistics.sum(axis=0))
+    for node in np.flatnonzero(tree.feature >= 0):
+        np.testing.assert_allclose(tree.sums[tree.left[node]] + tree.sums[tree.right[node]], tree.sums[node])
+    reached = tree.node_of(codes, nominal)
+    for leaf in tree.leaves:
+        np.testing.assert_allclose(tree.sums[leaf], statistics[reached == leaf].sum(axis=0))
+
+
+def test_a_cache_without_room_changes_no_tree():
+    """Choices that the cache has lost are solved for again."""
+    full, codes, nominal, statistics = searched(5, complexity=0.4)
+    none = searched(5, complexity=0.4, bounds=Bounds(cache=False))[0]
+    one, other = (cost_of(search.solve(4).tree, codes, nominal, statistics, 0.4) for search in (full, none))
+    assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize("leaves", [3, 4, 6])
+def test_paid_tests_are_read_at_the_prices_of_their_path(leaves):
+    rng, codes, n_codes, nominal = small_codes(1, 40)
+    statistics, weight = rng.integers(0, 9, (len(codes), 2)).astype(float), np.ones(len(codes))
+    costs = SplitCosts(np.array([0.6, 0.5]), np.array([0, 1, 0]), weight, np.array([0.1, 0.1]), np.array([0, 0]))
+    search = Search(label_costs.TASK, codes, n_codes, nominal, statistics, split_costs=costs, memory_limit=1e6)
+    solution = search.solve(3, leaves)
+    tests = paid(solution.tree, costs, solution.tree.sums[:, -1])
+    assert tests > 0
+    assert cost_of(solution.tree, codes, nominal, statistics, 0.0) + tests == pytest.approx(solution.report.objective)
+
+
+@pytest.mark.parametrize("most", [2, 4, 8])
+def test_leaves_are_shared_as_fewer_were(most):
+    for of in range(2, 2 * most + 1):
+        for left in range(1, of):
+            for leaves in range(of, 2 * most + 1):
+                share = share_leaves(left, of, leaves, most)
+                assert 1 <= share <= most
+                assert 1 <= leaves - share <= most
+                possible = [one for one in range(1, leaves) if one <= most and leaves - one <= most]
+                nearest = min(abs(one / leaves - left / of) for one in possible)
+                assert abs(share / leaves - left / of) == pytest.approx(nearest, abs=1e-12)
