@@ -27,7 +27,7 @@ def plain(compiled, **instead):
     **instead
         Functions that take the place of those of the same names, wherever they are called.
     """
-    body = _Bodies(INTRINSICS | instead).of(compiled)
+    body = _Bodies(instead).of(compiled)
 
     @functools.wraps(body)
     def silent(*arguments):
@@ -59,7 +59,7 @@ class _Bodies:
         if name in self.instead:
             return self.instead[name]
         if isinstance(value, _Intrinsic):
-            raise NotImplementedError(f"no plain form of {name!r}")
+            return INTRINSICS[name]
         return self.of(value) if isinstance(value, (Dispatcher, Entry)) else value
 
 

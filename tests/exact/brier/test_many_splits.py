@@ -4,9 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numba import njit
 
 from softsurv.exact.brier.base_case import expand
 from softsurv.exact.brier.leaf_costs import IPCW, KM_ROWS
@@ -14,32 +11,10 @@ from softsurv.exact.brier.limits import Limits
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.solve import solve_ibs
-from softsurv.exact.brier.table import Rules, feasible_splits
+from softsurv.exact.brier.table import Rules
 from softsurv.exact.objectives.brier import IbsScore
 from softsurv.results import Status
 from softsurv.stopping import Stopped
-
-
-@njit
-def splits_that_differ(count, key, least):
-    """Only compiled code may call a kernel."""
-    return feasible_splits(count, key, least)
-
-
-@given(seed=st.integers(0, 1 << 30), n=st.integers(1, 12), p=st.integers(0, 60), least=st.integers(1, 3))
-def test_of_splits_that_agree_the_first_is_kept(seed, n, p, least):
-    rng = np.random.default_rng(seed)
-    x = rng.random((n, p)) < rng.choice([0.1, 0.5])
-    word = rng.integers(0, 2**64, n, dtype=np.uint64)
-    key = np.zeros((2, p + 1), dtype=np.uint64)
-    key[0] = np.append((x * word[:, None]).sum(0, dtype=np.uint64), word.sum(dtype=np.uint64))
-    count = np.append(x.sum(0), n).astype(float)
-    kept = []
-    for f in range(p):
-        enough = least <= count[f] <= n - least
-        if enough and not any((x[:, f] == x[:, k]).all() or (x[:, f] != x[:, k]).all() for k in kept):
-            kept.append(f)
-    assert splits_that_differ(count, key, float(least)).tolist() == kept
 
 
 @pytest.fixture
