@@ -10,7 +10,6 @@ from oracles.two_classes import error_search, tiny
 from sklearn.metrics import roc_auc_score
 
 from softsurv.exact.whole_trees.auc import AucSearch
-from softsurv.exact.whole_trees.auc_kernels import curve_area, least_area
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -69,34 +68,6 @@ def test_tree_is_the_best_of_all(seed, depth, share, complexity, leaves, weighte
     own = [tuple(np.flatnonzero(leaf == k)) for k in range(len(result.tree.label))]
     assert area_by_definition(label, own, share, weight) + complexity * len(own) == pytest.approx(best, abs=1e-9)
     assert result.tree.tree.depth <= depth
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_area_is_one_minus_auc(seed):
-    rng = np.random.default_rng(seed)
-    leaf, label = rng.integers(0, 5, 40), rng.integers(0, 2, 40)
-    label[:2] = 0, 1
-    sums = np.column_stack([np.bincount(leaf, label == k, 5) for k in range(2)]).astype(float)
-    score = (sums[:, 1] / np.maximum(sums.sum(axis=1), 1))[leaf]
-    area = curve_area(sums, 1.0, sums[:, 1].sum(), sums[:, 0].sum())
-    assert area == pytest.approx(1 - roc_auc_score(label, score))
-
-
-@given(st.integers(0, 10_000), st.sampled_from([1.0, 0.2]))
-@settings(deadline=None)
-def test_bound_of_a_whole_tree_is_below_its_area_and_close(seed, share):
-    rng = np.random.default_rng(seed)
-    sums = rng.integers(0, 20, (6, 2)).astype(float)
-    sums[0] += 1.0
-    negatives, positives = sums.sum(axis=0)
-    angle = (np.arange(400) + 0.5) / 400 * np.pi / 2
-    directions = np.column_stack([np.cos(angle) / positives, np.sin(angle) / negatives])
-    cost = np.minimum(directions[:, :1] * sums[:, 1], directions[:, 1:] * sums[:, 0]).sum(axis=1)
-    area = curve_area(sums, share, positives, negatives)
-    bound = least_area(directions, cost, share, positives, negatives)
-    assert bound <= area + 1e-12
-    assert bound >= area - 0.01
 
 
 def test_stopped_search_states_its_gap():
