@@ -1,57 +1,17 @@
 """BFGS with whole matrices and the simplex search: oracles are SciPy and closed forms."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
+from oracles.valleys import START, TO_THE_END, VALLEYS, Rosenbrock, WithHole
 from scipy.optimize import minimize as scipy_minimise
 
 from softsurv.errors import InvalidParameterError
 from softsurv.soft import bfgs
 from softsurv.soft.bfgs import BfgsSettings, minimise_dense, solve
-from softsurv.soft.nelder_mead import where_finite
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.stopping import StopSignal
-
-TO_THE_END = BfgsSettings(max_iterations=500, accuracy=1e-14)
-
-
-@dataclass(frozen=True)
-class Rosenbrock:
-    """One valley for each tree, of its own steepness."""
-
-    steepness: torch.Tensor  # (M,)
-
-    def take(self, trees):
-        return Rosenbrock(self.steepness[trees])
-
-    def even_groups(self, trees):
-        return trees
-
-    def value_and_gradient(self, x):  # (M, 2)
-        a, b = x[:, 0], x[:, 1]
-        rise = b - a**2
-        value = (1 - a) ** 2 + self.steepness * rise**2
-        d_a = -2 * (1 - a) - 4 * self.steepness * a * rise
-        return value, torch.stack([d_a, 2 * self.steepness * rise], 1)
-
-
-@dataclass(frozen=True)
-class WithHole(Rosenbrock):
-    """The same without a value where the first coordinate is above 5."""
-
-    def take(self, trees):
-        return WithHole(self.steepness[trees])
-
-    def value_and_gradient(self, x):
-        value, gradient = super().value_and_gradient(x)
-        return torch.where(x[:, 0] > 5, torch.nan, value), gradient
-
-
-VALLEYS = Rosenbrock(torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64))
-START = torch.tensor([[-1.2, 1.0], [0.0, 3.0], [-1.2, 1.0]], dtype=torch.float64)
 
 
 def test_each_tree_comes_to_its_own_minimum():
@@ -133,25 +93,6 @@ def test_several_tensors_are_parts_of_one_point():
 @pytest.mark.parametrize("settings", [LbfgsSettings(max_iterations=500, ftol=1e-14), TO_THE_END])
 def test_the_settings_say_which_optimiser(settings):
     torch.testing.assert_close(solve(VALLEYS, (START,), settings).point[0], torch.ones_like(START), atol=1e-4, rtol=0)
-
-
-def test_a_start_without_a_value_is_left_by_the_simplex_search():
-    function, start = WithHole(VALLEYS.steepness), START.clone()
-    start[1, 0] = 5.0005
-    value = function.value_and_gradient(start)[0]
-    assert torch.isnan(value).tolist() == [False, True, False]
-    found = where_finite(function, (start,), value)[0]
-    torch.testing.assert_close(found[[0, 2]], start[[0, 2]])
-    torch.testing.assert_close(found[1], torch.ones(2, dtype=torch.float64), atol=1e-3, rtol=0)
-    end = minimise_dense(function, (start,), TO_THE_END)
-    torch.testing.assert_close(end.point[0], torch.ones_like(start), atol=1e-5, rtol=0)
-
-
-def test_a_start_without_a_value_nearby_stays():
-    start = torch.full((1, 2), 1e6, dtype=torch.float64)
-    function = WithHole(VALLEYS.steepness[:1])
-    end = minimise_dense(function, (start,), BfgsSettings(max_iterations=3))
-    assert torch.isnan(end.loss).all() or bool((end.point[0][:, 0] <= 5).all())
 
 
 def test_trees_whose_matrices_have_no_room_together_are_solved_in_turn(monkeypatch):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from oracles.live_memory import LiveMemory
+from oracles.mixed_data import some_data
 from oracles.simulated import simulate, with_everything
 
-from softsurv.data.readers import survival_data
-from softsurv.errors import DataWarning, EvaluationWarning
-from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import capacity, optimisers
 from softsurv.soft.capacity import (
@@ -25,12 +22,6 @@ from softsurv.soft.capacity import (
     stack_parts,
     stack_size,
 )
-from softsurv.soft.cross_validation import (
-    fit_folds,
-    make_folds,
-    measure_fold,
-    prepare_fold,
-)
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit_stack import Stack, fit_stack
 from softsurv.soft.nodec import NodecSettings
@@ -41,7 +32,7 @@ from softsurv.soft.parallel import Machine, keep_memory
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
-from softsurv.soft.recipe import Candidate, Recipe, Training
+from softsurv.soft.recipe import Training
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties
 
 CPU = torch.device("cpu")
@@ -141,12 +132,6 @@ def test_training_a_part_stays_within_the_memory_that_it_was_sized_for(tools, so
     assert len(parts) > 1  # a device with so much memory would not train them all at once
 
 
-def some_data(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.random((n, 3)))
-    return survival_data(frame, time=rng.exponential(size=n) + 0.01, event=rng.random(n) < 0.7)
-
-
 @pytest.mark.parametrize("family", family_names())
 def test_a_round_of_the_optimiser_never_waits_for_the_device(family, monkeypatch):
     """Meta tensors have no values: whatever would bring one to the host raises."""
@@ -177,45 +162,3 @@ def test_a_round_of_the_optimiser_never_waits_for_the_device(family, monkeypatch
     assert looks == [True]
     with pytest.raises((RuntimeError, NotImplementedError)):
         minimise(objective, start, LbfgsSettings(), metric)  # so a look at a value would have shown
-
-
-SETTING = Recipe(get_family("weibull"), Candidate("weibull", 1, 1.0, 10.0, 1.0), ("random", "random"))
-
-
-def test_folds_in_parts_equal_folds_in_one_stack(monkeypatch):
-    folds = make_folds(some_data(120), 4)
-    whole = fit_folds(folds, SETTING)
-    monkeypatch.setattr("softsurv.soft.many.stack_size", lambda *a, **k: 1)
-    parts = fit_folds(folds, SETTING)
-    for a, b in zip(whole, parts, strict=True):
-        torch.testing.assert_close(a.leaves, b.leaves, rtol=1e-2, atol=1e-2)
-
-
-def test_folds_that_encode_differently_share_a_stack():
-    data = some_data(90)
-    rare = np.where(np.arange(90) < 2, "rare", np.where(np.arange(90) % 2, "a", "b"))
-    data = data.with_features(data.X.assign(kind=rare))
-    rows = np.arange(90)
-    with pytest.warns(DataWarning, match="not seen in training"):
-        folds = [prepare_fold(data, (rows[:60], rows[60:])), prepare_fold(data, (rows[30:], rows[:30]))]
-    assert len({fold.train.X.shape[1] for fold in folds}) == 2
-    together = fit_folds(folds, SETTING)
-    for fold, tree in zip(folds, together, strict=True):
-        assert tree.n_features == fold.train.X.shape[1]
-        (alone,) = fit_folds([fold], SETTING)
-        torch.testing.assert_close(tree.leaves, alone.leaves, rtol=1e-2, atol=1e-2)
-
-
-@pytest.mark.filterwarnings("ignore:time is 0")
-def test_held_out_zeros_and_intervals_are_measured_as_by_the_estimator():
-    data = some_data(90)
-    time = np.floor(4 * data.time.numpy()) / 4
-    upper = np.where(data.event.numpy() | (np.arange(90) % 2 == 0), np.inf, time + 0.25)
-    raw = survival_data(data.X, time=time, event=data.event, upper=upper)
-    (fold, _) = make_folds(raw, 2, 3, preprocess=False)
-    assert (fold.test.time == 0).sum() > 3
-    model = SoftSurvivalTree(depth=0, l2=1.0, preprocess=False, device="cpu").fit(fold.train)
-    with pytest.warns(EvaluationWarning):
-        expected = model.evaluate(fold.test)
-    with pytest.warns(EvaluationWarning):
-        assert measure_fold(fold, model.tree_) == expected

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
+from oracles.soft_causes import objective_for, random_parameters, rows_of
 
-from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
 from softsurv.soft.causes import CausesObjective, make_problem_of_causes, objective_of
-from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit_stack import fit_single_leaf
-from softsurv.soft.group_lasso import GroupLasso
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings
@@ -19,33 +16,6 @@ from softsurv.soft.penalties import no_penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
 from softsurv.soft.restricted import fit_leaves
-
-
-def rows_of(tools, n=60, late=False):
-    """Rows of two causes, weighted, in two groups."""
-    plain, rng = tools.simulate(n), np.random.default_rng(7)
-    cause = np.where(plain.event.numpy(), rng.integers(1, 3, n), 0)
-    entry = {"entry": 0.3 * plain.time.numpy()} if late else {}
-    group = np.where(rng.random(n) < 0.4, "a", "b")
-    how = {"cause": cause, "weight": rng.uniform(0.5, 2, n), "group": group} | entry
-    return survival_data(plain.X, time=plain.time.numpy(), **how)
-
-
-def objective_for(tools, data, depth=2, n_trees=2, family="weibull", fair=0.0):
-    problem = make_problem_of_causes(data, get_family(family), n_trees=n_trees)
-    block = penalties_of_blocks(tools, problem)
-    return objective_of(problem, depth, block, fairness_of(data, problem, fair, 7))
-
-
-def penalties_of_blocks(tools, problem):
-    """Every penalty at some strength, an anchor for each cause."""
-    own = tools.penalties_for(problem)
-    return type(own)(own.l2, own.shrinkage, own.routing_l2, torch.cat([own.anchor, -own.anchor], -1), own.l2_all)
-
-
-def random_parameters(tools, objective, seed=0, size=0.5):
-    parts = [tools.random_parameters(part, seed + k, size) for k, part in enumerate(objective.parts)]
-    return parts[0][0], torch.cat([leaves for _, leaves in parts], -1)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -112,20 +82,6 @@ def test_the_metric_scales_each_cause_alike(tools):
     steps = metric(same)[:, routing[0].numel() :].unflatten(1, leaves.shape[1:])
     torch.testing.assert_close(*steps.chunk(2, -1))
     assert not torch.equal(first, second)
-
-
-def test_a_feature_is_named_by_the_rules_or_by_any_cause(tools):
-    objective = objective_for(tools, rows_of(tools))
-    routing, leaves = random_parameters(tools, objective)
-    lasso = GroupLasso(torch.arange(3), torch.full((2,), 0.1, dtype=torch.float64), 2)
-    own = leaves.unflatten(-1, (2, -1))[..., 1:4]
-    expected = (routing[..., 1:].square().sum(1) + own.square().sum((1, 2))).sqrt()
-    torch.testing.assert_close(lasso.norms(routing, leaves), expected)
-    shrunk = lasso.shrunk(routing, leaves, torch.full((2,), 1e9, dtype=torch.float64))
-    assert (shrunk[0][..., 1:] == 0).all()
-    rest = shrunk[1].unflatten(-1, (2, -1))
-    assert (rest[..., 1:4] == 0).all()
-    torch.testing.assert_close(rest[..., [0, 4]], leaves.unflatten(-1, (2, -1))[..., [0, 4]])
 
 
 def test_leaves_of_causes_end_where_l_bfgs_ends(tools):

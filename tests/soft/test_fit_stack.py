@@ -4,32 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from oracles.fold_stack import CPU, SHORT, folds_and_settings
 
 from softsurv.hazards import get_family
-from softsurv.soft.fit_stack import Stack, fit_anchors, fit_single_leaf, fit_stack, make_stack
-from softsurv.soft.group_lasso import GroupLasso
-from softsurv.soft.optimisers import LbfgsSettings
-from softsurv.soft.parallel import Machine
+from softsurv.soft.fit_stack import Stack, fit_single_leaf, fit_stack
 from softsurv.soft.problem import make_problem
-from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.restricted import Moves
-from softsurv.soft.starts import start_routing
-
-CPU = Machine(torch.device("cpu"))
-SHORT = Training(joint=LbfgsSettings(max_iterations=8))
-SETTINGS = [Candidate("weibull", 2, 0.3, 3.0, 1.0), Candidate("weibull", 2, 1.0, 0.0, 0.1)]
-
-
-def folds_and_settings(tools, starts=("logrank", "random"), **options):
-    """A stack of two folds, two settings and the starts, with its anchors."""
-    data = tools.simulate(90)
-    masks = torch.ones(2, 90, dtype=torch.float64)
-    masks[0, :20] = masks[1, 60:] = 0
-    problem, n = make_problem(data, get_family("weibull"), weight=masks), masks.sum(1)
-    recipe = Recipe(get_family("weibull"), SETTINGS[0], starts, SHORT)
-    routing = torch.stack([start_routing(starts, data, 2, range(len(starts)))] * 2)
-    anchors = fit_anchors(problem, recipe, n, settings=SETTINGS)
-    return make_stack(problem, recipe, routing, anchors.point[0], n, settings=SETTINGS, **options), anchors, n
 
 
 def test_folds_come_slowest_and_starts_fastest(tools):
@@ -87,15 +67,6 @@ def test_moves_of_everything_change_nothing(tools):
     moves = Moves(torch.ones_like(stack.routing).bool(), torch.ones_like(stack.leaves).bool())
     free, masked = fit_stack(stack, SHORT, CPU), fit_stack(replace(stack, moves=moves), SHORT, CPU)
     torch.testing.assert_close(masked.objective, free.objective, rtol=1e-6, atol=1e-8)
-
-
-def test_a_group_lasso_takes_a_feature_out_of_the_whole_tree(tools):
-    stack, _, _ = folds_and_settings(tools)
-    lasso = GroupLasso(torch.arange(3), torch.full((8,), 0.06, dtype=torch.float64))
-    trained = fit_stack(replace(stack, lasso=lasso), SHORT, CPU)
-    used = (trained.routing[..., 1:] != 0).any(1) | (trained.leaves[..., 1:4] != 0).any(1)
-    assert not used.all()
-    assert used.any()
 
 
 def test_the_start_is_not_written_over(tools):

@@ -1,29 +1,18 @@
 """The compiled loops over the rows against torch's operators, which train on other devices."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
+from oracles.both_ways import both_ways
 
 from softsurv.hazards import family_names
-from softsurv.soft import one_pass, row_kernels, vector_math
+from softsurv.soft import one_pass, row_kernels
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
-from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.problem import join_problems
-from softsurv.soft.quasi_newton import Memory
 
 ROWS = 2 * row_kernels.BLOCK + 17
 """Two whole blocks and a part of one."""
-
-
-def both_ways(function, *arguments):
-    """What a function gives by the compiled loops and by operators."""
-    with operators_alone():
-        expected = function(*arguments)
-    return function(*arguments), expected
 
 
 def assert_equal(found, expected):
@@ -83,72 +72,3 @@ def test_other_censorings_numbers_and_gradients_by_autograd_take_operators(tools
     assert plain._compiled(plain.problem.weight) == row_kernels.HAZARDS
     assert plain._compiled(plain.problem.weight.float()) is None
     assert plain._compiled(plain.problem.weight.clone().requires_grad_()) is None
-
-
-@pytest.mark.parametrize("link", [row_kernels.HAZARDS, row_kernels.ODDS])
-def test_what_is_not_finite_stays_so(link):
-    """The line search takes a value that is not finite for a step too far."""
-    nothing = torch.zeros(1, 1, 3, dtype=torch.float64)
-    for bad in (math.nan, math.inf):
-        z = torch.tensor([[[0.0, bad, 1.0]]], dtype=torch.float64)
-        found = one_pass.expected_loss(link, z, nothing, nothing[0:1], nothing[:, :0], nothing + 1)
-        assert not torch.isfinite(found.value).all()
-
-
-def test_exponential_and_logarithm_to_the_last_places():
-    @row_kernels.njit()
-    def table(x, e, powers, logs):
-        for i in range(x.size):
-            powers[i], logs[i] = vector_math.exponential(x[i]), vector_math.log_one_plus(e[i])
-
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.uniform(-707, 700, 20_000), rng.uniform(-1, 1, 20_000), [0.0, -0.0, -800.0, -math.inf]])
-    e = np.concatenate(
-        [rng.uniform(0, 1, 20_000), 10 ** rng.uniform(-300, 0, 20_000), [0.0, 1.0, 0.4142135623730951, 0.5]]
-    )
-    powers, logs = np.empty_like(x), np.empty_like(e)
-    table(x, e, powers, logs)
-    np.testing.assert_allclose(powers, np.exp(x), rtol=5e-16, atol=1e-307)
-    np.testing.assert_allclose(logs, np.log1p(e), rtol=5e-16)
-
-
-def remembered(accepted):
-    """Directions and slopes of a memory of three pairs after each of some moves, which some trees refuse."""
-    rng, found = np.random.default_rng(0), []
-    curvature = torch.tensor(rng.standard_normal((4, 6, 6)))
-    curvature = curvature @ curvature.mT + torch.eye(6, dtype=torch.float64)
-    x = torch.tensor(rng.standard_normal((4, 6)))
-
-    def gradient(at):
-        return (curvature @ at[..., None])[..., 0]
-
-    memory = Memory(x, gradient(x), 0.3 * gradient(x), 3)
-    for kept in accepted:
-        direction, slope = memory.direction()
-        trial = memory.x + 0.7 * direction
-        trial = torch.where(torch.isfinite(trial), trial, 0.0)
-        new = torch.where(kept[:, None], gradient(trial), torch.nan)  # a refused trial may have no gradient
-        memory.move(trial, new, 0.3 * new, kept)
-        found += [direction, slope, memory.x.clone()]
-    return found
-
-
-def test_the_memory_of_quasi_newton_steps():
-    """Before it is full, once it turns over, and in trees that stay where they are."""
-    accepted = torch.tensor(np.random.default_rng(1).random((9, 4)) < 0.7)
-    for ours, theirs in zip(*both_ways(remembered, accepted), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
-
-
-def test_a_pair_without_curvature_is_not_remembered():
-    """Along a line that falls ever more steeply the metric's direction stays."""
-
-    def direction():
-        x = torch.zeros(1, 2, dtype=torch.float64)
-        memory = Memory(x, x + 1, x + 1, 2)
-        memory.move(x - 1, x + 2, x + 2, torch.tensor([True]))
-        return memory.direction()
-
-    for ours, theirs in zip(*both_ways(direction), strict=True):
-        assert torch.equal(ours, theirs)
-    assert direction()[0].tolist() == [[-2.0, -2.0]]

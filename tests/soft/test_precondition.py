@@ -6,60 +6,17 @@ import torch
 
 from softsurv.hazards import get_family
 from softsurv.soft import gram
-from softsurv.soft.gram import RIDGE, inverse_gram
+from softsurv.soft.gram import inverse_gram
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.precondition import LEAF_SCALE, SHAPE_SCALE, GramMetric
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.starts import initial_leaves, random_routing
-from softsurv.trees.soft_tree import with_intercept
-
-
-def design(n=40, p=3, seed=0, scale=1.0):
-    x = torch.tensor(np.random.default_rng(seed).standard_normal((1, n, p)))
-    return with_intercept(scale * x + 1)
 
 
 def problem(tools, n=30, p=3, seed=0, n_trees=2):
     return make_problem(tools.simulate(n, p, seed), get_family("weibull"), n_trees=n_trees)
-
-
-def test_is_the_inverse_of_the_gram_matrix_with_its_ridge():
-    x = design()[0]
-    gram = x.T @ x / len(x)
-    expected = torch.linalg.inv(gram + RIDGE * torch.diag(torch.diagonal(gram)))
-    torch.testing.assert_close(inverse_gram(x[None])[0], expected)
-
-
-@pytest.mark.parametrize("columns", [3, 60])
-def test_columns_of_zeros_collinear_columns_and_more_columns_than_rows_have_one(columns):
-    x = design(50, columns)
-    x = torch.cat([x, x[..., 1:2], torch.zeros_like(x[..., :1])], -1)
-    inverse = inverse_gram(x)[0]
-    assert torch.isfinite(inverse).all()
-    values = torch.linalg.eigvalsh(inverse) if inverse.dim() == 2 else inverse
-    assert (values > 0).all()
-    assert inverse[(-1,) * inverse.dim()] == 1
-
-
-def test_many_columns_get_the_diagonal(monkeypatch):
-    monkeypatch.setattr(gram, "MAX_COLUMNS", 3)
-    x = design()
-    torch.testing.assert_close(inverse_gram(x)[0], 1 / x[0].square().mean(0))
-
-
-def test_rows_of_zeros_change_nothing():
-    x = design()
-    padded = torch.nn.functional.pad(x, (0, 0, 0, 17))
-    torch.testing.assert_close(inverse_gram(padded), inverse_gram(x))
-
-
-def test_single_precision():
-    x = design().float()
-    inverse = inverse_gram(x)
-    assert inverse.dtype == torch.float32
-    torch.testing.assert_close(inverse.double(), inverse_gram(x.double()), rtol=1e-4, atol=1e-4)
 
 
 def test_metric_is_block_diagonal(tools):

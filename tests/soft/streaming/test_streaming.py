@@ -12,60 +12,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.streamed import tree
 
-from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.chunk_columns import fit_preprocessor
 from softsurv.data.chunks import Table
 from softsurv.data.preprocess import Preprocessor
-from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, ModelFileError
 from softsurv.estimators import stream
 from softsurv.estimators.stream import fit_stream, parse_bytes, predict_stream
-from softsurv.hazards import family_names, get_family
-from softsurv.soft.objective import Objective
-from softsurv.soft.penalties import Penalties
-from softsurv.soft.problem import make_problem
 from softsurv.soft.streaming import fit as stream_fit
-from softsurv.soft.streaming.axis import make_axis
 from softsurv.soft.streaming.checkpoint import read_checkpoint, write_checkpoint
-from softsurv.soft.streaming.distributed import Ranks, RunningSum
-from softsurv.soft.streaming.objective import StreamedObjective
-from softsurv.soft.streaming.placed import PlacedChunks
-from softsurv.soft.streaming.store import ChunkStore, chosen, gather_outcomes
-
-
-def make_frame(n=500, seed=0):
-    """Numbers, categories, missing values, a constant column; times with ties and one zero."""
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, 3))
-    kind = rng.choice(["a", "b", "c"], n)
-    time = np.round(rng.exponential(np.exp(-x[:, 0] * (x[:, 1] > 0) - (kind == "a"))), 3)
-    censoring = np.round(rng.exponential(2.0, n), 3)
-    frame = pd.DataFrame(x, columns=["u", "v", "w"]).assign(kind=kind, flag=rng.random(n) < 0.3, same=1.0)
-    frame.loc[rng.random(n) < 0.1, "w"] = np.nan
-    frame.loc[rng.random(n) < 0.1, "kind"] = None
-    frame = frame.assign(t=np.minimum(time, censoring), died=time <= censoring)
-    frame.loc[frame.index[3], "t"] = 0.25
-    return frame
-
-
-@pytest.fixture
-def frame():
-    return make_frame()
-
-
-@pytest.fixture
-def parquet(frame, tmp_path):
-    path = tmp_path / "rows.parquet"
-    frame.to_parquet(path, row_group_size=130)
-    return path
-
-
-ARGUMENTS = {"depth": 2, "leaf": "weibull", "l2": 1.0, "shrinkage": 30.0, "routing_l2": 1.0, "n_restarts": 1}
-
-
-def tree(**changes):
-    return SoftSurvivalTree(**(ARGUMENTS | changes))
+from softsurv.soft.streaming.distributed import RunningSum
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -143,62 +100,6 @@ def test_bad_tables_are_one_sentence(parquet, tmp_path):
 
 
 # -- the objective ---------------------------------------------------------------------------------------------------
-def stored(data, chunk_rows, memory, order=None):
-    """The rows of numeric data in a store."""
-    store = ChunkStore(memory)
-    x, time, event = data.x.numpy(), data.time.numpy(), data.event.numpy()
-    weight = None if data.weight is None else data.weight.numpy()
-    firsts = list(range(0, data.n, chunk_rows))
-    for first in firsts if order is None else [firsts[k] for k in order]:
-        part = slice(first, first + chunk_rows)
-        store.append(x[part], time[part], event[part], None if weight is None else weight[part])
-    return store
-
-
-def numeric_data(n=200, seed=0, weighted=False):
-    rng = np.random.default_rng(seed)
-    x = rng.random((n, 4))
-    time = rng.exponential(np.exp(-2 * x[:, 0])) + 0.01
-    weights = rng.random(n) if weighted else None
-    return survival_data(pd.DataFrame(x), time=time, event=rng.random(n) < 0.7, weight=weights)
-
-
-@pytest.mark.parametrize("family", family_names())
-@pytest.mark.parametrize("memory", [10**9, 3000, 0])
-def test_value_and_gradient_equal_those_in_memory(family, memory):
-    data, leaf = numeric_data(weighted=True), get_family(family)
-    problem = make_problem(data, leaf)
-    generator = torch.Generator().manual_seed(0)
-    size = 5 + leaf.n_shape
-    routing = torch.randn(1, 3, 5, generator=generator, dtype=torch.float64)
-    leaves = 0.3 * torch.randn(1, 4, size, generator=generator, dtype=torch.float64)
-    one = torch.full((1,), 0.01, dtype=torch.float64)
-    anchor = torch.ones(1, 1, size, dtype=torch.float64)
-    penalties = Penalties(one, 2 * one, 3 * one, anchor, 4 * one)
-    expected = Objective(problem, 2, penalties).value_and_gradient(routing, leaves)
-    with stored(data, 37, memory) as store:
-        assert store.in_memory <= memory
-        assert store.on_disk + store.in_memory == data.n * 5 * 8
-        axis = make_axis(leaf, *gather_outcomes(store, Ranks()))
-        for workers in (1, 2):
-            objective = StreamedObjective(PlacedChunks(store, axis, routing), 2, penalties, Ranks(), workers)
-            for ours, theirs in zip(objective.value_and_gradient(routing, leaves), expected, strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-12)
-
-
-def test_the_order_of_chunks_changes_no_digit():
-    data, leaf = numeric_data(), get_family("weibull")
-    routing, leaves = torch.ones(1, 1, 5, dtype=torch.float64), torch.full((1, 2, 6), 0.1, dtype=torch.float64)
-    zero = torch.zeros(1, dtype=torch.float64)
-    penalties = Penalties(zero, zero, zero, torch.zeros(1, 1, 6, dtype=torch.float64), zero)
-    values = []
-    for order in (None, [7, 1, 5, 0, 6, 3, 2, 4], [4, 2, 3, 6, 0, 5, 1, 7]):
-        with stored(data, 25, 10**9, order) as store:
-            axis = make_axis(leaf, *gather_outcomes(store, Ranks()))
-            objective = StreamedObjective(PlacedChunks(store, axis, routing), 1, penalties, Ranks())
-            values.append(objective.value_and_gradient(routing, leaves))
-    for value in values[1:]:
-        assert all(torch.equal(a, b) for a, b in zip(value, values[0], strict=True))
 
 
 @settings(max_examples=30, deadline=None)
@@ -216,35 +117,7 @@ def test_running_sums_do_not_depend_on_order(values, random):
     assert total(shuffled) == pytest.approx(total(values), abs=1e-25 * scale)
 
 
-def test_a_sample_depends_on_row_numbers_only():
-    whole = chosen(3, 0, 100_000, 0.1)
-    parts = np.concatenate([chosen(3, first, 12_500, 0.1) for first in range(0, 100_000, 12_500)])
-    assert (whole == parts).all()
-    assert abs(whole.mean() - 0.1) < 0.005
-    assert (chosen(4, 0, 100_000, 0.1) != whole).any()
-    assert chosen(0, 0, 1000, 1.0).all()
-    assert not chosen(0, 0, 1000, 0.0).any()
-
-
 # -- fits ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("memory", ["1GB", 0])
-def test_a_streamed_fit_equals_one_in_memory(frame, parquet, memory, tmp_path):
-    data = survival_data(frame, time="t", event="died")
-    inside = tree(max_iter=400).fit(data)
-    model = fit_stream(tree(max_iter=400), Table(parquet, "t", "died", chunk_rows=64), memory=memory, max_sweeps=10)
-    assert model.report_.objective == pytest.approx(inside.report_.objective, abs=1e-4)
-    assert model.report_.details["rows"] == len(frame)
-    assert model.preprocessor_.get_feature_names_out().tolist() == inside.preprocessor_.get_feature_names_out().tolist()
-    assert model.censoring_.values == pytest.approx(inside.censoring_.values)
-    assert model.unique_times_.tolist() == inside.unique_times_.tolist()
-    assert model.spread_ == pytest.approx(inside.spread_)
-    assert model.leaf_table_.n.sum() == len(frame)
-    assert model.leaf_table_.n.tolist() == np.bincount(model.apply(data.X)).tolist()
-    assert model.evaluate(data)["harrell_c"] == pytest.approx(inside.evaluate(data)["harrell_c"], abs=0.02)
-    model.save(tmp_path / "model")
-    loaded = load_model(tmp_path / "model")
-    assert loaded.predict(data.X) == pytest.approx(model.predict(data.X))
-    assert loaded.export_text() == model.export_text()
 
 
 def test_depth_zero_and_a_weight_column(frame, tmp_path):
@@ -255,13 +128,6 @@ def test_depth_zero_and_a_weight_column(frame, tmp_path):
     inside = tree(depth=0).fit(frame.drop(columns="u"), time="t", event="died", sample_weight="w8")
     assert model.report_.objective == pytest.approx(inside.report_.objective, abs=1e-6)
     assert model.feature_names_in_.tolist() == inside.feature_names_in_.tolist()
-
-
-def test_a_small_sample_starts_a_full_fit(parquet, frame):
-    table = Table(parquet, "t", "died", chunk_rows=64)
-    model = fit_stream(tree(), table, sample_rows=120, max_sweeps=4)
-    assert list(model.report_.trace) == sorted(model.report_.trace, reverse=True)
-    assert model.leaf_table_.n.sum() == len(frame)
 
 
 def test_predictions_by_chunks_equal_those_at_once(frame, parquet):
@@ -432,12 +298,6 @@ def test_checkpoints_are_whole_or_refused(tmp_path):
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(ModelFileError, match="damaged"):
         read_checkpoint(file, {"rows": 3})
-
-
-def test_a_spent_budget_ends_after_the_sweep(parquet):
-    model = fit_stream(tree(time_limit=0.0), Table(parquet, "t", "died"), max_sweeps=5)
-    assert model.report_.status == "time_limit"
-    assert len(model.report_.trace) == 1
 
 
 def test_two_columns_of_one_name_are_refused_in_chunks():

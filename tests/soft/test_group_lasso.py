@@ -1,0 +1,70 @@
+"""A tree that names few features."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from oracles.fold_stack import CPU, SHORT, folds_and_settings
+from oracles.soft_causes import objective_for, random_parameters, rows_of
+
+from softsurv.soft.fit_stack import fit_stack
+from softsurv.soft.group_lasso import GroupLasso, group_weights
+
+
+def test_a_group_lasso_takes_a_feature_out_of_the_whole_tree(tools):
+    stack, _, _ = folds_and_settings(tools)
+    lasso = GroupLasso(torch.arange(3), torch.full((8,), 0.06, dtype=torch.float64))
+    trained = fit_stack(replace(stack, lasso=lasso), SHORT, CPU)
+    used = (trained.routing[..., 1:] != 0).any(1) | (trained.leaves[..., 1:4] != 0).any(1)
+    assert not used.all()
+    assert used.any()
+
+
+def test_a_feature_is_named_by_the_rules_or_by_any_cause(tools):
+    objective = objective_for(tools, rows_of(tools))
+    routing, leaves = random_parameters(tools, objective)
+    lasso = GroupLasso(torch.arange(3), torch.full((2,), 0.1, dtype=torch.float64), 2)
+    own = leaves.unflatten(-1, (2, -1))[..., 1:4]
+    expected = (routing[..., 1:].square().sum(1) + own.square().sum((1, 2))).sqrt()
+    torch.testing.assert_close(lasso.norms(routing, leaves), expected)
+    shrunk = lasso.shrunk(routing, leaves, torch.full((2,), 1e9, dtype=torch.float64))
+    assert (shrunk[0][..., 1:] == 0).all()
+    rest = shrunk[1].unflatten(-1, (2, -1))
+    assert (rest[..., 1:4] == 0).all()
+    torch.testing.assert_close(rest[..., [0, 4]], leaves.unflatten(-1, (2, -1))[..., [0, 4]])
+
+
+def test_a_proximal_step_minimises_penalty_and_distance():
+    """Of each feature's weights: random points near the one that was found are no better."""
+    torch.manual_seed(0)
+    groups, strength, step = torch.tensor([0, 0, 1]), torch.tensor([0.7], dtype=torch.float64), torch.tensor([0.8])
+    lasso = GroupLasso(groups, strength)
+    routing, leaves = torch.randn(1, 1, 4, dtype=torch.float64), torch.randn(1, 2, 5, dtype=torch.float64)
+    shrunk = lasso.shrunk(routing, leaves, step.double())
+
+    def total(r, b):
+        distance = (r - routing).square().sum() + (b - leaves).square().sum()
+        return float(lasso.value(r, b) + distance / (2 * step[0]))
+
+    best = total(*shrunk)
+    for _ in range(50):
+        nearby = [part + 1e-3 * torch.randn_like(part) for part in shrunk]
+        assert total(*nearby) >= best
+    assert torch.equal(shrunk[0][..., 0], routing[..., 0])  # intercepts and shapes stay
+    assert torch.equal(shrunk[1][..., 4], leaves[..., 4])
+
+
+def test_features_below_the_threshold_are_taken_out():
+    groups = torch.tensor([0, 1])
+    lasso = GroupLasso(groups, torch.tensor([10.0], dtype=torch.float64))
+    routing, leaves = torch.ones(1, 1, 3, dtype=torch.float64), torch.ones(1, 2, 4, dtype=torch.float64)
+    routing[..., 1:] *= torch.tensor([100.0, 1.0])
+    kept = lasso.norms(*lasso.shrunk(routing, leaves, torch.ones(1, dtype=torch.float64)))
+    before = lasso.norms(routing, leaves)
+    torch.testing.assert_close(kept, (before - 10.0).clamp(min=0))
+
+
+def test_large_blocks_cost_the_root_of_their_columns():
+    assert group_weights(torch.tensor([0, 1, 1, 1, 1, 2])).tolist() == pytest.approx([1.0, 2.0, 1.0])

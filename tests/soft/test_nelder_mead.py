@@ -1,0 +1,26 @@
+"""The simplex search where a start has no finite value."""
+
+import torch
+from oracles.valleys import START, TO_THE_END, VALLEYS, WithHole
+
+from softsurv.soft.bfgs import BfgsSettings, minimise_dense
+from softsurv.soft.nelder_mead import where_finite
+
+
+def test_a_start_without_a_value_is_left_by_the_simplex_search():
+    function, start = WithHole(VALLEYS.steepness), START.clone()
+    start[1, 0] = 5.0005
+    value = function.value_and_gradient(start)[0]
+    assert torch.isnan(value).tolist() == [False, True, False]
+    found = where_finite(function, (start,), value)[0]
+    torch.testing.assert_close(found[[0, 2]], start[[0, 2]])
+    torch.testing.assert_close(found[1], torch.ones(2, dtype=torch.float64), atol=1e-3, rtol=0)
+    end = minimise_dense(function, (start,), TO_THE_END)
+    torch.testing.assert_close(end.point[0], torch.ones_like(start), atol=1e-5, rtol=0)
+
+
+def test_a_start_without_a_value_nearby_stays():
+    start = torch.full((1, 2), 1e6, dtype=torch.float64)
+    function = WithHole(VALLEYS.steepness[:1])
+    end = minimise_dense(function, (start,), BfgsSettings(max_iterations=3))
+    assert torch.isnan(end.loss).all() or bool((end.point[0][:, 0] <= 5).all())
