@@ -4,11 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from softsurv.sparse.kernels import causes_of, gain_of
-from softsurv.sparse.short_numbers import short_between, short_number, shortest
+from softsurv.sparse.short_numbers import short_number
 from softsurv.sparse.splits import SHORT_COST, Cut, NodeRows, SplitData, best_rule
 from softsurv.trees.linear_rule import LinearRule
 
@@ -133,32 +131,6 @@ def test_no_rule_leaves_a_side_below_the_least_size():
     assert high.sum() in (0, 10, 20)
 
 
-@given(st.floats(-1e6, 1e6, allow_nan=False), st.floats(1e-9, 1e3))
-def test_short_numbers_lie_between(low, width):
-    high = low + width
-    value = short_between(low, high)
-    assert low <= value < high or high <= low
-
-
-@given(st.lists(st.integers(-10_000, 10_000), min_size=2, max_size=8, unique=True), st.integers(0, 4), st.data())
-def test_a_threshold_of_sums_is_no_sum(whole, places, data):
-    scores = np.sort(np.array(whole)) / 10.0**places
-    place = data.draw(st.integers(0, len(scores) - 2))
-    near = 0.5 * scores[place] + 0.5 * scores[place + 1]
-    found = shortest(scores, near, avoid=True)
-    assert scores[0] < found < scores[-1]
-    assert found not in scores
-
-
-def test_a_sum_that_the_machine_rounds_up_is_no_gap():
-    """0.88 + 0.029 * 2 is 0.938, which the machine's sum exceeds."""
-    scores = np.array([0.9369999999999999, 0.9380000000000001])
-    assert scores[0] < shortest(scores, 0.9375, avoid=True) < 0.938
-    rule = LinearRule((0, 1), (1.0, 0.029), 0.938)
-    assert rule.score(np.array([[0.88], [2.0]])) > 0.938
-    assert not rule.holds(np.array([[0.88], [2.0]])).any()
-
-
 @pytest.mark.parametrize("digits", [1, 2, 3])
 def test_rows_on_a_rounded_grid_go_where_the_printed_rule_sends_them(digits):
     """Also those whose exact sum is the threshold: found on 12,000 rows of a set of employees."""
@@ -186,10 +158,3 @@ def test_a_short_threshold_is_found_again():
     again = best_rule(rows, first.rule, max_terms=1)
     assert again.rule == first.rule
     assert rows.gain(first.rule) >= first.gain - SHORT_COST
-
-
-def test_short_numbers_are_short():
-    assert short_between(50, 51) == 50
-    assert short_between(3, 4) == 3
-    assert short_between(0.12345, 0.98765) == 0.6
-    assert short_number(0.023456) == 0.023

@@ -1,0 +1,96 @@
+"""The choice among trials: what holds whatever the losses are. Single cases are in `test_choose`."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softsurv.soft.recipe import Candidate
+from softsurv.sparse.prefer import (
+    BEYOND,
+    CONSTANT,
+    EDGE,
+    USUAL_RIDGE,
+    Trial,
+    best_of,
+    preferred,
+    usual_family,
+    within_reach,
+)
+
+
+def trial(losses, leaves=1, ridge=USUAL_RIDGE, shrinkage=10.0, slopes=None, family="weibull"):
+    depth = (leaves - 1).bit_length()
+    candidate = Candidate(family, depth, ridge, shrinkage if depth else 0.0, 0.0, leaves, 1, slopes)
+    return Trial(candidate, np.atleast_2d(losses), (None,) * (2**depth - 1), (torch.zeros(1, 1 + leaves, 3),))
+
+
+@st.composite
+def several_trials(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    common = rng.normal(size=40)
+    made = []
+    for leaves in draw(st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=6)):
+        losses = common + rng.normal(rng.choice([-0.3, 0.0, 0.3]), draw(st.sampled_from([0.05, 1.0])), 40)
+        ridge = (
+            float(rng.choice([USUAL_RIDGE, 30.0, CONSTANT])) if leaves == 1 else float(rng.choice([USUAL_RIDGE, 30.0]))
+        )
+        made.append(trial(losses, leaves, ridge))
+    return made
+
+
+@given(several_trials(), st.sampled_from(["tree", "simplest"]))
+def test_what_is_taken_is_one_of_the_trials_and_the_sentence_says_why(trials, prefer):
+    taken, reason = preferred(trials, prefer)
+    assert any(taken is one for one in trials)
+    assert f"{taken.mean:.4g}" in reason
+    assert taken.candidate.depth == 0 or "tree" in reason or "leaves" in reason
+
+
+@given(several_trials(), st.floats(-5, 5), st.sampled_from([1.0, 4.0]))
+def test_a_constant_and_a_unit_of_the_losses_change_no_choice(trials, shift, unit):
+    moved = [Trial(t.candidate, unit * (t.by_cause + shift), t.rules, t.models) for t in trials]
+    place = [id(one) for one in trials].index(id(preferred(trials, "tree")[0]))
+    assert preferred(moved, "tree")[0] is moved[place]
+
+
+@given(several_trials())
+def test_a_single_leaf_is_left_only_for_a_tree_within_its_errors(trials):
+    taken, _ = preferred(trials, "tree")
+    single = [t for t in trials if not t.candidate.depth]
+    if taken.candidate.depth and single:
+        best = best_of(trials)
+        assert any(t.mean - best.mean <= t.gap_error(best) + 1e-12 for t in trials if t.candidate.depth)
+
+
+def test_the_paired_error_is_of_the_rows_and_none_of_one_row():
+    a, b = trial([1.0, 2.0, 6.0]), trial([1.0, 1.0, 1.0])
+    assert a.gap_error(b) == pytest.approx(np.std([0.0, 1.0, 5.0], ddof=1) / 3**0.5)
+    assert a.gap_error(b) == b.gap_error(a)
+    assert trial([1.0]).gap_error(trial([2.0])) == 0.0
+    assert np.isnan(trial([]).mean)
+
+
+def test_losses_of_causes_add_for_each_subject():
+    both = trial([[1.0, 2.0], [10.0, 20.0]])
+    assert both.losses.tolist() == [11.0, 22.0]
+    assert both.mean == 16.5
+
+
+def test_what_lies_beyond_the_edge_counts_only_where_the_edge_is_best():
+    usual, edge, beyond = (
+        trial(level * np.ones(4), 2, shrinkage=pair[0], slopes=pair[1])
+        for level, pair in ((1.0, (40.0, None)), (0.9, EDGE), (0.1, BEYOND))
+    )
+    assert within_reach([usual, edge, beyond]) == [usual, edge, beyond]
+    better = trial(0.5 * np.ones(4), 2, shrinkage=40.0)
+    assert within_reach([better, edge, beyond]) == [better, edge]
+    assert within_reach([beyond]) == [beyond]
+
+
+def test_the_first_family_stays_unless_another_is_surely_better():
+    noise = np.tile([0.5, -0.5], 50)
+    first = trial(np.ones(100), family="loglogistic")
+    assert usual_family([first, trial(0.97 + noise, family="weibull")]) == "loglogistic"
+    assert usual_family([first, trial(0.8 + noise, family="weibull")]) == "weibull"
