@@ -4,7 +4,7 @@ import pytest
 import torch
 from oracles.soft_stack import CURVED, stack
 
-from softsurv.soft.blocks import BranchBlocks, LeafBlocks
+from softsurv.soft.blocks import BranchBlocks, LeafBlocks, leaves_fall_apart
 from softsurv.trees.routing import hard_reach
 from softsurv.trees.topology import level_slice
 
@@ -56,3 +56,15 @@ def test_the_curvature_of_leaves_is_the_hessian_over_the_exponentials_of_shapes(
     found = LeafBlocks(objective, reach).near(leaves).curvature[0, 0]
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
     assert p.right_censored
+
+
+def test_where_the_curvature_of_leaves_is_at_hand(tools, monkeypatch):
+    def problem(family, data=None):
+        return tools.make_objective(tools.simulate(20) if data is None else data, family).problem
+
+    assert leaves_fall_apart(problem("weibull"))
+    assert leaves_fall_apart(problem("lognormal"))
+    assert not leaves_fall_apart(problem("gompertz"))
+    assert not leaves_fall_apart(problem("weibull", tools.with_everything(20)))  # intervals and late entries
+    monkeypatch.setattr("softsurv.soft.blocks.MAX_COLUMNS", 3)  # three features and a column of ones
+    assert not leaves_fall_apart(problem("weibull"))

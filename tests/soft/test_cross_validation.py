@@ -12,7 +12,9 @@ from softsurv.errors import DataWarning, EvaluationWarning
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.hazards import get_family
 from softsurv.soft.cross_validation import (
+    cross_validate_many,
     fit_folds,
+    folds_of_content,
     make_folds,
     measure_fold,
     prepare_fold,
@@ -59,3 +61,42 @@ def test_held_out_zeros_and_intervals_are_measured_as_by_the_estimator():
         expected = model.evaluate(fold.test)
     with pytest.warns(EvaluationWarning):
         assert measure_fold(fold, model.tree_) == expected
+
+
+def test_folds_depend_on_what_rows_say_and_not_on_their_order():
+    data = some_data(60)
+    order = np.random.default_rng(0).permutation(60)
+    plain, turned = folds_of_content(data, 4, 1), folds_of_content(data.take(order), 4, 1)
+    held = np.concatenate([test for _, test in plain])
+    assert sorted(held.tolist()) == list(range(60))
+    for (train, test), (_, other) in zip(plain, turned, strict=True):
+        assert sorted([*train, *test]) == list(range(60))
+        assert set(test.tolist()) == set(order[other].tolist())
+    assert any(set(a[1]) != set(b[1]) for a, b in zip(plain, folds_of_content(data, 4, 2), strict=True))
+
+
+def test_each_fold_is_encoded_by_its_own_training_rows():
+    data = some_data(60)
+    rows = np.arange(60)
+    fold = prepare_fold(data, (rows[:40], rows[40:]))
+    x = fold.train.x.numpy()
+    np.testing.assert_allclose(x.mean(0)[x.std(0) > 0.99], 0, atol=1e-6)
+    assert fold.test.n == 20
+    raw = prepare_fold(data, (rows[:40], rows[40:]), preprocess=False)
+    assert raw.train.X.equals(data.take(rows[:40]).X)
+
+
+def test_recipes_are_measured_as_if_alone():
+    folds = make_folds(some_data(90), 3)
+    other = Recipe(get_family("weibull"), Candidate("weibull", 0, 1.0))
+    both = cross_validate_many(folds, [SETTING, other])
+    assert [one.together for one in both] == [6, 3]  # two starts or one, of three folds
+    (alone,) = cross_validate_many(folds, [other])
+    for one, same, fold in zip(both[1].folds, alone.folds, folds, strict=True):
+        own = measure_fold(fold, fit_folds([fold], other)[0])
+        assert one.keys() == same.keys() == own.keys()
+        numbers = [name for name, value in own.items() if isinstance(value, float) and np.isfinite(value)]
+        assert numbers
+        for name in numbers:
+            assert one[name] == pytest.approx(own[name], abs=0.02)
+    assert all(one.seconds > 0 for one in both)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from oracles.simulated import simulate
 
+from softsurv.data.readers import survival_data
 from softsurv.hazards import get_family
 from softsurv.results import Status
 from softsurv.soft.fit import build_tree, fit_starts, fit_tree
@@ -90,3 +91,14 @@ def test_a_branch_that_sends_all_rows_one_way_is_collapsed(data):
         seen.log_cumulative_hazard(data.x, grid), plain.log_cumulative_hazard(data.x, grid), rtol=1e-9, atol=1e-9
     )
     assert not torch.equal(seen.routing, plain.routing)
+
+
+def test_causes_share_their_rules_and_have_leaves_of_their_own(data):
+    cause = np.where(data.failed, np.random.default_rng(0).integers(1, 3, data.n), 0)
+    causes = survival_data(data.X, time=data.time.numpy(), cause=cause)
+    fitted = fit_starts(causes, recipe_of(starts=("logrank", "random")), CPU)
+    assert [len(trees) for trees in fitted.causes] == [2, 2]
+    first, second = fitted.best_of_causes
+    assert torch.equal(first.routing, second.routing)
+    assert not torch.equal(first.leaves, second.leaves)
+    assert fitted.best is first

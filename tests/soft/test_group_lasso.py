@@ -10,7 +10,8 @@ from oracles.fold_stack import CPU, SHORT, folds_and_settings
 from oracles.soft_causes import objective_for, random_parameters, rows_of
 
 from softsurv.soft.fit_stack import fit_stack
-from softsurv.soft.group_lasso import GroupLasso, group_weights
+from softsurv.soft.group_lasso import GroupLasso, fit_named, fit_sparse, group_weights
+from softsurv.soft.optimisers import LbfgsSettings
 
 
 def test_a_group_lasso_takes_a_feature_out_of_the_whole_tree(tools):
@@ -68,3 +69,31 @@ def test_features_below_the_threshold_are_taken_out():
 
 def test_large_blocks_cost_the_root_of_their_columns():
     assert group_weights(torch.tensor([0, 1, 1, 1, 1, 2])).tolist() == pytest.approx([1.0, 2.0, 1.0])
+
+
+def test_a_sparse_tree_is_a_minimum_and_strong_penalties_name_nothing(tools):
+    objective = tools.make_objective(tools.simulate(30), "weibull", 1, n_trees=2)
+    routing, leaves = tools.random_parameters(objective)
+    lasso = GroupLasso(torch.arange(3), torch.tensor([0.05, 50.0], dtype=torch.float64))
+    *found, total = fit_sparse(objective, routing, leaves, lasso, max_iterations=150)
+    torch.testing.assert_close(total, objective.value(*found) + lasso.value(*found))
+    assert (total <= objective.value(routing, leaves) + lasso.value(routing, leaves)).all()
+    norms = lasso.norms(*found)
+    assert (norms[0] > 0).any()
+    assert not norms[1].any()
+    torch.manual_seed(0)
+    for _ in range(20):
+        near = [part + 1e-2 * torch.randn_like(part) for part in found]
+        assert float(objective.value(*near)[0] + lasso.value(*near)[0]) > float(total[0]) - 1e-4
+
+
+def test_what_was_dropped_stays_out_while_the_rest_is_trained_on(tools):
+    objective = tools.make_objective(tools.simulate(30), "weibull", 1, n_trees=1)
+    routing, leaves = tools.random_parameters(objective)
+    lasso = GroupLasso(torch.arange(3), torch.tensor([0.1], dtype=torch.float64))
+    sparse = fit_sparse(objective, routing, leaves, lasso)
+    end = fit_named(objective, routing, leaves, lasso, LbfgsSettings(max_iterations=10))
+    before, after = lasso.norms(*sparse[:2]), lasso.norms(*end.point)
+    assert torch.equal(before > 0, after > 0)
+    assert bool((before == 0).any())
+    assert float(end.loss[0]) < float(objective.value(*sparse[:2])[0])  # without the penalty it comes lower

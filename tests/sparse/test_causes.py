@@ -15,7 +15,7 @@ TREES, LEAVES = 2, 3
 
 @pytest.fixture(scope="module")
 def problems():
-    """Two causes: the same rows, of which other ones had the event."""
+    """The same rows under two families, as those of two causes."""
     return tuple(
         make_problem(simulate(40, seed=0), get_family(name)).repeat(TREES) for name in ("weibull", "loglogistic")
     )

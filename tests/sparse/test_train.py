@@ -1,5 +1,6 @@
 """Trees of rules as stacks: rules improve in turn, sides are exchanged, and the best of what was fitted is kept."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -17,11 +18,13 @@ from softsurv.sparse.train import (
     Plan,
     TrainingRows,
     complete,
+    corrections,
     grow,
     held_out_losses,
     leaves_of,
     penalties_of,
     polish,
+    start_problem,
     swap_sides,
 )
 from softsurv.trees.linear_rule import LinearRule, leaf_of
@@ -145,3 +148,24 @@ def test_a_fit_of_the_leaves_alone_is_that_of_the_causes(rows, problems):
     models, loss = fit_causes(problems, leaves_of([plan.rules], rows.split), 2, penalties, None, ROUGH)
     torch.testing.assert_close(grown.models[0], models[0])
     torch.testing.assert_close(grown.loss, loss.double())
+
+
+def test_trees_begin_on_all_rows_of_a_fold_or_on_a_sample(rows, problems, monkeypatch):
+    table = np.random.default_rng(0).random((N, 5))
+    whole = start_problem(rows, 0, table)
+    assert whole.rows.tolist() == list(range(N))
+    assert (whole.least, whole.penalty) == (rows.least, rows.penalty)
+    monkeypatch.setattr("softsurv.sparse.train.START_ROWS", 30)
+    part = start_problem(rows, 0, table)
+    assert len(set(part.rows.tolist())) == 30
+    assert (part.least, part.penalty) == (rows.least / 3, rows.penalty / 3)
+    assert start_problem(rows, 0, table).rows.tolist() == part.rows.tolist()
+
+
+def test_corrections_are_weighed_row_by_row(rows, problems):
+    size = problems[0].design.shape[-1] + problems[0].family.n_shape
+    models = (torch.zeros(1, 1, size, dtype=torch.float64),)
+    heavy = replace(rows, weight=np.arange(N, dtype=float))
+    plain, weighed = corrections(problems, models, rows), corrections(problems, models, heavy)
+    np.testing.assert_allclose(weighed, plain * np.arange(N)[:, None])
+    assert plain.shape == (1, N, 5)

@@ -7,8 +7,9 @@ import pytest
 from oracles.brier_rows import in_order, least_losses, rules_of
 from oracles.plain_python import plain
 
-from softsurv.exact.brier.base_case import expand, solve_shallow
+from softsurv.exact.brier.base_case import coarse_floor, expand, solve_shallow
 from softsurv.exact.brier.leaf_costs import IPCW, KM_ROWS
+from softsurv.exact.brier.prepare import prepare_rows
 
 
 def shallow(rows, index, rules, depth=2, budget=math.inf, floor=None):
@@ -91,3 +92,22 @@ def test_no_split_leaves_enough_rows():
     loss, plan = shallow(rows, np.arange(10), rules_of(rows, min_rows=6.0))
     assert np.isinf(loss).all()
     assert (plan == -1).all()
+
+
+def test_coarse_bins_bound_the_trees_of_each_first_split(monkeypatch):
+    monkeypatch.setattr("softsurv.exact.brier.prepare.PACK_FACTOR", 0)
+    monkeypatch.setattr("softsurv.exact.brier.prepare.COARSE_BINS", 1)
+    monkeypatch.setattr("softsurv.exact.brier.prepare.COARSE_ROWS", 5)
+    x, score, rows = in_order(9, n=60, n_times=40)
+    x[:, 3] = 0  # no row has the last feature
+    rows = prepare_rows(x, score)
+    index, rules = np.arange(60), rules_of(rows, min_rows=2.0, complexity=0.002)
+    floor = plain(coarse_floor)(rows, index, rules)
+    assert floor[3] == np.inf
+    for f in range(3):
+        sides = [index[x[:, f] == value] for value in (1, 0)]
+        best = 0.0
+        for side in sides:
+            losses = least_losses(x, score, min_rows=2, rows=side, depth=1)
+            best += min(losses[k] + 0.002 * k for k in (1, 2))
+        assert 0.5 * best < floor[f] <= best + 1e-12
