@@ -47,13 +47,15 @@ def test_the_direction_is_that_of_the_two_loops(steps):
     assert slope < 0
 
 
-def test_a_pair_of_negative_curvature_moves_the_point_alone():
-    rows = empty(2, 2, np.zeros(2), np.ones(2), np.ones(2))
-    at = plain(kernels.move_tree)(rows, 0, np.ones(2), np.zeros(2), np.zeros(2), CURVATURE)  # s'y = -2
-    assert at == 0
-    assert not rows[:4].any()
-    assert rows[5].tolist() == [1.0, 1.0]
-    assert rows[6].tolist() == [0.0, 0.0]
+@pytest.mark.parametrize(("to", "kept"), [(6.0, False), (4.0, True)])
+def test_a_pair_is_kept_where_its_curvature_is_positive(to, kept):
+    """From 5 to either side, while the gradient falls from 3 to 1; the point moves in any case."""
+    rows = empty(2, 2, np.full(2, 5.0), np.full(2, 3.0), np.full(2, 0.5))
+    at = plain(kernels.move_tree)(rows, 0, np.full(2, to), np.ones(2), np.full(2, 0.5), CURVATURE)
+    assert at == int(kept)
+    assert rows[4:7, 0].tolist() == [0.5, to, 1.0]  # P g, x and g
+    pair = [rows[0, 0], rows[2, 0], rows[7, 0]]  # s, P y and y
+    assert pair == ([to - 5.0, -1.0, -2.0] if kept else [0.0, 0.0, 0.0])
 
 
 def test_trees_that_refuse_their_point_stay():

@@ -7,6 +7,7 @@ from oracles.plain_cuts import cutting
 from oracles.plain_search import body
 
 from softsurv.exact.cuts.node import narrow, search_cuts, solve_cut, start_intervals
+from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import UNKNOWN
 from softsurv.exact.objectives import relative_risk
 
@@ -39,6 +40,24 @@ def search(made, depth, leaves, upper=np.inf):
     return body(search_cuts)(made.problem, made.cuts, 0, made.n, depth, leaves, upper)
 
 
+def cost_of_choice(made, depth, leaves):
+    """Least cost of the trees that begin with the split of the root and give its left side so many leaves."""
+    found, (split, left_leaves) = made.found, divmod(int(made.cuts.tree[0, 1]), MAX_LEAVES)
+    if split < 0:
+        return found.cost(found.rows)
+    left, width = found.goes_left(split)[found.rows], found.problem.n_statistics
+    sides, cost = [(found.rows[left], left_leaves), (found.rows[~left], leaves - left_leaves)], 0.0
+    for rows, most in sides:
+        rows = np.repeat(rows, found.problem.stats[rows, -1].astype(int)) if found.problem.use_size else rows
+        share = np.unique(rows, return_counts=True)[1][np.searchsorted(np.unique(rows), rows)]
+        cost += least_objective(
+            found.search.task, found.problem.gcode[rows], found.problem.nominal,
+            found.problem.stats[rows, :width] / share[:, None], np.zeros(len(rows)), depth - 1, most,
+            max(1, round(found.problem.min_leaf)), found.problem.complexity,
+        )  # fmt: skip
+    return cost
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("depth", "leaves"), [(2, 2), (2, 3), (2, 4), (3, 5), (3, 8)])
 def test_the_optimum(kind, depth, leaves):
@@ -47,6 +66,7 @@ def test_the_optimum(kind, depth, leaves):
     assert search(made, depth, leaves) == pytest.approx(best)
     assert made.cuts.tree[0, 1] != UNKNOWN
     assert made.cuts.free[0] <= best + 1e-9
+    assert cost_of_choice(made, depth, leaves) == pytest.approx(best)
 
 
 @pytest.mark.parametrize("kind", ["two labels", "survival"])

@@ -46,16 +46,16 @@ def optimum(made, rows, depth, leaves):
     )
 
 
-@pytest.mark.parametrize("cut", [0, 2, 3])
+@pytest.mark.parametrize(("f", "cut"), [(0, 0), (0, 2), (0, 3), (4, 0), (6, 1)])
 @pytest.mark.parametrize("room", [0.5, -0.5])
-def test_the_best_trees_of_both_sides_where_they_stay_within_the_limit(cut, room):
+def test_the_best_trees_of_both_sides_where_they_stay_within_the_limit(f, cut, room):
     made = cutting(n=18, levels=5, depth=3, complexity=0.4, seed=2, open_base=False)
-    left = made.column(0)[cut]
+    left = made.column(f)[cut]
     rows = made.found.rows
     best = [optimum(made, part, 2, 4) for part in (rows[left], rows[~left])]
     limit = sum(best) + room
     found_left, found_right, value = body(solve_sides)(
-        made.problem, made.cuts, 0, made.n, 3, 0, cut, cut, cut, 0.0, 0.0, 4, 4, limit
+        made.problem, made.cuts, 0, made.n, 3, f, cut, cut, cut, 0.0, 0.0, 4, 4, limit
     )
     assert found_left <= best[0] + 1e-9
     assert found_right <= best[1] + 1e-9

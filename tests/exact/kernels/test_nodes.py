@@ -127,12 +127,22 @@ def test_similar_support_never_exceeds_what_a_side_costs(left_most, right_most):
         for code, sides in sides_of(found)
     }
     found.problem.calls.solve_two(found.problem, found.rows, len(found.rows), 2, found.local)
-    raised = 0
+    units, raised = found.problem.row_kinds, 0
+
+    def most(rows):
+        return float((units.kind_count[rows] @ units.worst).sum())
+
     for split, (left, right) in costs.items():
         bound = np.zeros((2, len(found.problem.feature_of)))
         body(kernels.raise_similar)(0, bound, split, left, right, left_most, right_most, len(costs), found.nodes)
         raised += int((bound > 0).sum())
+        here = found.goes_left(split)[found.rows]
         for code, both in costs.items():
+            there = found.goes_left(code)[found.rows]
+            if left_most == right_most:  # a side costs what another does, less the most of the other's own rows
+                near_left = max(left - most(found.rows[here & ~there]), right - most(found.rows[~here & ~there]))
+                near_right = max(left - most(found.rows[here & there]), right - most(found.rows[~here & there]))
+                np.testing.assert_allclose(bound[:, code], np.maximum([near_left, near_right], 0.0), atol=1e-9)
             assert bound[0, code] <= both[0] + 1e-9
             assert bound[1, code] <= both[1] + 1e-9
     assert raised > 0
