@@ -102,7 +102,7 @@ WAYS = {
         lambda: SoftSurvivalTree(depth=1, max_terms=None, l2=1.0, shrinkage=3.0, routing_l2=1.0),
         "softsurv.soft.objective.expected_loss",
     ),
-    "An optimal tree": (lambda: OptimalSurvivalTree(max_depth=3), "softsurv.exact.depth_run.DepthRun.go"),
+    "An optimal tree": (lambda: OptimalSurvivalTree(max_depth=3), "softsurv.exact.depth_run.solve_root"),
 }
 """Section of the architecture page: a tree, and where its way ends."""
 
@@ -124,12 +124,13 @@ def test_the_way_of_a_fit_is_that_of_the_page(section, monkeypatch):
     home, name = end.rsplit(".", 1)
     owner = pkgutil.resolve_name(home)
     formula, package, ways = getattr(owner, name), Path(softsurv.__file__).parent, set()
+    source = getattr(formula, "function", formula).__code__.co_filename  # of an entry the function that is compiled
 
     def reached(*args, **kwargs):
         frames = [frame for frame in traceback.extract_stack()[:-1] if Path(frame.filename).is_relative_to(package)]
         named = [f for f in frames if f.name not in ("<listcomp>", "guarded")]  # a decorator of `fit` is no hop
         calls = [(f.name, Path(f.filename).relative_to(package).as_posix()) for f in named]
-        ways.add((*calls, (name, Path(formula.__code__.co_filename).relative_to(package).as_posix())))
+        ways.add((*calls, (name, Path(source).relative_to(package).as_posix())))
         return formula(*args, **kwargs)
 
     monkeypatch.setattr(owner, name, reached)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -71,6 +73,17 @@ def work_of(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool)
     return one * float(splits) ** max(depth - 2, 0)
 
 
+@contextmanager
+def in_threads(parts: Iterable[Callable[[], object]]) -> Iterator[None]:
+    """While open, other threads do these parts; at its end they are waited for."""
+    threads = [threading.Thread(target=part, daemon=True) for part in parts]
+    for thread in threads:
+        thread.start()
+    yield
+    for thread in threads:
+        thread.join()
+
+
 def details_of(control: IntArray, cache: Cache, n_rows: int) -> dict[str, Any]:
     """Counts that a report gives of a search."""
     return {
@@ -100,19 +113,16 @@ class DepthRun:
     leaves: int
     floor: float | None
 
-    def go(self, problem: Packed, rows: Any, key: Any, cache: Packed, scratch: list[Scratch]) -> None:
-        """Run the recursion in as many threads as there is scratch, this one included."""
+    def shares(
+        self, problem: Packed, rows: Any, key: Any, cache: Packed, scratch: list[Scratch]
+    ) -> list[Callable[[], object]]:
+        """Calls of the compiled recursion that share this run, one for each scratch; each ends when the run does."""
         upper, shared = float(self.shared.best[0]), Packed(self.shared)
         if problem.value.calls.solve != 0:
             work = partial(solve, problem, rows, len(rows), *key, self.depth, self.leaves, upper, 0)
         else:
             work = partial(solve_root, problem, rows, len(rows), *key, self.leaves, upper)
-        others = [threading.Thread(target=work, args=(*mine, cache, shared), daemon=True) for mine in scratch[1:]]
-        for thread in others:
-            thread.start()
-        work(*scratch[0], cache, shared)
-        for thread in others:
-            thread.join()
+        return [partial(work, *mine, cache, shared) for mine in scratch]
 
     @property
     def incumbent(self) -> float:

@@ -23,7 +23,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.compile import BASES
 from softsurv.exact.cuts.run import CutRun
-from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, new_shared, root_bounds
+from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, in_threads, new_shared, root_bounds
 from softsurv.exact.first_trees import Ahead, Found, of_depth_two
 from softsurv.exact.joint.rolling import rolled
 from softsurv.exact.joint.run import DEEPEST, JointRun
@@ -201,7 +201,9 @@ class Search(SearchState):
             floor = None if limit == depth else float(sides.sum(axis=0)[self.order].min(initial=math.inf))
             self.run = run = DepthRun(shared, limit, most, floor)
             if stop.stage():
-                run.go(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
+                compiled, *others = run.shares(problem, self.rows, self.key, cache, self.scratch[:n_jobs])
+                with in_threads(others):
+                    compiled()
             if shared.choice[0] >= 0:
                 found.append(Found(limit, most, float(shared.choice[0]), run.incumbent))
             if self.control[STOP]:

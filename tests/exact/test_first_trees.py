@@ -50,9 +50,9 @@ def test_a_search_without_time_for_the_last_depth_has_a_tree_of_that_depth(monke
 
     full = search_of(1, 400, 14).solve(4).report.objective
     search = search_of(1, 400, 14)
-    go = DepthRun.go
+    shares, nothing = DepthRun.shares, [lambda: None]
     monkeypatch.setattr(module, "LONG_WORK", 0.0)
-    monkeypatch.setattr(DepthRun, "go", lambda run, *args: None if run.depth == 5 else go(run, *args))
+    monkeypatch.setattr(DepthRun, "shares", lambda run, *args: nothing if run.depth == 5 else shares(run, *args))
     search.solve(5)
     assert search.ahead.best.value + search.constant < full
     assert deepest(search.ahead.best.tree) == 5

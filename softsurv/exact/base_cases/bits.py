@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.base_cases.leaf_prices import best_roots, price, price_sides
+from softsurv.exact.base_cases.leaf_prices import best_roots, leaf_batch, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.bit_columns import hits, pack
 from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, store
 from softsurv.exact.kernels.subsets import STOP, Local
-from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import lower
 from softsurv.exact.problem import Problem
 
@@ -151,7 +151,7 @@ def solve_two(problem, at, n, depth, local):
                 _price_linear(problem, local, s, begin, stride)
             else:
                 _count_cells(problem, local, s, begin, stride)
-                price(problem, local.batch, 4 * (stride - begin), local.cost)
+                call(problem.calls.price, leaf_batch(problem, local.batch, 4 * (stride - begin), local.cost))
                 _lower_stumps(problem, local, s, begin, stride - begin)
             if local.bits.wanted[0] == 1:
                 _share(problem, local, s, begin, stride)

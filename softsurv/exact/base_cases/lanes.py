@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.base_cases.leaf_prices import leaf_batch
 from softsurv.exact.entries import LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.simd import LANES, load, smaller, spread, store
 from softsurv.exact.kernels.subsets import Lanes, Local
+from softsurv.exact.kernels.views import call
 from softsurv.exact.problem import Problem
 
 
@@ -69,7 +70,7 @@ def _price_sides(problem, local, lanes, turn):
             left = load(side, ((turn * width + k) * n + s) * LANES)
             store(batch, k * plane + s * LANES, left)
             store(batch, k * plane + (n + s) * LANES, all_rows - left)
-    price(problem, lanes.sums, 2 * n * LANES, lanes.cost)
+    call(problem.calls.price, leaf_batch(problem, lanes.sums, 2 * n * LANES, lanes.cost))
     for s in range(2 * n):
         value = load(lanes.cost, s * LANES)
         store(lanes.leaf, (turn * 2 * n + s) * LANES, value)
@@ -91,7 +92,7 @@ def _same_feature(problem, local, lanes, f, turn):
                 here = load(lanes.total, (turn * width + k) * LANES) - here
             for i in range(s - s0):
                 store(batch, k * plane + i * LANES, here - load(side, (base + s0 + i) * LANES))
-        price(problem, lanes.sums, (s - s0) * LANES, cost)
+        call(problem.calls.price, leaf_batch(problem, lanes.sums, (s - s0) * LANES, cost))
         mine = (s + (left if chained else right)) * LANES
         other = load(leaf, (s + (right if chained else left)) * LANES)
         best = load(stump, mine)
@@ -201,7 +202,7 @@ def _best_values(problem, local, lanes, turn):
     width, n, leaf, stump, value = local.side.shape[0], local.size[2], lanes.leaf, lanes.stump, lanes.value
     for k in range(width):
         store(lanes.batch, k * lanes.plane, load(lanes.total, (turn * width + k) * LANES))
-    price(problem, lanes.sums, np.int64(LANES), lanes.cost)
+    call(problem.calls.price, leaf_batch(problem, lanes.sums, np.int64(LANES), lanes.cost))
     one = load(lanes.cost, 0)
     two = three = four = one
     for s in range(n):
@@ -239,7 +240,7 @@ def solve_lanes(problem, local, lanes, passes):
             _gather_bin(local, lanes, f, s)
             for turn in range(passes):
                 _fill_cells(local, lanes, f, s, w, turn)
-                price(problem, lanes.sums, 4 * w * LANES, lanes.cost)
+                call(problem.calls.price, leaf_batch(problem, lanes.sums, 4 * w * LANES, lanes.cost))
                 _lower_stumps(local, lanes, s, after, w, turn)
     for turn in range(passes):
         _best_values(problem, local, lanes, turn)

@@ -10,9 +10,9 @@ from softsurv.exact.kernels.words import lower
 
 
 @shared_kernel
-def price(problem, batch, n, cost):
-    """Cost of a batch of leaves by the task's own `task_costs.price`."""
-    call(problem.calls.price, (problem, address_of(batch), batch.shape[1], n, address_of(cost)))
+def leaf_batch(problem, batch, n, cost):
+    """Arguments of `task_costs.price` for the first n leaves of a batch of sums, (W, stride) or more."""
+    return problem, address_of(batch), batch.shape[1], n, address_of(cost)
 
 
 @shared_kernel
@@ -25,7 +25,7 @@ def price_sides(problem, local):
             batch[k, s] = side[k, s]
         for s in range(n):
             batch[k, n + s] = total - side[k, s]
-    price(problem, batch, 2 * n, cost)
+    call(problem.calls.price, leaf_batch(problem, batch, 2 * n, cost))
     for s in range(n):
         local.leaf[0, s] = cost[s]
         local.stump[0, s] = cost[s]
@@ -39,7 +39,7 @@ def best_roots(problem, local):
     """Best cost with at most 1, 2, 3, 4 leaves and the first split that attains it, into ``value`` and ``root``."""
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, np.int64(1), local.cost)
+    call(problem.calls.price, leaf_batch(problem, local.batch, np.int64(1), local.cost))
     value, root, leaf, stump = local.value, local.root, local.leaf, local.stump
     value[:] = local.cost[0]
     root[:] = -1

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.base_cases.leaf_prices import price, price_sides
+from softsurv.exact.base_cases.leaf_prices import leaf_batch, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.subsets import Local, localise, sum_sides
-from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import lower
 from softsurv.exact.problem import Problem
 
@@ -34,7 +34,7 @@ def best_stump(problem, rows, n, local, first):
     price_sides(problem, local)
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, np.int64(1), local.cost)
+    call(problem.calls.price, leaf_batch(problem, local.batch, np.int64(1), local.cost))
     leaf = best = local.cost[0]
     root = -1
     for s in range(local.size[2]):

@@ -10,11 +10,11 @@ Two splits of one ordered feature bound an interval; its sums are a difference o
 
 from __future__ import annotations
 
-from softsurv.exact.base_cases.leaf_prices import best_roots, price, price_sides
+from softsurv.exact.base_cases.leaf_prices import best_roots, leaf_batch, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.subsets import STOP, Local, localise, order_by_bin, sum_sides
-from softsurv.exact.kernels.views import ints_at
+from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import higher, lower
 from softsurv.exact.problem import Problem
 
@@ -34,7 +34,7 @@ def _same_feature(problem, local, f):
                     batch[k, n + i] = here - side[k, s0 + i]
             n += end - s0
             end += 1
-        price(problem, batch, n, cost)
+        call(problem.calls.price, leaf_batch(problem, batch, n, cost))
         at = 0
         for s in range(begin, end):
             one, best = (leaf[1, s], stump[0, s]) if chained else (leaf[0, s], stump[1, s])
@@ -116,7 +116,7 @@ def _other_features(problem, local, f):
                     batch[k, a + w + t] = here - both
                     batch[k, a + 2 * w + t] = other
                     batch[k, a + 3 * w + t] = rest - other
-        price(problem, batch, 4 * w * (end - begin), cost)
+        call(problem.calls.price, leaf_batch(problem, batch, 4 * w * (end - begin), cost))
         if problem.branching:
             _charge(problem, local, f, begin, end, w)
             continue

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from softsurv.exact.base_cases.leaf_prices import price
+from softsurv.exact.base_cases.leaf_prices import leaf_batch
 from softsurv.exact.entries import entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.joint.scratch import JointRows, JointScratch
 from softsurv.exact.kernels.cache import fetch_add
 from softsurv.exact.kernels.subsets import STOP
+from softsurv.exact.kernels.views import call
 from softsurv.exact.kernels.words import lower
 from softsurv.exact.problem import Problem
 
@@ -188,7 +189,7 @@ def _price_pairs(problem, rows, scratch, f, g):
                 both, other = sums[k, s, t0 + t], sums[k, t0 + t, t0 + t]
                 batch[k, t], batch[k, m + t] = both, left - both
                 batch[k, 2 * m + t], batch[k, 3 * m + t] = other - both, (total - left) - (other - both)
-        price(problem, batch, 4 * m, cost)
+        call(problem.calls.price, leaf_batch(problem, batch, 4 * m, cost))
         for t in range(m):
             for cell in range(4):
                 rows.leaf[cell, s, t0 + t] = cost[cell * m + t]
@@ -255,7 +256,7 @@ def _compare(problem, rows, scratch, f, g, h):
     m = (rows.split_start[g + 1] - rows.split_start[g]) * (rows.split_start[h + 1] - rows.split_start[h])
     for s in range(rows.split_start[f], rows.split_start[f + 1]):
         _cells(rows, scratch, f, g, h, s)
-        price(problem, scratch.batch, np.int64(8 * m), scratch.cost)
+        call(problem.calls.price, leaf_batch(problem, scratch.batch, np.int64(8 * m), scratch.cost))
         _lower_stumps(rows, scratch, g, h, s)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.base_cases.lanes import clear_lanes, enter_lane
-from softsurv.exact.base_cases.leaf_prices import price, price_sides
+from softsurv.exact.base_cases.leaf_prices import leaf_batch, price_sides
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.cache import MAX_LEAVES, Cache, fetch_add, insert, tag_of
@@ -73,7 +73,7 @@ def leaf_value(problem, rows, n, local):
         for i in range(n):
             total += problem.stats[rows[i], k]
         local.batch[k, 0] = total
-    price(problem, local.batch, np.int64(1), local.cost)
+    call(problem.calls.price, leaf_batch(problem, local.batch, np.int64(1), local.cost))
     return local.cost[0]
 
 
@@ -127,7 +127,7 @@ def solve_three(problem, at, n, low, high, leaves, upper, level, nodes, local, l
     best, choice = upper, UNKNOWN
     for k in range(local.total.shape[0]):
         local.batch[k, 0] = local.total[k]
-    price(problem, local.batch, np.int64(1), local.cost)
+    call(problem.calls.price, leaf_batch(problem, local.batch, np.int64(1), local.cost))
     if local.cost[0] < best:
         best, choice = local.cost[0], LEAF
     lane_split, lane_side = lanes.split, lanes.first_side
