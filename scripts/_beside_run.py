@@ -48,8 +48,8 @@ def exact(name: str, depth: str) -> Run:
 def ibs(name: str, depth: str, complexity: str) -> Run:
     """Trees of least integrated Brier score, as in `bench_ibs.py`."""
     import _tasks
-    from bench_ibs import run_ours
     from _osst_models import load
+    from bench_ibs import run_ours
 
     data = load(_tasks.folder() / "osst", name)
 
@@ -114,8 +114,9 @@ def soft(name: str, solver: str) -> Run:
 def fit(kind: str, name: str, depth: str) -> Run:
     """From ``fit`` to ``fit`` on 0/1 columns."""
     import _tasks
-    import softsurv
     from _osst_models import load
+
+    import softsurv
 
     limits = {"max_depth": int(depth), "min_samples_leaf": 1}
     if kind == "relative_risk":
@@ -167,7 +168,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer: dict[str, Any] = turn(line.strip())
-        except Exception as error:  # noqa: BLE001  a case that one version cannot run is told, not the end
+        except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
 

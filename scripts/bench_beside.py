@@ -4,9 +4,9 @@
     SOFTSURV_DATA=folder python scripts/bench_beside.py ../old --out scripts/tables/beside.md
 
 The cases are those of `bench_exact.py`, `bench_ibs.py`, `bench_tasks.py` and `bench_soft.py`, F1, Matthews correlation
-and fairness at depths 2 and 3, and fits of estimators on 0/1 columns. Each version runs in a process of its own with its own scripts.
-The least CPU seconds of interleaved turns count, one thread, everything compiled. A case is told again with more turns
-where the new version seems slower by more than 5 %.
+and fairness at depths 2 and 3, and fits of estimators on 0/1 columns. Each version runs in a process of its own, with its
+own scripts. The least CPU seconds of interleaved turns count, one thread, everything compiled. A case is measured again
+with more turns where the new version seems slower by more than 5 %.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def report(pairs: dict[str, list[Pair]], commits: list[str]) -> str:
             ratios = np.array([one.ratio for one in told])
             slower = sum(ratio > ALLOWED for ratio in ratios)
             text += [
-                f"New over old, geometric mean {np.exp(np.log(ratios).mean()):.2f}; {slower} of {len(told)} cases slower "
-                f"by more than 5 %, the worst {ratios.max():.2f} times.",
+                f"New over old, geometric mean {np.exp(np.log(ratios).mean()):.2f}; {slower} of {len(told)} cases are "
+                f"slower by more than 5 %, the worst {ratios.max():.2f} times.",
                 "",
             ]  # fmt: skip
     return "\n".join(text)
