@@ -4,9 +4,9 @@
     SOFTSURV_DATA=folder python scripts/bench_beside.py ../old --out scripts/tables/beside.md
 
 The cases are those of `bench_exact.py`, `bench_ibs.py`, `bench_tasks.py` and `bench_soft.py`, F1, Matthews correlation
-and fairness at depths 2 and 3, and fits of estimators on 0/1 columns. Each version runs in a process of its own, with its
-own scripts. The least CPU seconds of interleaved turns count, one thread, everything compiled. A case is measured again
-with more turns where the new version seems slower by more than 5 %.
+and fairness at depths 2 and 3, and fits of estimators on 0/1 columns. Each version runs in a process of its own, with
+its own scripts. The least CPU seconds of interleaved turns count, one thread, everything compiled. A case is measured
+again with more turns where the new version seems slower by more than 5 %.
 """
 
 from __future__ import annotations

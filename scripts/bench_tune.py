@@ -29,14 +29,14 @@ import optuna
 from _machine import machine_line
 
 from softsurv import load_dataset
-from softsurv.tune import Objective, study
+from softsurv.tune import StudyObjective, study
 from softsurv.tune.worker import StudyPlan, work
 
 SWEEP_TRIALS, WORKER_TRIALS, STORAGE_TRIALS = 40, 320, 1000
 WORKER_SPACE = ["leaf=weibull,loglogistic", "depth=1,2", "solver=lbfgs", "init=random", "n_restarts=3..5"]
 
 
-class Nothing(Objective):
+class Nothing(StudyObjective):
     """Proposes parameters like the real objective, measures nothing."""
 
     def __call__(self, trial: optuna.Trial) -> float:

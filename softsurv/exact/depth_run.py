@@ -20,7 +20,7 @@ from softsurv.exact.kernels.root import solve_root
 from softsurv.exact.kernels.subsets import BLOCKS, CALLS, Local
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import CUT_WORK
-from softsurv.exact.problem import Problem, Scratch, Shared
+from softsurv.exact.problem import Scratch, SearchArrays, Shared
 from softsurv.exact.row_kinds import BITS_WORK
 
 SHORT_WORK = 1e7
@@ -41,7 +41,7 @@ def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: 
     )
 
 
-def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
+def root_bounds(problem: SearchArrays, local: Local | None) -> FloatArray:
     """Bound of both sides of the root's splits, (2, G); ``local`` holds the base case of the root, if it was solved.
 
     Equivalent points, with as many leaves as the base case leaves open: `nodes.look_ahead`.
@@ -64,7 +64,7 @@ def root_bounds(problem: Problem, local: Local | None) -> FloatArray:
     return sides
 
 
-def work_of(problem: Problem, n_rows: int, depth: int, base: str, by_cuts: bool) -> float:
+def work_of(problem: SearchArrays, n_rows: int, depth: int, base: str, by_cuts: bool) -> float:
     """Sums over pairs of features times rows, and pairs of splits, of all trees down to a depth, nothing left out."""
     splits, features = len(problem.feature_of), len(problem.nominal)
     per_row = BITS_WORK * splits**2 if base == "bits" else features**2

@@ -102,7 +102,7 @@ class Prepared:
     task : Task
     base : str
         The base case that suits the data, a name of `compile.BASES`.
-    problem : Problem
+    problem : SearchArrays
     rows : (R,) int32
         Distinct rows that the search looks at; the others change no comparison.
     sums : (U, K)
@@ -127,7 +127,7 @@ class Prepared:
 
     task: Task
     base: str
-    problem: arrays.Problem
+    problem: arrays.SearchArrays
     rows: NDArray[np.int32]
     sums: FloatArray
     offset: float
@@ -170,7 +170,7 @@ def prepare(
     stats = _merged(columns, group, row_kinds, cancels, len(first))
     live = _live(stats, cancels)
     total_offset = 0.0 if offset is None else math.fsum(offset.tolist())
-    problem = arrays.Problem(
+    problem = arrays.SearchArrays(
         gcode=np.ascontiguousarray(codes + start[:-1], dtype=np.int32),
         code_start=start,
         nominal=nominal.copy(),
@@ -237,7 +237,7 @@ def _distinct(
 def _uses(
     task: Task, bounds: Bounds, row_kinds: RowKinds | None, cancels: bool, sized: bool, paid: bool, n_codes: int
 ) -> dict[str, bool]:
-    """What of the search is used for a problem: the switches of `Problem`."""
+    """What of the search is used for a problem: the switches of `SearchArrays`."""
     return {
         "use_interval": bounds.interval and interval_applies(task.superadditive, sized),
         "use_similar": bool(

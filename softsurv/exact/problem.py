@@ -54,7 +54,7 @@ class Calls(NamedTuple):
     search_cuts: int = 0  # `cuts/node.py`
 
 
-class Problem(NamedTuple):
+class SearchArrays(NamedTuple):
     """A training set as the kernels see it: U distinct rows, P features, G global codes, W statistics."""
 
     gcode: IntMatrix  # (U, P) int32 global code of each row on each feature
@@ -134,7 +134,7 @@ class Shape(NamedTuple):
     kinds: tuple[int, int, int, int]
 
 
-def shape_of(problem: Problem) -> Shape:
+def shape_of(problem: SearchArrays) -> Shape:
     """The sizes of a problem."""
     n, p = problem.gcode.shape
     return Shape(
@@ -286,7 +286,7 @@ class Scratch:
     when it is first asked for.
     """
 
-    def __init__(self, problem: Problem, control: np.ndarray) -> None:
+    def __init__(self, problem: SearchArrays, control: np.ndarray) -> None:
         shape = shape_of(problem)
         self._layouts = {part: _layout(part, shape) for part in (Nodes, Local, Lanes)}
         self._prices, self._control = problem.prices.full, control

@@ -15,7 +15,7 @@ from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
-from softsurv.exact.problem import Problem, Scratch
+from softsurv.exact.problem import Scratch, SearchArrays
 from softsurv.exact.split_costs import prices_after, show_prices
 from softsurv.exact.tree import CodeTree, TreeBuilder
 
@@ -53,9 +53,9 @@ class TreeReader:
     rows: Rows
 
     @property
-    def problem(self) -> Problem:
+    def problem(self) -> SearchArrays:
         """The problem."""
-        problem: Problem = self.packed.value
+        problem: SearchArrays = self.packed.value
         return problem
 
     def read(self, depth: int, leaves: int, choice: float | None = None, horizon: int | None = None) -> CodeTree:

@@ -72,7 +72,7 @@ def row_kinds_of(
         Distinct row of each row.
     codes : (U, P)
     code_start, nominal
-        As in `Problem`.
+        As in `SearchArrays`.
     cancel : bool
         Whether a unit of every kind together changes nothing: as many as possible are taken out of each distinct row.
     worst : callable

@@ -48,7 +48,7 @@ FONT = 8.5
 
 
 @dataclass(frozen=True)
-class Layout:
+class Places:
     """Places in axes fractions."""
 
     centre: dict[int, float]
@@ -172,7 +172,7 @@ def _fitted_axes(figure: Figure) -> Axes:
     return figure.add_axes((margin, 0.0, 1.0 - 2 * margin, 1.0))
 
 
-def _layout(ax: Axes, view: TreeView) -> Layout:
+def _layout(ax: Axes, view: TreeView) -> Places:
     """Shares of the axes: fixed inches for labels, the rest divided between rules and panels."""
     figure: Any = ax.figure
     box = ax.get_position()
@@ -186,10 +186,10 @@ def _layout(ax: Axes, view: TreeView) -> Layout:
     levels = tuple(1 - key - (k + 0.4) * step for k in range(view.depth))
     unit = 1 / view.n_leaves
     centre = {index: (place + 0.5) * unit for index, place in view.centres().items()}
-    return Layout(centre, levels, foot, panel / height, top, unit, width)
+    return Places(centre, levels, foot, panel / height, top, unit, width)
 
 
-def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Layout, max_terms: int) -> None:
+def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Places, max_terms: int) -> None:
     """An elbow from the parent: across at the parent's height, then down; labelled just below the parent's box."""
     if node.parent < 0:
         return
@@ -212,7 +212,7 @@ def _draw_edge(ax: Axes, view: TreeView, node: ViewNode, place: Layout, max_term
     )
 
 
-def _draw_rule(ax: Axes, node: ViewNode, place: Layout, max_terms: int) -> None:
+def _draw_rule(ax: Axes, node: ViewNode, place: Places, max_terms: int) -> None:
     """A rule in its box."""
     ax.text(
         place.centre[node.index],
@@ -227,7 +227,7 @@ def _draw_rule(ax: Axes, node: ViewNode, place: Layout, max_terms: int) -> None:
     )
 
 
-def _rule_lines(node: ViewNode, place: Layout, max_terms: int) -> list[str]:
+def _rule_lines(node: ViewNode, place: Places, max_terms: int) -> list[str]:
     """A rule in lines at most 1.5 leaves wide: between neighbours and clear of their vertical edges."""
     assert node.split is not None
     characters = max(int(1.5 * place.unit * place.width_inches / (0.58 * FONT / 72)), 12)
@@ -238,7 +238,7 @@ def _draw_panel(
     ax: Axes,
     view: TreeView,
     one: RowCurves,
-    place: Layout,
+    place: Places,
     drawing: Drawing,
 ) -> Axes:
     """Curves of a leaf in inset axes, with its numbers above."""
@@ -271,7 +271,7 @@ def _draw_panel(
     return panel
 
 
-def _draw_key(ax: Axes, place: Layout, steps_name: str, *, several: bool, spread: bool) -> None:
+def _draw_key(ax: Axes, place: Places, steps_name: str, *, several: bool, spread: bool) -> None:
     """Legend of the lines, on the left, where a wide picture in a page begins; in the colour farthest from black."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -92,7 +92,7 @@ def solve(
 
 
 @dataclass
-class _State:
+class _Points:
     x: Tensor  # (m, D)
     f: Tensor  # (m,)
     g: Tensor  # (m, D)
@@ -103,9 +103,9 @@ class _State:
     taken: Tensor  # (m,) accepted steps
     moving: Tensor  # (m,) bool
 
-    def take(self, rows: Tensor) -> _State:
+    def take(self, rows: Tensor) -> _Points:
         """The trees (r,) of the stack."""
-        return _State(**{name: taken(value, rows) for name, value in vars(self).items()})
+        return _Points(**{name: taken(value, rows) for name, value in vars(self).items()})
 
 
 def minimise_dense(
@@ -206,11 +206,11 @@ def _finite_start(function: Function, start: Point) -> tuple[Point, Tensor, list
     return start, value, gradient
 
 
-def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:
+def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _Points:
     m, d = x.shape
     g = g.clone(memory_format=torch.contiguous_format)  # written into by compiled loops
     counts = torch.zeros(m, dtype=torch.int64, device=x.device)
-    return _State(
+    return _Points(
         x=x.clone(),
         f=f.clone(),
         g=g,
@@ -223,7 +223,7 @@ def _begin(x: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> _State:
     )
 
 
-def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> None:
+def _advance(state: _Points, trial: Tensor, f: Tensor, g: Tensor, settings: BfgsSettings) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
     if is_compiled(state.x):
         dense_kernels.advance(tuple(arrays(*vars(state).values())), *arrays(trial, f, g), settings.limits)
@@ -249,7 +249,7 @@ def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: BfgsS
     state.moving = state.moving & ~(done | (state.tries > MAX_HALVINGS))
 
 
-def _learn(state: _State, s: Tensor, y: Tensor, accepted: Tensor) -> None:
+def _learn(state: _Points, s: Tensor, y: Tensor, accepted: Tensor) -> None:
     """Update the inverse Hessians by the accepted trees' steps and changes of gradient, in place.
 
     H + ((1 + y'Hy / s'y) ss' - Hy s' - s y'H) / s'y (Nocedal & Wright 2006, eq. 6.17); the matrix stays positive

@@ -12,7 +12,7 @@ from torch import Tensor
 from softsurv.hazards.base import LinearBaseline
 from softsurv.hazards.likelihood import right_censored_curvature
 from softsurv.soft.gram import WeightedGram
-from softsurv.soft.newton import MAX_COLUMNS, Local
+from softsurv.soft.newton import MAX_COLUMNS, BlockValues
 from softsurv.soft.objective import Objective
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import linear, linear_pullback
@@ -38,13 +38,13 @@ class BranchBlocks:
         p = objective.problem
         return cls(p.design, p.gram, mass * (loss[:, :, 0] - loss[:, :, 1]), objective.routing_curvature)
 
-    def near(self, point: Tensor) -> Local:
+    def near(self, point: Tensor) -> BlockValues:
         """Each node's value without what its routing does not change, slope and curvature."""
         left = torch.sigmoid(linear(point, self.design))
         slope = torch.ops.aten.sigmoid_backward(self.gain, left)
         value = (self.gain[:, :, None] @ left[..., None])[..., 0, 0]
         curvature = self.gram(slope.abs())
-        return _with_ridge(Local(value, linear_pullback(slope, self.design), curvature), self.penalty, point)
+        return _with_ridge(BlockValues(value, linear_pullback(slope, self.design), curvature), self.penalty, point)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class LeafBlocks:
         p = self.objective.problem
         return self.reach * p.per_tree(p.event)
 
-    def near(self, point: Tensor) -> Local:
+    def near(self, point: Tensor) -> BlockValues:
         """Each leaf's value, slope and curvature."""
         objective, p = self.objective, self.objective.problem
         _, z, log_slope = objective.predictors(point)
@@ -81,7 +81,7 @@ class LeafBlocks:
         if isinstance(p.family, LinearBaseline):
             self._over_shapes(curvature, point[..., objective.columns :], p.family)
         gradient = objective.leaf_gradient(point, slopes, self.reach)
-        return _with_ridge(Local(value, gradient, curvature), self.penalty, point - objective.leaf_well.centre)
+        return _with_ridge(BlockValues(value, gradient, curvature), self.penalty, point - objective.leaf_well.centre)
 
     def _over_shapes(self, curvature: Tensor, shape: Tensor, family: LinearBaseline) -> None:
         """Turn the curvature over u into that over the shapes, and add that of the log slope, in place."""
@@ -92,11 +92,11 @@ class LeafBlocks:
         curvature[..., first:, first:].add_(family.log_slope_curvature(u, p.features, self._events))
 
 
-def _with_ridge(data: Local, penalty: Tensor, away: Tensor) -> Local:
+def _with_ridge(data: BlockValues, penalty: Tensor, away: Tensor) -> BlockValues:
     """The same with the penalty of a point (M, S, D) that lies ``away`` from where it is zero."""
     pull = penalty * away
     value = torch.add(data.value, (pull * away).sum(-1), alpha=0.5)
-    return Local(value, data.gradient + pull, data.curvature)
+    return BlockValues(value, data.gradient + pull, data.curvature)
 
 
 def few_columns(problem: Problem) -> bool:

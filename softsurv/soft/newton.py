@@ -38,7 +38,7 @@ class NewtonSettings:
     otherwise: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
 
 
-class Local(NamedTuple):
+class BlockValues(NamedTuple):
     """A function of blocks at a point (M, S, D)."""
 
     value: Tensor  # (M, S)
@@ -57,7 +57,7 @@ class Blocks(Protocol):
     def least_damping(self) -> float:
         """1 where the curvature is the true one, less where it is an upper bound."""
 
-    def near(self, point: Tensor) -> Local:
+    def near(self, point: Tensor) -> BlockValues:
         """Each block's value, slope and curvature at a point (M, S, D)."""
 
 
@@ -89,7 +89,7 @@ def descend(
     return _apart(here, size)[1]
 
 
-def _side_by_side(point: Tensor, local: Local) -> Tensor:
+def _side_by_side(point: Tensor, local: BlockValues) -> Tensor:
     """A point and what is known of it as one table (M, S, 1 + 2 D + D D)."""
     return torch.cat([local.value[..., None], point, local.gradient, local.curvature.flatten(2)], -1)
 

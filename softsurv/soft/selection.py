@@ -45,7 +45,7 @@ FAIRNESS_TIMES = 12
 
 
 @dataclass(frozen=True)
-class Grid:
+class DenseGrid:
     """What inner validation tries; penalties in units of 1 / N."""
 
     depths: tuple[int, ...] = (0, 1, 2, 3)
@@ -60,7 +60,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Trial:
+class ScoredCandidate:
     """A candidate with its held-out loss in every fold."""
 
     candidate: Candidate
@@ -77,7 +77,7 @@ class Selection:
     """The chosen candidate and everything that was tried."""
 
     chosen: Candidate
-    trials: list[Trial]
+    trials: list[ScoredCandidate]
 
     def table(self) -> list[dict[str, Any]]:
         """Trials from best to worst as plain rows: settings, mean loss, standard error of the gap to the best."""
@@ -92,7 +92,7 @@ class Selection:
 def select(
     data: SurvivalData,
     families: Sequence[LeafFamily],
-    grid: Grid,
+    grid: DenseGrid,
     seed: int,
     machine: Machine,
     progress: Callable[[str, int, int], None] | None = None,
@@ -106,7 +106,7 @@ def select(
     data : SurvivalData
         With numeric, complete features.
     families : sequence of LeafFamily
-    grid : Grid
+    grid : DenseGrid
     seed : int
         Of the folds and the starts.
     machine : Machine
@@ -133,7 +133,7 @@ def select(
         )
     n_folds = min(grid.n_folds, data.n_failed_subjects)
     folds = [train for train, _ in data.folds(max(n_folds, 2), seed)]
-    trials: list[Trial] = []
+    trials: list[ScoredCandidate] = []
     enough = [d for d in grid.depths if happened.sum() >= grid.min_events_per_leaf * 2**d or d == min(grid.depths)]
     depths = [depth for depth in enough if depth > 0]
     pairs = list(product(grid.shrinkage, grid.routing_l2))
@@ -153,7 +153,7 @@ def select(
             recipe = Recipe(family, candidates[0], grid.starts, grid.training, seed=seed, counts=counts)
             found = inner.tree_trials(candidates, recipe)
             if not found and not trials:
-                found = [Trial(candidates[len(candidates) // 2], torch.full((len(folds),), torch.nan))]
+                found = [ScoredCandidate(candidates[len(candidates) // 2], torch.full((len(folds),), torch.nan))]
             trials += found
             if progress is not None:
                 progress(f"{family.name}, depth {depth}", len(pairs), total)
@@ -204,7 +204,7 @@ class InnerFolds:
         penalty = fairness_of(data, problem, fairness, FAIRNESS_TIMES)
         return cls(data, folds, problem, masks.to(problem.weight), machine, penalty)
 
-    def single_leaf_trials(self, ridges: Sequence[float]) -> list[Trial]:
+    def single_leaf_trials(self, ridges: Sequence[float]) -> list[ScoredCandidate]:
         """Depth 0 with each ridge."""
         family = self.problem.family
         candidates = [Candidate(family.name, 0, ridge) for ridge in ridges]
@@ -221,7 +221,7 @@ class InnerFolds:
         losses = self._held_out_loss(plain, routing, leaves, fold)
         return self._trials(candidates, losses.view(len(self.masks), -1).cpu())
 
-    def tree_trials(self, candidates: Sequence[Candidate], recipe: Recipe) -> list[Trial]:
+    def tree_trials(self, candidates: Sequence[Candidate], recipe: Recipe) -> list[ScoredCandidate]:
         """Candidates of one depth, the loss of each averaged over the starts; none where time ran out."""
         machine, depth, size = self.machine, recipe.candidate.depth, self.masks.sum(1)
         starts: list[Tensor] = []
@@ -280,8 +280,8 @@ class InnerFolds:
         return (1 - self.masks[fold]) * weight.to(self.masks)
 
     @staticmethod
-    def _trials(candidates: Sequence[Candidate], losses: Tensor) -> list[Trial]:  # (folds, candidates)
-        return [Trial(candidate, losses[:, k]) for k, candidate in enumerate(candidates)]
+    def _trials(candidates: Sequence[Candidate], losses: Tensor) -> list[ScoredCandidate]:  # (folds, candidates)
+        return [ScoredCandidate(candidate, losses[:, k]) for k, candidate in enumerate(candidates)]
 
 
 def held_out_loss(
@@ -296,20 +296,20 @@ def held_out_loss(
     return (loss * held_out).sum(1) / held_out.sum(1)
 
 
-def _gap_error(trial: Trial, best: Trial) -> float:
+def _gap_error(trial: ScoredCandidate, best: ScoredCandidate) -> float:
     """Standard error over folds of the paired gap to the best trial."""
     gap = trial.losses - best.losses
     return float(gap.std() / len(gap) ** 0.5)
 
 
-def _usual_unless_worse(singles: list[Trial], standard_errors: float) -> Trial:
+def _usual_unless_worse(singles: list[ScoredCandidate], standard_errors: float) -> ScoredCandidate:
     """Of the ridges whose gap to the best is within that many of its standard errors, the one nearest to the usual."""
     best = min(singles, key=lambda t: t.mean)
     good = [t for t in singles if t.mean - best.mean <= standard_errors * _gap_error(t, best)]
     return min(good, key=lambda t: (abs(math.log(max(t.candidate.ridge, 1e-12) / USUAL_RIDGE)), t.mean))
 
 
-def _simplest_good(trials: list[Trial], standard_errors: float) -> Candidate:
+def _simplest_good(trials: list[ScoredCandidate], standard_errors: float) -> Candidate:
     """The best setting of the least depth whose gap to the best is within that many of its standard errors."""
     best = min(trials, key=lambda t: t.mean)
     for depth in sorted({t.candidate.depth for t in trials}):

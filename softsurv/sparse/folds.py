@@ -13,7 +13,7 @@ from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
 from softsurv.sparse.prefer import BEYOND, CONSTANT, EDGE, USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.train import TrainingRows
+from softsurv.sparse.train import StackRows
 
 FARTHEST = 12.0
 """Nats that a held-out row counts at most for each of several causes. A row whose features are far from all others can
@@ -55,7 +55,7 @@ class Fold:
 
     masks: FloatArray  # (F, N) 1 where a row trains
     held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
-    rows: TrainingRows
+    rows: StackRows
     subject: IntArray | None = None  # (N,) where subjects have several rows
     most: float = math.inf  # nats that a held-out row counts at most
 
@@ -92,7 +92,7 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, coun
             masks.insert(len(masks) - 1, mask)
     table = np.array(masks)
     folds = tuple(np.flatnonzero(mask) for mask in table)
-    rows = TrainingRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty, counts)
+    rows = StackRows(split, weight, events.astype(float), folds, grid.least_events, grid.split_penalty, counts)
     held = (1 - table) * weight
     total = held.sum()
     mean_one = torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held)

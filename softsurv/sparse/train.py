@@ -24,7 +24,7 @@ START_ROWS = 4000
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class StackRows:
     """What all trees of a stack share.
 
     Attributes
@@ -54,7 +54,7 @@ class TrainingRows:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A tree to be trained: on which fold, with which penalties and limits, from which rules."""
 
     fold: int
@@ -117,7 +117,7 @@ def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: fl
 
 def start_rules(
     problems: Problems,
-    rows: TrainingRows,
+    rows: StackRows,
     folds: Sequence[int],
     models: Models,
     depth: int,
@@ -136,7 +136,7 @@ def start_rules(
     return map_parts(start, range(len(folds)), workers)
 
 
-def start_problem(rows: TrainingRows, fold: int, table: FloatArray) -> StartProblem:
+def start_problem(rows: StackRows, fold: int, table: FloatArray) -> StartProblem:
     """What trees on a fold are compared by. Where rows are many, a sample is enough to compare binned cuts."""
     mine, scale = rows.folds[fold], 1.0
     if len(mine) > START_ROWS:
@@ -147,8 +147,8 @@ def start_problem(rows: TrainingRows, fold: int, table: FloatArray) -> StartProb
 
 def grown_on(
     problems: Problems,
-    rows: TrainingRows,
-    plans: Sequence[Plan],
+    rows: StackRows,
+    plans: Sequence[TrainingPlan],
     n_leaves: int,
     models: Models,
     stop: Callable[[], bool] = never,
@@ -165,15 +165,15 @@ def grown_on(
     ]
 
 
-def corrections(problems: Problems, models: Models, rows: TrainingRows) -> FloatArray:
+def corrections(problems: Problems, models: Models, rows: StackRows) -> FloatArray:
     """Weighted slopes and curvatures (M, N, 5 K) at the common models, from which corrections in leaves are found."""
     return second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
 
 def grow(
     problems: Problems,
-    rows: TrainingRows,
-    plans: Sequence[Plan],
+    rows: StackRows,
+    plans: Sequence[TrainingPlan],
     n_rows: FloatArray,
     sweeps: int = 2,
     budget: StopSignal | None = None,
@@ -188,8 +188,8 @@ def grow(
     ----------
     problems : tuple of Problem
         Of one tree for each fold; one for each cause.
-    rows : TrainingRows
-    plans : sequence of Plan
+    rows : StackRows
+    plans : sequence of TrainingPlan
     n_rows : (folds,)
         Training rows of each fold.
     sweeps : int
@@ -232,7 +232,7 @@ def leaves_of(rules: Sequence[Rules], split: SplitData) -> Tensor:
 
 def polish(
     rules: Rules,
-    rows: TrainingRows,
+    rows: StackRows,
     mine: IntArray,
     losses: FloatArray,  # (L, N) of every row in every leaf
     table: FloatArray,  # (N, 5 K) slopes and curvatures at the common models

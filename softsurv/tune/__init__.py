@@ -2,15 +2,15 @@
 
 from softsurv.estimators.many import soft_setting
 from softsurv.tune.measures import DIRECTIONS
-from softsurv.tune.objective import Objective
+from softsurv.tune.objective import StudyObjective
 from softsurv.tune.spaces import Choice, Range, default_space, parse_space
 from softsurv.tune.study import StudyResult, best_trial, study, trial_table
 
 __all__ = [
     "DIRECTIONS",
     "Choice",
-    "Objective",
     "Range",
+    "StudyObjective",
     "StudyResult",
     "best_trial",
     "default_space",

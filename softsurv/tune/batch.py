@@ -15,7 +15,7 @@ import optuna
 from optuna.storages._heartbeat import get_heartbeat_thread
 from optuna.trial import FrozenTrial, TrialState
 
-from softsurv.tune.objective import Objective, Outcome
+from softsurv.tune.objective import Outcome, StudyObjective
 from softsurv.tune.storage import is_lost
 
 Ask = Callable[[optuna.Study], bool]
@@ -27,7 +27,7 @@ class Batches:
 
     Parameters
     ----------
-    objective : Objective
+    objective : StudyObjective
     mark : dict
         Of the process, for every trial.
     size : int
@@ -40,7 +40,7 @@ class Batches:
 
     def __init__(
         self,
-        objective: Objective,
+        objective: StudyObjective,
         mark: dict[str, Any],
         size: int,
         wants_more: Ask,

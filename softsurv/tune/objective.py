@@ -16,7 +16,7 @@ from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
 from softsurv.estimators.soft.parameters import choose_device, torch_dtype
 from softsurv.estimators.soft.tree import SoftSurvivalTree
-from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
+from softsurv.soft.cross_validation import EncodedFold, Measured, cross_validate_many, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
 from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds, measured
@@ -51,7 +51,7 @@ class _Running:
         self.together, self.seconds = max(self.together, found.together), self.seconds + found.seconds
 
 
-class Objective:
+class StudyObjective:
     """Mean held-out measures of an estimator, for `optuna.Study.optimize`.
 
     Soft trees train all folds of a trial as one stack. Where the study has a pruner (and one measure), the mean
@@ -82,9 +82,9 @@ class Objective:
     --------
     >>> import optuna
     >>> from softsurv import load_dataset
-    >>> from softsurv.tune import Objective
+    >>> from softsurv.tune import StudyObjective
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
-    >>> goal = Objective(load_dataset("veterans"), space={"depth": [0, 1], "leaf": "weibull", "solver": "lbfgs"})
+    >>> goal = StudyObjective(load_dataset("veterans"), space={"depth": [0, 1], "leaf": "weibull", "solver": "lbfgs"})
     >>> study = optuna.create_study(directions=goal.directions)
     >>> study.optimize(goal, n_trials=2)
     >>> 0.5 < study.best_value < 1
@@ -117,7 +117,7 @@ class Objective:
             self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
-        self._folds: dict[bool, list[Fold]] = {}
+        self._folds: dict[bool, list[EncodedFold]] = {}
         self._stacked_rows: dict[bool, StackedRows] = {}
         self._can_share = can_share([data.take(train) for train, _ in self._rows])
 
@@ -264,7 +264,7 @@ class Objective:
         jobs = (delayed(fit_and_measure)(model, train, test, self.interest) for train, test in rows)
         return Measured(list(Parallel()(jobs)), 1, time.perf_counter() - began)
 
-    def _prepared(self, preprocess: bool) -> list[Fold]:
+    def _prepared(self, preprocess: bool) -> list[EncodedFold]:
         """Encoded folds, made once for all trials."""
         if preprocess not in self._folds:
             with warnings.catch_warnings():

@@ -25,7 +25,7 @@ from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
 from softsurv.tune.measures import DIRECTIONS
-from softsurv.tune.objective import Objective
+from softsurv.tune.objective import StudyObjective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import Space, is_open
 from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
@@ -152,7 +152,7 @@ def study(
     measures : sequence of str
         "harrell_c", "uno_c", "cd_auc", "ibs", "fairness"; the first one decides among the best.
     space : mapping, optional
-        See :class:`softsurv.tune.Objective`.
+        See :class:`softsurv.tune.StudyObjective`.
     n_folds, seed : int
     sampler : {"tpe", "random"} or optuna sampler
     pruner : {"none", "median", "hyperband"} or optuna pruner
@@ -171,7 +171,7 @@ def study(
         "auto", "cpu", "cuda" or one such as "cuda:1". Of several CUDA devices the workers of ``n_jobs`` take one each,
         in turn.
     interest : int or str, optional
-        The cause whose measures count: see :class:`softsurv.tune.Objective`.
+        The cause whose measures count: see :class:`softsurv.tune.StudyObjective`.
     progress : bool, optional
         Show a progress line with the time left; by default on a terminal.
     refit : bool
@@ -194,7 +194,7 @@ def study(
     """
     rows = _read(data, y, columns)
     how = {"n_folds": n_folds, "seed": seed, "device": device, "interest": interest}
-    goal = Objective(rows, estimator, measures=measures, space=space, **how)  # type: ignore[arg-type]
+    goal = StudyObjective(rows, estimator, measures=measures, space=space, **how)  # type: ignore[arg-type]
     for what, value in (("n_trials", n_trials), ("batch", batch)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidParameterError(f"{what} must be an integer >= 1, got {value!r}")
@@ -326,7 +326,7 @@ def _finish(
     return result
 
 
-def _of_default(goal: Objective, study_: optuna.Study) -> dict[str, list[float | None]]:
+def _of_default(goal: StudyObjective, study_: optuna.Study) -> dict[str, list[float | None]]:
     """Measures of the default arguments in each fold, kept with the study."""
     known: dict[str, list[float | None]] | None = study_.user_attrs.get("default")
     if known is None:

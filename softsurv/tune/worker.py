@@ -24,7 +24,7 @@ from softsurv.estimators.soft.parameters import device_of_worker
 from softsurv.soft.parallel import one_core_each
 from softsurv.tune.batch import Batches
 from softsurv.tune.liveness import Beats, process_mark
-from softsurv.tune.objective import Objective
+from softsurv.tune.objective import StudyObjective
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import as_spec, is_open
 from softsurv.tune.storage import (
@@ -49,7 +49,7 @@ MARK_SECONDS = 0.5
 class StudyPlan:
     """Everything that a worker needs; it travels to worker processes."""
 
-    objective: Objective
+    objective: StudyObjective
     n_trials: int
     storage: Any
     output: Path | None

@@ -13,7 +13,7 @@ import pytest
 from softsurv import load_model
 from softsurv.cli import main
 from softsurv.data.readers import survival_data
-from softsurv.tune import Objective
+from softsurv.tune import StudyObjective
 
 TREE = ["--model", "optimal", "--depth", "1"]
 ROWS = ["--start", "from", "--stop", "to", "--id", "who"]
@@ -159,8 +159,8 @@ def test_tune_measures_the_cause_of_interest(here, capsys):
 
 def test_folds_of_a_study_are_by_subject_whatever_the_order_of_rows():
     data = survival_data(visits_table(), start="from", stop="to", cause="why", id="who")
-    goal = Objective(data, "optimal", n_folds=4)
-    mixed = Objective(data.take(np.random.default_rng(0).permutation(data.n)), "optimal", n_folds=4)
+    goal = StudyObjective(data, "optimal", n_folds=4)
+    mixed = StudyObjective(data.take(np.random.default_rng(0).permutation(data.n)), "optimal", n_folds=4)
     for (train, test), (_, other) in zip(goal._rows, mixed._rows, strict=True):
         subjects = [set(goal.data.subject[rows].tolist()) for rows in (train, test)]
         assert not subjects[0] & subjects[1]

@@ -9,7 +9,7 @@ from oracles.simulated import simulate
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.cli import main
-from softsurv.tune import Objective
+from softsurv.tune import StudyObjective
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_ctrl_c_in_a_trial_ends_without_a_traceback(table, tmp_path, monkeypatch
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Objective, "__call__", interrupted)
+        patched.setattr(StudyObjective, "__call__", interrupted)
         assert main(arguments) == 130
     said = capfd.readouterr().err
     assert "interrupted" in said

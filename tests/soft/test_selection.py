@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from softsurv.soft.recipe import Candidate
-from softsurv.soft.selection import Trial, _simplest_good, _usual_unless_worse
+from softsurv.soft.selection import ScoredCandidate, _simplest_good, _usual_unless_worse
 
 NOISE = torch.tensor([-0.02, -0.01, 0.0, 0.01, 0.02])  # standard error over the five folds 0.007
 
 
 def trial(loss, ridge=0.3, depth=0, noise=0.0):
     """Held-out losses around ``loss``; ``noise`` scales what the fold adds."""
-    return Trial(Candidate("loglogistic", depth, ridge), loss + noise * NOISE)
+    return ScoredCandidate(Candidate("loglogistic", depth, ridge), loss + noise * NOISE)
 
 
 def test_the_usual_ridge_stays_where_the_folds_do_not_tell():

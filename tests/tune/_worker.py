@@ -17,22 +17,22 @@ from typing import Any
 import optuna
 from conftest import small_data
 
-from softsurv.tune import Objective, study
+from softsurv.tune import StudyObjective, study
 
 SPACE = {"leaf": "weibull", "depth": [0, 1], "solver": "lbfgs", "init": "random", "n_restarts": 1}
 
 
 def work(storage: str | None, output: str | None, n_trials: int, seconds: float, begun: str) -> None:
     """One call of a study, in the forked process."""
-    measured = Objective.__call__
+    measured = StudyObjective.__call__
 
-    def slow(self: Objective, trial: optuna.Trial) -> Any:
+    def slow(self: StudyObjective, trial: optuna.Trial) -> Any:
         with open(begun, "a") as file:
             file.write(f"{trial.number}\n")
         time.sleep(seconds)
         return measured(self, trial)
 
-    Objective.__call__ = slow  # type: ignore[method-assign]
+    StudyObjective.__call__ = slow  # type: ignore[method-assign]
     data, options = small_data(), {"space": SPACE, "n_folds": 2, "measures": ("ibs",), "refit": False}
     study(data, n_trials=n_trials, storage=storage, output=output, **options)
 

@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 from softsurv.errors import InvalidParameterError, NumericalError
-from softsurv.tune import Objective, study
+from softsurv.tune import StudyObjective, study
 from softsurv.tune.batch import Batches
 
 QUICK = {"n_trials": 6, "n_folds": 2, "n_jobs": 1, "refit": False, "sampler": "random"}
@@ -62,7 +62,7 @@ def test_a_callback_stops_a_study_after_its_batch(data):
 
 
 def test_a_failed_fit_is_the_failure_of_its_trial_alone(data, monkeypatch):
-    whole = Objective.model
+    whole = StudyObjective.model
 
     def model(self, parameters):
         made = whole(self, parameters)
@@ -79,8 +79,8 @@ def test_a_failed_fit_is_the_failure_of_its_trial_alone(data, monkeypatch):
             raise NumericalError("left the finite numbers")
         return fit(folds, recipes, machine)
 
-    goal = Objective(data, space=SPACE | {"depth": 1}, n_folds=2)
-    monkeypatch.setattr(Objective, "model", model)
+    goal = StudyObjective(data, space=SPACE | {"depth": 1}, n_folds=2)
+    monkeypatch.setattr(StudyObjective, "model", model)
     monkeypatch.setattr(objective, "cross_validate_many", fails)
     study_ = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
     bad, asked = 1, []
@@ -96,8 +96,8 @@ def test_an_interrupted_batch_leaves_trials_to_be_made_up_for(data, monkeypatch)
         raise KeyboardInterrupt
 
     study_ = optuna.create_study(directions=["maximize", "minimize"], sampler=optuna.samplers.RandomSampler(0))
-    goal = Objective(data, measures=("harrell_c", "ibs"), space=SPACE, n_folds=2)
-    monkeypatch.setattr(Objective, "measure", interrupted)
+    goal = StudyObjective(data, measures=("harrell_c", "ibs"), space=SPACE, n_folds=2)
+    monkeypatch.setattr(StudyObjective, "measure", interrupted)
     with contextlib.suppress(KeyboardInterrupt):
         study_.optimize(Batches(goal, {"pid": 1}, 3, lambda s: len(s.trials) < 3, []), n_trials=1)
     assert [t.state.name for t in study_.trials] == ["FAIL"] * 3

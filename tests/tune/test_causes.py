@@ -12,7 +12,7 @@ from softsurv import OptimalSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
-from softsurv.tune import Objective, study
+from softsurv.tune import StudyObjective, study
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 SPACE = {"max_depth": [1, 2], "min_samples_leaf": 5, "max_leaves": 4, "complexity": 0.0}
@@ -39,7 +39,7 @@ def by_hand(goal, model, fold):
 
 def test_the_measures_are_those_of_the_cause_of_interest(data):
     names = ("harrell_c", "cd_auc", "ibs")
-    goals = [Objective(data, "optimal", measures=names, n_folds=3, interest=one) for one in ("seal", 2, None)]
+    goals = [StudyObjective(data, "optimal", measures=names, n_folds=3, interest=one) for one in ("seal", 2, None)]
     model = OptimalSurvivalTree(max_depth=2, min_samples_leaf=5)
     seal, code, both = (goal.cross_validate(model)[0] for goal in goals)
     known = by_hand(goals[0], model, 0)
@@ -62,7 +62,7 @@ def test_a_fold_without_the_cause_is_left_out(data):
     at = np.flatnonzero(data.cause.numpy() == 2)[:1]
     rare[at] = 1
     table = survival_data(data.X, time=data.time, cause=rare, cause_names=["motor", "seal"])
-    goal = Objective(table, "optimal", measures="harrell_c", space=SPACE, n_folds=3, interest="motor")
+    goal = StudyObjective(table, "optimal", measures="harrell_c", space=SPACE, n_folds=3, interest="motor")
     folds = goal.cross_validate(OptimalSurvivalTree(max_depth=1, min_samples_leaf=5))
     known = [fold["harrell_c"] for fold in folds if fold["harrell_c"] is not None]
     assert 1 <= len(known) < 3
@@ -72,11 +72,11 @@ def test_a_fold_without_the_cause_is_left_out(data):
 
 def test_what_cannot_be_measured_is_refused(data):
     with pytest.raises(InvalidParameterError, match="measures by cause are harrell_c, cd_auc and ibs, got 'uno_c'"):
-        Objective(data, measures=("uno_c",))
+        StudyObjective(data, measures=("uno_c",))
     with pytest.raises(InvalidSurvivalDataError, match="cause must be a code from 1 to 2 or one of the names"):
-        Objective(data, interest="pipe")
+        StudyObjective(data, interest="pipe")
     with pytest.raises(InvalidParameterError, match="interest names one of several causes, got 'seal'"):
-        Objective(data.of_cause("seal"), interest="seal")
+        StudyObjective(data.of_cause("seal"), interest="seal")
 
 
 def test_a_study_of_another_cause_is_another_study(data, tmp_path):

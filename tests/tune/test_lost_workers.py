@@ -20,7 +20,7 @@ import pytest
 import sqlalchemy
 
 from softsurv.errors import SoftsurvError
-from softsurv.tune import Objective, storage, worker
+from softsurv.tune import StudyObjective, storage, worker
 from softsurv.tune.storage import open_storage
 from softsurv.tune.worker import StudyPlan
 
@@ -186,7 +186,7 @@ def test_workers_outlast_a_restart_of_postgresql(workers, tmp_path):
         assert states["RUNNING"] == 0
 
 
-class Flaky(Objective):
+class Flaky(StudyObjective):
     """An objective whose database is away in some calls."""
 
     failures = ()
@@ -235,6 +235,6 @@ def test_a_database_that_stays_away_is_one_sentence(data, tmp_path, monkeypatch)
 
 def test_other_errors_are_not_repeated(data, tmp_path, monkeypatch):
     plan = plan_of(data, (), tmp_path)
-    monkeypatch.setattr(Objective, "__call__", lambda *_: 1 / 0)
+    monkeypatch.setattr(StudyObjective, "__call__", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         worker.work(plan)

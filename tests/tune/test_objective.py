@@ -10,7 +10,7 @@ from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
 from softsurv.metrics import curve_gap
 from softsurv.soft.cross_validation import folds_of_content
-from softsurv.tune import Objective, soft_setting
+from softsurv.tune import StudyObjective, soft_setting
 from softsurv.tune.objective import rungs
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -32,7 +32,7 @@ def one_by_one(model, data, n_folds, seed):
 )
 def test_folds_as_one_stack_equal_folds_one_by_one(data, arguments):
     model = SoftSurvivalTree(max_iter=400, **arguments)
-    goal = Objective(data, n_folds=3)
+    goal = StudyObjective(data, n_folds=3)
     together = goal.cross_validate(model)
     for ours, alone in zip(together, one_by_one(model, data, 3, 0), strict=True):
         assert ours["n"] == alone["n"]
@@ -43,7 +43,7 @@ def test_folds_as_one_stack_equal_folds_one_by_one(data, arguments):
 
 
 def test_the_objective_is_the_mean_over_folds(data, quick_space):
-    goal = Objective(data, measures=("harrell_c", "ibs"), space=quick_space, n_folds=3)
+    goal = StudyObjective(data, measures=("harrell_c", "ibs"), space=quick_space, n_folds=3)
     trial = optuna.create_study(directions=goal.directions, sampler=optuna.samplers.RandomSampler(0)).ask()
     values = goal(trial)
     folds = trial.user_attrs["folds"]
@@ -54,14 +54,14 @@ def test_the_objective_is_the_mean_over_folds(data, quick_space):
 def test_settings_that_cannot_share_a_stack_run_fold_by_fold(data):
     model = SoftSurvivalTree(depth=1, l2=1.0, shrinkage=1.0, routing_l2=1.0, n_restarts=1, time_limit=60.0)
     assert soft_setting(model) is None
-    results = Objective(data, n_folds=2).cross_validate(model)
+    results = StudyObjective(data, n_folds=2).cross_validate(model)
     assert [r["n"] for r in results] == [60, 60]
 
 
 def test_fairness_is_measured_and_searched(grouped):
     data = grouped
     space = {"leaf": "weibull", "depth": 1, "solver": "lbfgs", "init": "random", "n_restarts": 1}
-    goal = Objective(data, measures=("harrell_c", "ibs", "fairness"), space=space, n_folds=2)
+    goal = StudyObjective(data, measures=("harrell_c", "ibs", "fairness"), space=space, n_folds=2)
     trial = optuna.create_study(directions=goal.directions, sampler=optuna.samplers.RandomSampler(0)).ask()
     values = goal(trial)
     assert 0 <= values[2] < 1
@@ -77,7 +77,7 @@ def test_fairness_is_measured_and_searched(grouped):
 
 def test_fairness_needs_two_groups(data):
     with pytest.raises(InvalidSurvivalDataError, match="two groups"):
-        Objective(data, measures=("fairness",))
+        StudyObjective(data, measures=("fairness",))
 
 
 def test_rungs_cover_the_folds_and_double():
@@ -99,7 +99,7 @@ class PruneAt(optuna.pruners.BasePruner):
 
 
 def test_a_pruned_trial_trains_no_further_folds(data, quick_space):
-    goal = Objective(data, space=quick_space, n_folds=5)
+    goal = StudyObjective(data, space=quick_space, n_folds=5)
     study = optuna.create_study(direction="maximize", pruner=PruneAt(2))
     study.optimize(goal, n_trials=1)
     (trial,) = study.trials
@@ -119,9 +119,9 @@ def test_a_pruned_trial_trains_no_further_folds(data, quick_space):
 )
 def test_bad_arguments_are_refused_before_the_first_trial(data, arguments, message):
     with pytest.raises(InvalidParameterError, match=message):
-        Objective(data, **arguments)
+        StudyObjective(data, **arguments)
 
 
 def test_a_pair_of_numbers_is_no_range(data):
     with pytest.raises(InvalidParameterError, match=r"l2 in space must be .* write Range\(0\.1, 10\.0\)"):
-        Objective(data, space={"l2": (0.1, 10.0)})
+        StudyObjective(data, space={"l2": (0.1, 10.0)})

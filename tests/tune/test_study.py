@@ -16,7 +16,7 @@ from softsurv import SoftSurvivalTree, load_model
 from softsurv.errors import InvalidParameterError, NumericalError, SoftsurvError
 from softsurv.run_record import read_run
 from softsurv.soft.cross_validation import folds_of_content
-from softsurv.tune import Objective, study
+from softsurv.tune import StudyObjective, study
 
 QUICK = {"n_trials": 4, "n_folds": 2, "n_jobs": 1, "compare_default": False}
 
@@ -132,14 +132,14 @@ def test_several_measures_give_a_pareto_front(data, quick_space):
 
 
 def test_a_numerical_failure_is_one_failed_trial(data, quick_space, monkeypatch):
-    measured = Objective.__call__
+    measured = StudyObjective.__call__
 
     def fails_once(self, trial):
         if trial.number == 1:
             raise NumericalError("left the finite numbers")
         return measured(self, trial)
 
-    monkeypatch.setattr(Objective, "__call__", fails_once)
+    monkeypatch.setattr(StudyObjective, "__call__", fails_once)
     result = quick(data, quick_space, refit=False)
     assert [t.state.name for t in result.study.trials] == ["COMPLETE", "FAIL", "COMPLETE", "COMPLETE"]
     assert "finite numbers" in result.table().set_index("trial").loc[1, "error"]
@@ -149,7 +149,7 @@ def test_no_completed_trial_is_an_error_that_says_why(data, quick_space, monkeyp
     def fails(self, trial):
         raise NumericalError("left the finite numbers")
 
-    monkeypatch.setattr(Objective, "__call__", fails)
+    monkeypatch.setattr(StudyObjective, "__call__", fails)
     with pytest.raises(SoftsurvError, match=r"no completed trial .*finite numbers"):
         quick(data, quick_space, n_trials=2)
 

@@ -18,9 +18,9 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.soft import paper
 from softsurv.soft.nodec import NodecSettings
 from softsurv.soft.recipe import SOLVERS, Candidate, Recipe, Training
-from softsurv.soft.selection import Grid
+from softsurv.soft.selection import DenseGrid
 from softsurv.soft.starts import STARTS
-from softsurv.sparse.folds import Grid as RuleGrid
+from softsurv.sparse.folds import Grid
 from softsurv.trees.topology import check_depth
 
 PENALTIES = ("l2", "shrinkage", "routing_l2")
@@ -189,9 +189,9 @@ class SoftParameters:
             )
         return counts
 
-    def rule_grid(self) -> RuleGrid:
+    def rule_grid(self) -> Grid:
         """What is tried for a tree of rules."""
-        grid = RuleGrid(terms=self.terms)
+        grid = Grid(terms=self.terms)
         if self.depth is not None:
             grid = replace(grid, leaves=RULE_LEAVES[self.depth], depth=self.depth)
         if self.l2 is not None:
@@ -224,9 +224,9 @@ class SoftParameters:
             return None
         return Candidate(self.family.name, depth, self.l2, self.shrinkage or 0.0, self.routing_l2 or 0.0)
 
-    def grid(self, depth: int | None) -> Grid:
+    def grid(self, depth: int | None) -> DenseGrid:
         """What inner validation tries where something is left to choose."""
-        grid, depth = Grid(), depth if self.depth is None else self.depth
+        grid, depth = DenseGrid(), depth if self.depth is None else self.depth
         if depth is not None:
             grid = replace(grid, depths=(depth,))
         grid = replace(
@@ -244,7 +244,7 @@ class SoftParameters:
     def recipe(
         self,
         candidate: Candidate,
-        chosen: Grid | None = None,
+        chosen: DenseGrid | None = None,
         start: np.ndarray | None = None,
         causes: tuple[str, ...] = (),
     ) -> Recipe:
@@ -253,7 +253,7 @@ class SoftParameters:
         Parameters
         ----------
         candidate : Candidate
-        chosen : Grid, optional
+        chosen : DenseGrid, optional
             What the candidate was chosen from.
         start : ndarray (B, P + 1), optional
             Routing weights of the only start; random ones follow an exact tree.
@@ -274,7 +274,7 @@ class SoftParameters:
         init = "kmeans" if start is not None else str(self._kinds()[0])  # given splits are clusters of rows too
         return paper.training(self.family.name, init, sweeps=sweeps)
 
-    def _training(self, chosen: Grid | None) -> Training:
+    def _training(self, chosen: DenseGrid | None) -> Training:
         if self.max_iter is None:
             if chosen is not None and self.solver == "lbfgs":
                 return chosen.training  # what was validated: more rounds fit closer and predict no better

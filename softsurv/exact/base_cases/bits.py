@@ -16,7 +16,7 @@ from softsurv.exact.kernels.simd import LANES, least, load, smaller, spread, sto
 from softsurv.exact.kernels.subsets import STOP, Local
 from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import lower
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -131,7 +131,7 @@ def _share(problem, local, s, begin, stride):
         store(shared, t, value)
 
 
-@entry(Problem, ADDRESS, LONG, LONG, Local)
+@entry(SearchArrays, ADDRESS, LONG, LONG, Local)
 def solve_two(problem, at, n, depth, local):
     """Trees of depth two, by bits. As `sums.solve_two`."""
     rows = ints_at(at, (n,))

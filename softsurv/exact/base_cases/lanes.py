@@ -20,7 +20,7 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.simd import LANES, load, smaller, spread, store
 from softsurv.exact.kernels.subsets import Lanes, Local
 from softsurv.exact.kernels.views import call
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -219,7 +219,7 @@ def _best_values(problem, local, lanes, turn):
     store(value, at + 4 * LANES, four)
 
 
-@entry(Problem, Local, Lanes, LONG)
+@entry(SearchArrays, Local, Lanes, LONG)
 def solve_lanes(problem, local, lanes, passes):
     """Trees of depth two, eight at a time. Best cost with at most 1..4 leaves of 8 or 16 subsets (1 or 2 passes).
 

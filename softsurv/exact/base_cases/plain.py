@@ -13,7 +13,7 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.subsets import Local, localise, sum_sides
 from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import lower
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -44,7 +44,7 @@ def best_stump(problem, rows, n, local, first):
     return leaf, best, root
 
 
-@entry(Problem, ADDRESS, LONG, LONG, Local)
+@entry(SearchArrays, ADDRESS, LONG, LONG, Local)
 def solve_two(problem, at, n, depth, local):
     """Trees of depth two, by rows. As `sums.solve_two`."""
     rows = ints_at(at, (n,))

@@ -16,7 +16,7 @@ from softsurv.exact.jit import shared_kernel
 from softsurv.exact.kernels.subsets import STOP, Local, localise, order_by_bin, sum_sides
 from softsurv.exact.kernels.views import call, ints_at
 from softsurv.exact.kernels.words import higher, lower
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -152,7 +152,7 @@ def _charge(problem, local, f, begin, end, w):
                 stump[1, u] = lower(stump[1, u], here + neither + (total - weight[u]) * before)
 
 
-@entry(Problem, ADDRESS, LONG, LONG, Local)
+@entry(SearchArrays, ADDRESS, LONG, LONG, Local)
 def solve_two(problem, at, n, depth, local):
     """Trees of depth two. Best trees over n rows: ``local.value[1:5]``, first splits ``local.root[2:5]``.
 

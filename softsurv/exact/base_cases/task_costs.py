@@ -11,13 +11,13 @@ import numpy as np
 
 from softsurv.exact.entries import ADDRESS, LONG, entry
 from softsurv.exact.kernels.views import floats_at, matrix_at
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 if TYPE_CHECKING:
     from softsurv.exact.injected import leaf_costs, parametric
 
 
-@entry(Problem, ADDRESS, LONG, LONG, ADDRESS)
+@entry(SearchArrays, ADDRESS, LONG, LONG, ADDRESS)
 def price(problem, sums, stride, n, out):
     """The cost of leaves. The task's, the cost per leaf, and ``inf`` below the limit on the size of a leaf.
 

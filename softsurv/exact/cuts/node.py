@@ -29,7 +29,7 @@ from softsurv.exact.kernels.cache import MAX_LEAVES
 from softsurv.exact.kernels.nodes import LEAF, UNKNOWN, leaf_shares
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.words import higher, lower
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -189,7 +189,7 @@ def search_intervals(problem, cuts, level, n, depth, leaves, left_leaves, right_
     return best, least
 
 
-@entry(Problem, Cuts, LONG, LONG, LONG, LONG, float, returns=float)
+@entry(SearchArrays, Cuts, LONG, LONG, LONG, LONG, float, returns=float)
 def search_cuts(problem, cuts, level, n, depth, leaves, upper):
     """The search by cuts. Optimum of a node where it lies below ``upper``, else a bound that does not.
 

@@ -16,7 +16,7 @@ from softsurv.exact.kernels.nodes import LEAF, UNKNOWN
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.stopping import StopSignal
 
@@ -47,7 +47,7 @@ class CutRun:
     values: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        given: Problem = self.problem.value
+        given: SearchArrays = self.problem.value
         bare = given._replace(complexity=0.0, use_size=False)
         self._bare = Packed(bare)
         self.cuts: Cuts = new_cuts(bare, self.depth, given.complexity, given.use_size, self.similar, self.control)

@@ -21,7 +21,7 @@ from softsurv.exact.kernels.views import (
     LongMatrix,
     Longs,
 )
-from softsurv.exact.problem import Problem, aligned
+from softsurv.exact.problem import SearchArrays, aligned
 
 RUN = 256
 """Cells that are priced together: their sums stay in the first-level cache."""
@@ -76,7 +76,7 @@ class Cuts(NamedTuple):
 
 
 def new_cuts(
-    problem: Problem, depth: int, complexity: float, limited: bool, similar: bool, control: np.ndarray
+    problem: SearchArrays, depth: int, complexity: float, limited: bool, similar: bool, control: np.ndarray
 ) -> Cuts:
     """Scratch for trees down to ``depth`` over a problem without cost per leaf and least size, and its columns."""
     code, split = columns_of(problem)
@@ -131,7 +131,7 @@ def new_cuts(
     )
 
 
-def bytes_of_cuts(problem: Problem) -> float:
+def bytes_of_cuts(problem: SearchArrays) -> float:
     """Bytes that a search by cuts writes for trees of depth two, before they are made; deeper nodes hold fewer rows.
 
     Without the intervals, of which few are waiting.
@@ -151,7 +151,7 @@ def aligned_copy(statistics: np.ndarray, wanted: bool) -> np.ndarray:
     return out.reshape(-1)
 
 
-def columns_of(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def columns_of(problem: SearchArrays) -> tuple[np.ndarray, np.ndarray]:
     """Codes of the columns (P, U) and the global code of the first split of each (P,)."""
     codes, splits = [], []
     for f, start in enumerate(problem.code_start[:-1]):

@@ -20,7 +20,7 @@ from softsurv.exact.kernels.cache import fetch_add
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import call
 from softsurv.exact.kernels.words import lower
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 
 
 @shared_kernel
@@ -260,7 +260,7 @@ def _compare(problem, rows, scratch, f, g, h):
         _lower_stumps(rows, scratch, g, h, s)
 
 
-@entry(Problem, JointRows, JointScratch)
+@entry(SearchArrays, JointRows, JointScratch)
 def join_pairs(problem, rows, scratch):
     """Sums over pairs of features. The cost of all cells of two splits as leaves."""
     p = rows.code.shape[0]
@@ -275,7 +275,7 @@ def join_pairs(problem, rows, scratch):
         f = fetch_add(rows.next, 0, np.int64(1))
 
 
-@entry(Problem, JointRows, JointScratch)
+@entry(SearchArrays, JointRows, JointScratch)
 def price_pairs(problem, rows, scratch):
     """Costs of pairs of splits. The cells of two splits as leaves, once the sums are there."""
     for f in range(rows.code.shape[0]):
@@ -284,7 +284,7 @@ def price_pairs(problem, rows, scratch):
                 _price_pairs(problem, rows, scratch, f, g)
 
 
-@entry(Problem, JointRows, JointScratch)
+@entry(SearchArrays, JointRows, JointScratch)
 def join_triples(problem, rows, scratch):
     """Sums over triples of features. The best stumps of all cells of two splits."""
     q = fetch_add(rows.next, 1, np.int64(1))

@@ -23,7 +23,7 @@ from softsurv.exact.joint.scratch import (
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
-from softsurv.exact.problem import Problem
+from softsurv.exact.problem import SearchArrays
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.stopping import StopSignal
 
@@ -136,7 +136,7 @@ class JointRun:
         """Lower bound, without the constant: that of equivalent points until all trees are compared."""
         if self.depth <= self.complete:
             return self.incumbent
-        problem: Problem = self.problem.value
+        problem: SearchArrays = self.problem.value
         return min(float(problem.floor[self.rows].sum()) + problem.complexity, self.incumbent)
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class JointRun:
 
     def goes_left(self, split: int) -> BoolArray:
         """Which of the distinct rows (U,) go left at a split."""
-        problem: Problem = self.problem.value
+        problem: SearchArrays = self.problem.value
         code = int(self.split_code[split])
         feature = problem.feature_of[code]
         column = problem.gcode[:, feature]
@@ -249,7 +249,7 @@ class JointRun:
 
     @property
     def _tolerance(self) -> float:
-        problem: Problem = self.problem.value
+        problem: SearchArrays = self.problem.value
         return problem.tolerance
 
     def _costs(self, sums: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from softsurv.exact.kernels.views import (
     Longs,
     Words,
 )
-from softsurv.exact.problem import Problem, aligned
+from softsurv.exact.problem import SearchArrays, aligned
 
 BLOCK = 2048
 """Rows that are added up together: so few that they stay in the nearest caches."""
@@ -70,7 +70,7 @@ class JointScratch(NamedTuple):
     stump: FloatCube  # (4, F, F) cost of the four cells of two splits with at most one more split
 
 
-def joint_pays(problem: Problem, rows: NDArray[np.int32]) -> bool:
+def joint_pays(problem: SearchArrays, rows: NDArray[np.int32]) -> bool:
     """Whether the sums over all triples of features take less time than searching without them."""
     features, splits = len(problem.nominal), len(problem.feature_of)
     if not BUSY_CUTS * features <= splits <= MOST_SPLITS or not features or problem.branching:
@@ -80,7 +80,7 @@ def joint_pays(problem: Problem, rows: NDArray[np.int32]) -> bool:
     return enough and bool(np.diff(problem.code_start).max() <= MOST_BINS)
 
 
-def new_rows(problem: Problem, rows: NDArray[np.int32], control: IntArray) -> tuple[JointRows, IntArray]:
+def new_rows(problem: SearchArrays, rows: NDArray[np.int32], control: IntArray) -> tuple[JointRows, IntArray]:
     """The rows to look at, with bins and features left out that do not occur; the global code of each split (F,)."""
     codes, n_bins, chained, split_code = [], [], [], []
     for f, begin in enumerate(problem.code_start[:-1].tolist()):
@@ -129,7 +129,7 @@ def new_scratch(rows: JointRows) -> JointScratch:
     )
 
 
-def bytes_of_joint(problem: Problem, n_rows: int) -> float:
+def bytes_of_joint(problem: SearchArrays, n_rows: int) -> float:
     """Bytes of the rows and tables for one thread, before they are made."""
     features, splits = len(problem.nominal), float(len(problem.feature_of))
     width, bins = problem.stats.shape[1], float(np.diff(problem.code_start).max(initial=2))

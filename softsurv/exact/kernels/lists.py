@@ -14,7 +14,7 @@ from softsurv.exact.kernels.views import Flags, FloatCube, FloatMatrix, Floats, 
 from softsurv.exact.kernels.words import lower
 
 if TYPE_CHECKING:
-    from softsurv.exact.problem import Problem
+    from softsurv.exact.problem import SearchArrays
     from softsurv.exact.vector_task import Objectives
 
 FULL = 3
@@ -63,7 +63,7 @@ class Listing(NamedTuple):
 
 
 def new_listing(
-    problem: Problem, objectives: Objectives, depth: int, points: int, room: int, slack: np.ndarray
+    problem: SearchArrays, objectives: Objectives, depth: int, points: int, room: int, slack: np.ndarray
 ) -> Listing:
     """Scratch over rows whose statistics are those of ``problem``: trees down to ``depth``, lists of so many points."""
     v, d, labels = depth + 3, objectives.n, objectives.n_labels

@@ -1,7 +1,7 @@
 """The compiled recursion: branch and bound over splits, with the cache and the bounds.
 
-The task's leaf cost and the base case are called through their addresses, `Problem.calls`: one recursion serves all
-tasks.
+The task's leaf cost and the base case are called through their addresses (`SearchArrays.calls`): one recursion serves
+all tasks.
 
 A subproblem is a subset of rows, a depth d and a limit on leaves l (paper `surtree`, eq. 10, counts branch nodes:
 n = l - 1). `solve` returns its optimum where that lies below the upper bound it was given, and otherwise a lower bound
@@ -55,10 +55,10 @@ from softsurv.exact.kernels.subsets import (
 )
 from softsurv.exact.kernels.views import address_of, call, call_float, ints_at
 from softsurv.exact.kernels.words import higher, lower
-from softsurv.exact.problem import Nodes, Problem, Shared
+from softsurv.exact.problem import Nodes, SearchArrays, Shared
 from softsurv.exact.split_costs import context_of, open_contexts, pay, set_prices
 
-SUBSET = Problem, ADDRESS, LONG, np.uint64, np.uint64
+SUBSET = SearchArrays, ADDRESS, LONG, np.uint64, np.uint64
 """A problem, rows of it, their number and their key."""
 
 SCRATCH = Nodes, Local, Lanes, Cache, Shared

@@ -9,7 +9,7 @@ import pytest
 from softsurv import SoftSurvivalTree, fit_many
 from softsurv.data.readers import survival_data
 from softsurv.soft.cross_validation import folds_of_content
-from softsurv.tune import Objective
+from softsurv.tune import StudyObjective
 from softsurv.tune.measures import fit_and_measure
 
 DENSE = {"max_terms": None, "leaf": "weibull", "l2": 1.0, "routing_l2": 1.0, "max_iter": 600}
@@ -88,7 +88,7 @@ def test_a_fold_that_lacks_a_level_is_padded_cause_by_cause():
 @pytest.mark.parametrize("several", [False, True])
 def test_a_study_trains_its_folds_as_one_stack_and_measures_the_same(several):
     data = rows_of(several=several)
-    goal = Objective(data, n_folds=3, interest="seal")
+    goal = StudyObjective(data, n_folds=3, interest="seal")
     models = [SoftSurvivalTree(**setting) for setting in SETTINGS]
     for model, found in zip(models, goal.cross_validate_many(models), strict=True):
         assert found.together == (9 if model.depth else 3)
@@ -116,7 +116,7 @@ def test_a_tree_of_the_cause_of_interest_routes_as_a_tree_of_it_alone(how):
 @pytest.mark.filterwarnings("ignore:the fit took all its")
 def test_leaves_of_a_cause_that_does_not_count_are_at_their_optimum():
     """Given the routing, no step of the other cause's leaves lowers its penalised loss."""
-    from softsurv.soft.objective import Objective as OneCause
+    from softsurv.soft.objective import Objective
     from softsurv.soft.penalties import tree_penalties
     from softsurv.soft.problem import make_problem
 
@@ -129,7 +129,7 @@ def test_leaves_of_a_cause_that_does_not_count_are_at_their_optimum():
     anchor, leaves = (one.cause_trees_[one.cause_names_.index("motor")].leaves.detach() for one in (one_leaf, tree))
     strength = problem.weight.new_full((1,), 1.0 / data.n)
     penalties = tree_penalties(strength, 10 * strength, strength, 0 * strength, anchor)
-    objective = OneCause(problem, 1, penalties)
+    objective = Objective(problem, 1, penalties)
     _, gradient = objective.leaf_value_and_gradient(leaves, objective.reach(motor.routing.detach()))
     assert float(gradient.abs().max()) < 1e-4
 
