@@ -3,8 +3,9 @@
 from softsurv.estimators.many import soft_setting
 from softsurv.tune.measures import DIRECTIONS
 from softsurv.tune.objective import StudyObjective
+from softsurv.tune.results import StudyResult, best_trial, trial_table
 from softsurv.tune.spaces import Choice, Range, default_space, parse_space
-from softsurv.tune.study import StudyResult, best_trial, study, trial_table
+from softsurv.tune.study import study
 
 __all__ = [
     "DIRECTIONS",

@@ -6,13 +6,11 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import joblib
 import optuna
-import pandas as pd
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
@@ -24,8 +22,8 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, SoftsurvError
 from softsurv.files import replace_file
 from softsurv.run_record import write_run
-from softsurv.tune.measures import DIRECTIONS
 from softsurv.tune.objective import StudyObjective
+from softsurv.tune.results import StudyResult, best_trial
 from softsurv.tune.samplers import make_pruner, make_sampler
 from softsurv.tune.spaces import Space, is_open
 from softsurv.tune.storage import beats_folder, fail_dead_trials, open_storage
@@ -34,70 +32,6 @@ from softsurv.tune.worker import StudyPlan, count_done, work
 logger = logging.getLogger(__name__)
 
 Callback = Callable[[optuna.Study, FrozenTrial], None]
-
-
-@dataclass(frozen=True)
-class StudyResult:
-    """What a study found.
-
-    Attributes
-    ----------
-    study : optuna.Study
-    measures : tuple of str
-    parameters : dict
-        Arguments of the best trial's estimator; of several measures, the best of the Pareto front by the first.
-    model : estimator or None
-        Fitted on all rows with these arguments; None while other workers are still running trials.
-    default : dict or None
-        For each measure, the folds' values of the estimator with its default arguments, on the same folds.
-    """
-
-    study: optuna.Study
-    measures: tuple[str, ...]
-    parameters: dict[str, Any]
-    model: Any = None
-    default: dict[str, list[float | None]] | None = None
-
-    @property
-    def best(self) -> FrozenTrial:
-        """The chosen trial."""
-        return best_trial(self.study)
-
-    def table(self) -> pd.DataFrame:
-        """Every trial: number, state, measures, standard errors over folds, parameters; best first."""
-        return trial_table(self.study, self.measures)
-
-    def summary(self) -> str:
-        """The study in words."""
-        counts = pd.Series([t.state.name.lower() for t in self.study.get_trials(deepcopy=False)]).value_counts()
-        states = ", ".join(f"{n} {state}" for state, n in counts.items())
-        values = ", ".join(f"{m} {v:.4f}" for m, v in zip(self.measures, self.best.values, strict=True))
-        chosen = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in self.parameters.items())
-        words = f"study {self.study.study_name!r}: {states}\nbest: trial {self.best.number}, {values}\n{chosen}"
-        return words if self.default is None else f"{words}\n{self._against_default()}"
-
-    def against_default(self) -> pd.DataFrame:
-        """The best trial beside the default arguments on the same folds.
-
-        Returns
-        -------
-        DataFrame, index measure
-            ``best``, ``default``, their ``difference`` and its standard error ``se`` over the folds. The best of many
-            trials on the same folds looks better than it is.
-        """
-        rows, found = {}, self.best.user_attrs["folds"]
-        for name, values in (self.default or {}).items():
-            best, default = (pd.Series(of_folds, dtype=float) for of_folds in (found[name], values))
-            apart = best - default
-            rows[name] = {"best": best.mean(), "default": default.mean(), "difference": apart.mean(), "se": apart.sem()}
-        return pd.DataFrame(rows).T.rename_axis("measure")
-
-    def _against_default(self) -> str:
-        told = [
-            f"{name} {row['default']:.4f} (best {row['difference']:+.4f} ± {row['se']:.4f})"
-            for name, row in self.against_default().iterrows()
-        ]
-        return f"default arguments on the same folds: {', '.join(told)}"
 
 
 def study(
@@ -219,48 +153,6 @@ def _read(data: Any, y: Any, columns: Mapping[str, Any]) -> SurvivalData:
             f"data must be a pair (X, y) with the outcome in it, got {given}; drop what is more"
         )
     return survival_data(*data, **columns)
-
-
-def best_trial(study: optuna.Study) -> FrozenTrial:
-    """The best trial; of several measures, the one of the Pareto front that is best by the first.
-
-    Raises
-    ------
-    SoftsurvError
-        If no trial was completed.
-    """
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if not complete:
-        failed = study.get_trials(deepcopy=False, states=(TrialState.FAIL,))
-        reason = next((t.user_attrs["error"] for t in failed if "error" in t.user_attrs), "every trial was stopped")
-        raise SoftsurvError(f"the study has no completed trial ({reason}); allow more trials or change the space")
-    sign = 1.0 if study.directions[0].name == "MINIMIZE" else -1.0
-    return min(study.best_trials, key=lambda t: (sign * t.values[0], t.number))
-
-
-def trial_table(study: optuna.Study, measures: Sequence[str]) -> pd.DataFrame:
-    """Every trial as a row: number, state, means and standard errors of the measures, parameters; best first."""
-    rows = []
-    for trial in study.get_trials(deepcopy=False):
-        folds = trial.user_attrs.get("folds", {})
-        row: dict[str, Any] = {"trial": trial.number, "state": trial.state.name.lower()}
-        for name in DIRECTIONS:
-            if name in folds:
-                values = pd.Series(folds[name], dtype=float)
-                row |= {name: values.mean(), f"{name}_se": values.sem()}
-        row |= {
-            "seconds": folds.get("seconds"),
-            "together": folds.get("together"),
-            "folds": len(folds.get("harrell_c", [])) or None,
-        }
-        rows.append(row | trial.params | {"error": trial.user_attrs.get("error")})
-    table = pd.DataFrame(rows)
-    if measures[0] not in table:
-        return table
-    done = (table["state"] == "complete").astype(int)
-    rising = DIRECTIONS[measures[0]] == "minimize"
-    order = table.assign(done=done).sort_values(["done", measures[0], "trial"], ascending=[False, rising, True]).index
-    return table.loc[order].reset_index(drop=True)
 
 
 def _open(plan: StudyPlan) -> optuna.Study:
