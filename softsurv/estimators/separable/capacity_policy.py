@@ -19,6 +19,7 @@ from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.shared.checks import number, one_of
 from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
+from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.objectives.linear import LINEAR
 from softsurv.exact.objectives.policy import METHODS, lost_rewards
 from softsurv.exact.vector_search import VectorSearch
@@ -41,7 +42,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
         least one treatment must be left that all rows may be given. Without it this is an `OptimalPolicyTree`.
     method, max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels,
     min_share, missing, path, time_limit, memory_limit, n_jobs, progress
-        As in `OptimalPolicyTree`; ``path``, ``n_jobs`` and ``progress`` are for trees without capacity.
+        As in `OptimalPolicyTree`; ``path`` is for trees without capacity.
 
     Attributes
     ----------
@@ -149,11 +150,11 @@ def solve_capacity(rows: BinnedRows, scores: FloatArray, scarce: dict[int, float
     least, size = least_leaf(rows, limits)
     search = VectorSearch(
         goals, rows.codes, rows.n_codes, rows.nominal, np.column_stack([lost, rows.weight / total]), limits.depth,
-        min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop, lists=True,
+        min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop, lists=True,
     )  # fmt: skip
     limits.room.check(search.held)
-    with limits.stop as stop:
-        state = constrained_optimum(search, stop)
+    with limits.stop as stop, search_bar(limits.progress) as bar:
+        state = constrained_optimum(search, stop, progress=bar)
     shift = -float(rows.weight @ scores.max(axis=1)) / total
     report = FitReport(
         state.status, state.value / total + shift, state.bound / total + shift, stop.seconds,

@@ -19,6 +19,7 @@ from softsurv.estimators.separable.tree import TrainingTable
 from softsurv.estimators.shared.checks import number, one_of
 from softsurv.estimators.shared.inputs import BinnedRows, names_from_state
 from softsurv.estimators.shared.one_fit import one_fit_at_a_time
+from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.objectives.fairness import KINDS, difference, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport
@@ -42,7 +43,7 @@ class OptimalFairClassificationTree(TreeClassifier):
     tolerance : float
         Largest difference between the shares of any two groups, in [0, 1], on the training rows.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, complexity, thresholds, max_levels, min_share,
-    missing, time_limit, memory_limit
+    missing, time_limit, memory_limit, n_jobs, progress
         As in `OptimalClassificationTree` with the objective "accuracy".
 
     Attributes
@@ -152,12 +153,12 @@ class FairAccuracy:
         search = fair_search(
             rows.codes, rows.n_codes, rows.nominal, label, self.group, kind, self.tolerance, limits.depth,  # type: ignore[arg-type]
             weight=rows.weight, complexity=limits.complexity * total, leaves=limits.leaves,
-            min_leaf=least, size=size, memory_limit=limits.room.left, stop=limits.stop,
+            min_leaf=least, size=size, memory_limit=limits.room.left, n_jobs=limits.n_jobs, stop=limits.stop,
         )  # fmt: skip
         limits.room.check(search.held)
         unit = common_unit(rows.weight) if limits.complexity == 0 else 0.0
-        with limits.stop as stop:
-            state = constrained_optimum(search, stop, unit=unit)
+        with limits.stop as stop, search_bar(limits.progress) as bar:
+            state = constrained_optimum(search, stop, unit=unit, progress=bar)
         gap = difference(state.tree.label_of(rows.codes, rows.nominal), label, self.group, kind, rows.weight)  # type: ignore[arg-type]
         details = {"multipliers": state.multipliers.tolist(), "base_cases": search.base_cases, "difference": gap}
         report = FitReport(

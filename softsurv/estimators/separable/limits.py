@@ -78,6 +78,8 @@ class TreeArguments:
     missing: str = "impute"
     time_limit: float | None = 60.0
     memory_limit: float = 1e9
+    n_jobs: int | None = 1
+    progress: bool = False
 
     def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
         """The limits that the arguments set, once they are checked; the clock starts here."""
@@ -89,6 +91,8 @@ class TreeArguments:
         self._check_leaf_size()
         number("complexity", self.complexity, 0.0)
         number("memory_limit", self.memory_limit, 1e6, "bytes")
+        jobs(self.n_jobs)
+        flag("progress", self.progress)
         if self.time_limit is not None:
             number("time_limit", self.time_limit, 0.0, "seconds")
         return SearchLimits(
@@ -98,7 +102,9 @@ class TreeArguments:
             float(self.min_weight_fraction_leaf),
             float(self.complexity),
             StopSignal(self.time_limit),
-            room=Room(self.memory_limit),
+            n_threads(self.n_jobs),
+            Room(self.memory_limit),
+            self.progress,
         )
 
     def _check_leaf_size(self) -> None:
@@ -116,15 +122,10 @@ class TreeArguments:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SearchArguments(TreeArguments):
-    """Further arguments, of the estimators whose search takes threads, shows progress and lists smaller trees."""
+    """A further argument, of the estimators whose search lists smaller trees."""
 
     path: bool = False
-    n_jobs: int | None = 1
-    progress: bool = False
 
     def _limits(self, max_depth: int, max_leaves: int | None) -> SearchLimits:
-        limits = super()._limits(max_depth, max_leaves)
-        jobs(self.n_jobs)
-        for name in ("path", "progress"):
-            flag(name, getattr(self, name))
-        return replace(limits, n_jobs=n_threads(self.n_jobs), progress=self.progress, path=self.path)
+        flag("path", self.path)
+        return replace(super()._limits(max_depth, max_leaves), path=self.path)

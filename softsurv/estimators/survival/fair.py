@@ -24,7 +24,7 @@ from softsurv.estimators.shared.one_fit import one_fit_at_a_time
 from softsurv.estimators.shared.progress import search_bar
 from softsurv.exact.memory import Room
 from softsurv.exact.objectives.survival_fairness import fair_survival_search, fairness_front
-from softsurv.exact.tree import CodeTree
+from softsurv.exact.tree import CodeTree, SearchProgress
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import FitReport, Status
@@ -53,16 +53,16 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
             leaves=leaves, count=count, complexity=self.p.complexity, min_leaf=self.p.min_samples_leaf,
-            memory_limit=self.room.left - self.search.held, stop=stop,
+            memory_limit=self.room.left - self.search.held, n_jobs=self.n_jobs, stop=stop,
         )  # fmt: skip
 
-    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: Any) -> FoundTree:
+    def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:
         """The tree of least deviance among those that keep to the tolerance."""
         assert depth is not None
         with StopSignal(seconds) as stop:
             pareto = self.pareto(depth, leaves, stop)
             self.room.check(self.held + pareto.held)
-            state = constrained_optimum(pareto, stop)
+            state = constrained_optimum(pareto, stop, progress=progress)
         constant = self.search.constant
         report = FitReport(
             state.status, state.value + constant, state.bound + constant, stop.seconds,
@@ -85,7 +85,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
     tolerance : float
         A difference of probabilities, in [0, 1], on the training rows.
     max_depth, max_leaves, min_samples_leaf, complexity, thresholds, max_levels, min_share, missing, time_limit,
-    memory_limit
+    memory_limit, n_jobs, progress
         As in `OptimalSurvivalTree` with the objective "relative_risk", whose leaves these are.
 
     Attributes
@@ -127,6 +127,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         missing: str = "impute",
         time_limit: float | None = 60.0,
         memory_limit: float = 1e9,
+        n_jobs: int | None = 1,
+        progress: bool = False,
     ) -> None:
         super().__init__(
             "relative_risk",
@@ -142,6 +144,8 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
             tune=None,
             time_limit=time_limit,
             memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            progress=progress,
         )
         self.horizon = horizon
         self.tolerance = tolerance

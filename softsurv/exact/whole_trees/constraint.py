@@ -30,7 +30,7 @@ from scipy.optimize import linprog
 
 from softsurv.arrays import FloatArray
 from softsurv.errors import InvalidParameterError
-from softsurv.exact.tree import LabelledTree
+from softsurv.exact.tree import LabelledTree, SearchProgress
 from softsurv.exact.vector_search import SLACK, VectorSearch
 from softsurv.exact.whole_trees.repair import repaired
 from softsurv.results import Status
@@ -63,11 +63,19 @@ class Constrained:
     trace: list[float] = field(default_factory=list)
     seen: list[FloatArray] = field(default_factory=list)
     """Objectives of the trees that the dual ascent met."""
+    progress: SearchProgress | None = None
 
     @property
     def value(self) -> float:
         """First objective of the incumbent."""
         return float(self.v[0])
+
+    def tell(self, first: float) -> None:
+        """Show how much of the gap between the first bound and the incumbent is closed."""
+        if self.progress is not None and math.isfinite(self.bound):
+            gap = self.value - first
+            done = 1.0 if gap <= self.margin else min(max((self.bound - first) / gap, 0.0), 1.0)
+            self.progress(done, self.bound, self.value)
 
     def offer(self, v: FloatArray, tree: LabelledTree) -> None:
         """Take a tree that meets the constraint if it is better."""
@@ -76,7 +84,9 @@ class Constrained:
             self.trace.append(self.value)
 
 
-def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float = 0.0) -> Constrained:
+def constrained_optimum(
+    search: VectorSearch, stop: StopSignal, *, unit: float = 0.0, progress: SearchProgress | None = None
+) -> Constrained:
     """The best tree of a search that meets its constraint.
 
     Parameters
@@ -85,26 +95,34 @@ def constrained_optimum(search: VectorSearch, stop: StopSignal, *, unit: float =
     stop : StopSignal
     unit : float
         All first objectives are multiples of this (1 for counts of errors), 0 for any number.
+    progress : callable, optional
+        Called with the share of the gap that is closed, the bound and the first objective of the incumbent.
 
     Raises
     ------
     InvalidParameterError
         If no single leaf meets the constraint, so that there may be no such tree.
     """
-    return search.run(lambda: _constrained_optimum(search, stop, unit), stop)
+    return search.run(lambda: _constrained_optimum(search, stop, unit, progress), stop)
 
 
-def _constrained_optimum(search: VectorSearch, stop: StopSignal, unit: float) -> Constrained:
+def _constrained_optimum(
+    search: VectorSearch, stop: StopSignal, unit: float, progress: SearchProgress | None
+) -> Constrained:
     state = _start(search)
+    state.progress = progress
     _offer_shallower(search, state, stop)
-    state.bound = _floor(search)
+    state.bound = first = _floor(search)
+    state.tell(first)
     if state.status == Status.OPTIMAL:
         maximise_dual(search, state, stop, search.depth)
     _round_up(state, unit)
+    state.tell(first)
     if state.status == Status.OPTIMAL and state.bound < state.value - state.margin:
-        _close_gap(search, state, stop, unit)
+        _close_gap(search, state, stop, unit, first)
     if state.status == Status.OPTIMAL:
         state.bound = state.value
+    state.tell(first)
     return state
 
 
@@ -233,7 +251,7 @@ def _highest(slope: FloatArray, height: FloatArray, margin: float) -> tuple[floa
         at = max(at, float(meets.min()))
 
 
-def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit: float) -> None:
+def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit: float, first: float) -> None:
     """List near-optimal trees up to a growing reduced cost, until the incumbent is proven best."""
     goals = search.objectives
     w = np.eye(goals.n)[0] + state.multipliers @ goals.constraint
@@ -253,6 +271,7 @@ def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit:
             return
         state.bound = upper
         _round_up(state, unit)
+        state.tell(first)
         step *= GROWTH
 
 

@@ -31,6 +31,20 @@ def test_fair_tree_keeps_its_tolerance(data, kind):
     )
 
 
+def test_threads_find_the_same_tree_and_a_bar_shows_the_bound(data, capsys):
+    X, y, group = data
+    alone, two = (
+        OptimalFairClassificationTree(tolerance=0.05, thresholds=4, n_jobs=jobs, progress=jobs == 2).fit(
+            X, y, group=group
+        )
+        for jobs in (1, 2)
+    )
+    assert two.objective_ == alone.objective_
+    shown = capsys.readouterr().err
+    assert "100%" in shown
+    assert f"incumbent={two.objective_ * len(y):.6g}" in shown
+
+
 def test_fair_tree_with_text_groups_and_weights(data):
     X, y, group = data
     names = np.where(group == 1, "north", "south")

@@ -38,6 +38,21 @@ def test_fair_tree_is_the_best_of_all(seed, depth, kind, tolerance, n_groups, we
     assert leaves is None or len(state.tree.label) <= leaves
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_progress_goes_from_the_first_bound_to_the_optimum(n_jobs):
+    columns, label, rng = tiny(11, n=400, splits=12)
+    group, told = rng.integers(0, 2, len(label)), []
+    search = fair_search(*coded(columns), label, group, KINDS[0], 0.02, 3, n_jobs=n_jobs)
+    state = constrained_optimum(search, StopSignal(), unit=1.0, progress=lambda *now: told.append(now))
+    done, bound, incumbent = np.array(told).T
+    assert (np.diff(bound) >= 0).all()
+    assert (np.diff(incumbent) <= 0).all()
+    assert done[0] < done[-1] == 1.0
+    assert bound[-1] == incumbent[-1] == state.value
+    alone = constrained_optimum(fair_search(*coded(columns), label, group, KINDS[0], 0.02, 3), StopSignal(), unit=1.0)
+    assert alone.value == state.value
+
+
 def test_stopped_search_states_a_bound_below_its_tree():
     columns, label, rng = tiny(3, n=300, splits=30)
     group = rng.integers(0, 2, len(label))
