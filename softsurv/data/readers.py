@@ -205,10 +205,10 @@ def _refuse_swap(event: Any, time: Any) -> None:
     """Name the likely mistake where time is an indicator and event is not."""
     if str(getattr(event, "dtype", "")) == "bool":
         return
-    flags, clock = series(event, "event"), series(time, "time")
+    flags, times = series(event, "event"), series(time, "time")
     if flags.dtype == bool:
         return
-    if not is_binary(flags) and is_binary(clock) and len(clock) > 1:
+    if not is_binary(flags) and is_binary(times) and len(times) > 1:
         raise InvalidSurvivalDataError(
             f"event must be bool or 0/1, got {flags.iloc[0]!s} at row 0, while time holds only 0 and 1; "
             "they look swapped: the order is (event, time)"

@@ -139,7 +139,7 @@ class VectorSearch:
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
-        self.size = objectives.size_of(self.totals)
+        self.size, self._counts = objectives.size_of(self.totals), self.rows.problem.row_kinds.kind_count.sum(axis=0)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
         self._listing: Listing | None = None
@@ -169,12 +169,11 @@ class VectorSearch:
         few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
         if rule.task.linear:
-            label_cost = np.einsum("d,ldk->lk", w, weights)
+            label_cost = w @ weights  # (L, K)
             given = row_kinds.kind_stats if few else problem.stats
             each = given[:, :k] @ label_cost.T
             base = each.min(axis=1)
-            counts = row_kinds.kind_count.sum(axis=0) if few else np.ones(len(given))
-            each = np.column_stack([round_to_grid(each - base[:, None], counts), given[:, k:]])
+            each = np.hstack([round_to_grid(each - base[:, None], self._counts if few else None), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
                 stats, base = row_kinds.kind_count @ each, row_kinds.kind_count @ base

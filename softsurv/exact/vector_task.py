@@ -8,7 +8,7 @@ counts (`whole_trees.measures`), or not at all, where the front itself is wanted
 
 For any weights w, the least w . v is the optimum of an additive task, which the engine finds (`VectorSearch.best`).
 A `LeafRule` names that task, and a compiled function that writes the objectives of a leaf. Where the objectives are
-weighted sums of the statistics (`tasks.linear_objectives`), the task is the cheapest of L labels.
+weighted sums of the statistics (`softsurv.exact.objectives.linear`), the task is the cheapest of L labels.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class CauseCurves(LeafCurves):
 
 
 def leaf_curves(rows: Rows, tree: HardTree, kind: str, shrinkage: float) -> LeafCurves:
-    """Curves of a tree's leaves from the training rows, of one of the kinds of `optimal_parameters.OBJECTIVES`.
+    """Curves of a tree's leaves from the training rows, of one of the kinds of `optimal.parameters.OBJECTIVES`.
 
     ``shrinkage`` is the number of events that a leaf takes from above; the tree's relative risks have theirs already.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import torch  # noqa: F401  every fit needs it; loaded with the class, its second is not one of the first fit
+import torch  # noqa: F401  every fit needs torch: loading it with the class keeps its second out of the first fit's time limit
 
 from softsurv.errors import InvalidParameterError
 from softsurv.estimators.separable.capacity_policy import within_capacity

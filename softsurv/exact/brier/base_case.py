@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from softsurv.exact.brier import bounds
-from softsurv.exact.brier.bit_columns import bound_sums, gather_packed, mask_words, packed_counts
+from softsurv.exact.brier.bit_columns import bound_sums, counts_of_bits, gather_bits, mask_words
 from softsurv.exact.brier.coarse import least_costs
 from softsurv.exact.brier.jit import entry
 from softsurv.exact.brier.leaf_costs import (
@@ -204,12 +204,12 @@ def _improve(best, arg, side, f, g, feasible, value):
 
 @array_kernel
 def _table(rows, index, rules):
-    """Useful splits, their bounds, and the local table: from the packed features when the set of rows is large."""
-    n_packed, min_rows = rows.packed.bits.shape[0], rules.min_rows
-    if rules.mode != IPCW and 2 * index.shape[0] > n_packed > 0:
-        words, mask = mask_words(rows.packed, index)
-        feature = enough_rows(packed_counts(rows.packed, words, mask), min_rows)
-        return feature, bound_sums(rows, index), gather_packed(rows, rows.packed, words, mask, feature, KM_BINS)
+    """Useful splits, their bounds, and the local table: from the features as bits when the set of rows is large."""
+    n_words, min_rows = rows.time_bits.bits.shape[0], rules.min_rows
+    if rules.mode != IPCW and 2 * index.shape[0] > n_words > 0:
+        words, mask = mask_words(rows.time_bits, index)
+        feature = enough_rows(counts_of_bits(rows.time_bits, words, mask), min_rows)
+        return feature, bound_sums(rows, index), gather_bits(rows, rows.time_bits, words, mask, feature, KM_BINS)
     count, bound, key = column_sums(rows, index)
     feature = feasible_splits(count, key, min_rows)
     return feature, bound, gather(rows, index, feature, rules)
@@ -222,8 +222,8 @@ def coarse_floor(rows, index, rules):
     Infinite for splits that leave too few rows on a side. Worth nothing once ``rules.stop`` is set.
     """
     words, mask = mask_words(rows.coarse, index)
-    feature = enough_rows(packed_counts(rows.coarse, words, mask), rules.min_rows)
-    local = gather_packed(rows, rows.coarse, words, mask, feature, LEAST)
+    feature = enough_rows(counts_of_bits(rows.coarse, words, mask), rules.min_rows)
+    local = gather_bits(rows, rows.coarse, words, mask, feature, LEAST)
     costs, _ = one_split(local, rules.stop)
     best, _ = best_pairs(local, feature.shape[0], rules)
     floor = np.full(rows.x.shape[1], np.inf)

@@ -1,6 +1,6 @@
-"""Large sets of rows in the integrated-Brier-score search: masks over features packed into words.
+"""Large sets of rows in the integrated-Brier-score search: masks over features as bits of words.
 
-With many more rows than distinct times, a subproblem's table is the packed features masked by its rows: a few
+With many more rows than distinct times, a subproblem's table is the features as bits, masked by its rows: a few
 operations per word of 64 rows, where gathering costs dozens per row. A million rows become sixteen thousand words.
 """
 
@@ -15,11 +15,11 @@ from softsurv.exact.kernels.words import popcount
 
 
 @array_kernel
-def mask_words(packed, index):
+def mask_words(time_bits, index):
     """Words of a set of rows that hold any, and their bits: (words,), (words,) uint64."""
-    mask = np.zeros(packed.bits.shape[0], dtype=np.uint64)
+    mask = np.zeros(time_bits.bits.shape[0], dtype=np.uint64)
     for i in index:
-        position = packed.position[i]
+        position = time_bits.position[i]
         mask[position >> 6] |= np.uint64(1) << np.uint64(position & 63)
     words, n = np.empty(mask.shape[0], dtype=np.int64), 0
     for word in range(mask.shape[0]):
@@ -30,17 +30,17 @@ def mask_words(packed, index):
 
 
 @array_kernel
-def gather_packed(rows, packed, words, mask, feature, mode):
-    """The local table of a subproblem with many rows, by masking the packed features; no row is touched."""
+def gather_bits(rows, time_bits, words, mask, feature, mode):
+    """The local table of a subproblem with many rows, by masking the features as bits; no row is touched."""
     p, n_words = feature.shape[0], words.shape[0]
     width = LANES * (p // LANES + 1) + 1
     bits = np.zeros((n_words, width), dtype=np.uint64)
     time, first = np.empty(n_words, dtype=np.int64), np.zeros(2 * n_words + 1, dtype=np.int64)
     bins = 0
     for k in range(n_words):
-        word, segment = words[k], packed.segment[words[k]]
+        word, segment = words[k], time_bits.segment[words[k]]
         for f in range(p):
-            bits[k, f] = packed.bits[word, feature[f]] & mask[k]
+            bits[k, f] = time_bits.bits[word, feature[f]] & mask[k]
         bits[k, -1] = mask[k]
         if bins == 0 or time[bins - 1] != segment // 2:
             time[bins] = segment // 2
@@ -69,13 +69,13 @@ def gather_packed(rows, packed, words, mask, feature, mode):
 
 
 @array_kernel
-def packed_counts(packed, words, mask):
+def counts_of_bits(time_bits, words, mask):
     """Rows per split, (p + 1,) with the total last, of a set of rows known by its words."""
-    p = packed.bits.shape[1]
+    p = time_bits.bits.shape[1]
     count = np.zeros(p + 1)
     for k in range(words.shape[0]):
         for f in range(p):
-            count[f] += popcount(packed.bits[words[k], f] & mask[k])
+            count[f] += popcount(time_bits.bits[words[k], f] & mask[k])
         count[p] += popcount(mask[k])
     return count
 

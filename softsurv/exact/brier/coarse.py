@@ -21,14 +21,14 @@ def are_worth_it(rows: SortedRows, rules: Rules, size: int) -> bool:
     if rows.coarse.bins == 0 or rules.complexity <= 0.0:
         return False
     exact = size * ROW_NS
-    if rows.packed.bins > 0 and rules.mode != IPCW:
-        exact = min(exact, pass_ns(rows.packed))
+    if rows.time_bits.bins > 0 and rules.mode != IPCW:
+        exact = min(exact, pass_ns(rows.time_bits))
     return LEAST_SAVING * pass_ns(rows.coarse) < exact
 
 
-def pass_ns(packed: TimeBits) -> float:
-    """Cost of one pass over packed features, per pair of splits."""
-    return float(packed.segment.size * BIN_WORD_NS + packed.bins * BIN_STEP_NS)
+def pass_ns(time_bits: TimeBits) -> float:
+    """Cost of one pass over features as bits, per pair of splits."""
+    return float(time_bits.segment.size * BIN_WORD_NS + time_bits.bins * BIN_STEP_NS)
 
 
 @fused_kernel

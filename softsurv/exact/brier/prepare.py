@@ -18,7 +18,7 @@ MERGE_FACTOR = 8
 
 
 PACK_FACTOR = 4
-"""Rows per word of packed features from which masking words beats gathering rows."""
+"""Rows per word of features as bits from which masking words beats gathering rows."""
 
 COARSE_BINS, COARSE_ROWS = 256, 1024
 """Least coarse bins of time, and most rows in one: more bins give closer bounds, fewer give faster ones."""
@@ -81,9 +81,9 @@ def prepare_rows(
         time_id, x = time_id[first], np.ascontiguousarray(x[first])
     key = np.random.default_rng(KEY_SEED).integers(0, 2**64, size=(weight.size, 2), dtype=np.uint64)
     equal = bool((count == 1.0).all() and (weight == 1.0).all())
-    packed = pack_features(x, time_id, v, equal)
-    bins = pack_features(x, coarse_times(time_id), v, equal and coarse)
-    return SortedRows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, packed, bins)
+    time_bits = bits_of_features(x, time_id, v, equal)
+    bins = bits_of_features(x, coarse_times(time_id), v, equal and coarse)
+    return SortedRows(x, weight, count, th[time_id], t[time_id], v, bound, key, time_id, grid.g, t, th, time_bits, bins)
 
 
 def coarse_times(time_id: IntArray) -> IntArray:
@@ -93,7 +93,7 @@ def coarse_times(time_id: IntArray) -> IntArray:
     return np.asarray(starts[np.searchsorted(starts, time_id, side="right") - 1])
 
 
-def pack_features(x: NDArray[np.uint8], time_id: IntArray, v: FloatArray, equal: bool) -> TimeBits:
+def bits_of_features(x: NDArray[np.uint8], time_id: IntArray, v: FloatArray, equal: bool) -> TimeBits:
     """Features as bits, where rows weigh the same and are many more than the segments of time.
 
     ``time_id`` numbers the time at which a row's bin starts.
@@ -111,9 +111,9 @@ def pack_features(x: NDArray[np.uint8], time_id: IntArray, v: FloatArray, equal:
     bits = np.zeros((64 * first[-1], x.shape[1]), dtype=np.uint8)
     bits[position] = x
     by_word = np.packbits(bits.reshape(first[-1], 64, -1), axis=1, bitorder="little")  # (words, 8, P)
-    packed = np.ascontiguousarray(by_word.transpose(0, 2, 1)).view("<u8")[:, :, 0]
+    time_bits = np.ascontiguousarray(by_word.transpose(0, 2, 1)).view("<u8")[:, :, 0]
     bins = np.unique(segments // 2).size
-    return TimeBits(np.ascontiguousarray(packed, dtype=np.uint64), position, np.repeat(segments, words), bins)
+    return TimeBits(np.ascontiguousarray(time_bits, dtype=np.uint64), position, np.repeat(segments, words), bins)
 
 
 def has_equal_rows(rows: SortedRows) -> bool:

@@ -43,7 +43,7 @@ class SortedRows(NamedTuple):
     g: np.ndarray  # (T,) G at the distinct times
     t: np.ndarray  # (T,) distinct times since the first, in the unit of y
     th: np.ndarray  # (T,) integral of 1 / G up to each
-    packed: TimeBits  # the features as bits, where there are many more rows than times
+    time_bits: TimeBits  # the features as bits, where there are many more rows than times
     coarse: TimeBits  # the same in coarse bins of time, for lower bounds
 
 

@@ -174,13 +174,13 @@ def test_perfect_reference_keeps_the_optimum():
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 60), p=st.integers(1, 5), depth=st.integers(1, 3))
 def test_packed_features_are_brute_force(seed, n, p, depth):
-    """Masked words of packed features instead of gathered rows, forced on small sets."""
+    """Masked words of time_bits features instead of gathered rows, forced on small sets."""
     x, time, event, _ = instance(seed, n, p, 6, copies=seed % 2 == 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("softsurv.exact.brier.prepare.PACK_FACTOR", 0)
-        packed = solve_ibs(x, time, event, complexity=0.004, max_depth=depth, min_samples_leaf=2)
+        time_bits = solve_ibs(x, time, event, complexity=0.004, max_depth=depth, min_samples_leaf=2)
     brute = BruteForce(x, IbsScore.from_columns(time, event), 2, "km")
-    assert packed.report.objective == pytest.approx(brute.objective(depth, 0.004), abs=1e-9)
+    assert time_bits.report.objective == pytest.approx(brute.objective(depth, 0.004), abs=1e-9)
 
 
 @pytest.fixture
