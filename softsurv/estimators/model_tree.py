@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from softsurv.data.in_time import look_before_fitting
@@ -33,6 +34,7 @@ SEARCH = "search"
 
 
 @understands(depth="max_depth")
+@dataclass(eq=False, repr=False)
 class OptimalModelTree(Proven, FittedSoftEstimator):
     """Survival tree with one feature a split and a regression in every leaf, by exact search.
 
@@ -100,36 +102,20 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
 
     device = "cpu"
 
-    def __init__(
-        self,
-        leaf: str | LeafFamily = "weibull",
-        max_depth: int = 3,
-        max_leaves: int | None = None,
-        *,
-        min_events_leaf: float = 10.0,
-        complexity: float | str = "bic",
-        thresholds: int = 10,
-        slopes: str = "shared",
-        l2: float = 0.3,
-        shrinkage: float = 4.0,
-        slope_shrinkage: float = 10.0,
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-    ) -> None:
-        self.leaf = leaf
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.min_events_leaf = min_events_leaf
-        self.complexity = complexity
-        self.thresholds = thresholds
-        self.slopes = slopes
-        self.l2 = l2
-        self.shrinkage = shrinkage
-        self.slope_shrinkage = slope_shrinkage
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
+    leaf: str | LeafFamily = "weibull"
+    max_depth: int = 3
+    max_leaves: int | None = None
+    _: KW_ONLY
+    min_events_leaf: float = 10.0
+    complexity: float | str = "bic"
+    thresholds: int = 10
+    slopes: str = "shared"
+    l2: float = 0.3
+    shrinkage: float = 4.0
+    slope_shrinkage: float = 10.0
+    time_limit: float | None = 60.0
+    memory_limit: float = 1e9
+    n_jobs: int | None = 1
 
     # -- the search ----------------------------------------------------------------------------------------------
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from softsurv.data.binarize import DEFAULT_THRESHOLDS
@@ -33,55 +34,32 @@ AUTO_SHRINKAGE = 10.0
 concordance of .628, .625 and .628, and a Brier score of .186 each."""
 
 
+@dataclass(eq=False, repr=False)
 class OptimalParameters:
-    """Constructor of `OptimalSurvivalTree`; arguments are documented there."""
+    """Arguments of `OptimalSurvivalTree`, which documents them; ``dataclass`` writes the constructor."""
 
-    def __init__(
-        self,
-        objective: str = "relative_risk",
-        max_depth: int | str | None = "auto",
-        max_leaves: int | None = None,
-        *,
-        min_samples_leaf: int | str = "auto",
-        complexity: float = 0.0,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        missing: str = "impute",
-        level_sets: bool = False,
-        leaf: str = "auto",
-        shrinkage: float | str = "auto",
-        reference: Any = None,
-        cause_weights: Any = None,
-        tune: str | None = "auto",
-        tune_score: str = "auto",
-        time_limit: float | None = 60.0,
-        memory_limit: float = 1e9,
-        n_jobs: int | None = 1,
-        random_state: int | None = None,
-        progress: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.min_samples_leaf = min_samples_leaf
-        self.complexity = complexity
-        self.thresholds = thresholds
-        self.max_levels = max_levels
-        self.min_share = min_share
-        self.missing = missing
-        self.level_sets = level_sets
-        self.leaf = leaf
-        self.shrinkage = shrinkage
-        self.reference = reference
-        self.cause_weights = cause_weights
-        self.tune = tune
-        self.tune_score = tune_score
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+    objective: str = "relative_risk"
+    max_depth: int | str | None = "auto"
+    max_leaves: int | None = None
+    _: KW_ONLY
+    min_samples_leaf: int | str = "auto"
+    complexity: float = 0.0
+    thresholds: Any = DEFAULT_THRESHOLDS
+    max_levels: int | None = None
+    min_share: float = 0.0
+    missing: str = "impute"
+    level_sets: bool = False
+    leaf: str = "auto"
+    shrinkage: float | str = "auto"
+    reference: Any = None
+    cause_weights: Any = None
+    tune: str | None = "auto"
+    tune_score: str = "auto"
+    time_limit: float | None = 60.0
+    memory_limit: float = 1e9
+    n_jobs: int | None = 1
+    random_state: int | None = None
+    progress: bool = False
 
 
 def leaf_kind(p: OptimalParameters, data: SurvivalData) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from softsurv.data.in_time import look_before_fitting
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @understands(max_depth="depth")
+@dataclass(eq=False, repr=False)
 class SoftSurvivalTree(FittedSoftEstimator):
     """Survival tree with rules of few features and a smooth survival model in every leaf.
 
@@ -123,56 +125,30 @@ class SoftSurvivalTree(FittedSoftEstimator):
     (137, 2)
     """
 
-    def __init__(
-        self,
-        depth: int | None = None,
-        leaf: str | LeafFamily = "auto",
-        *,
-        max_terms: int | str | None = "auto",
-        prefer: str = "tree",
-        n_knots: int = 2,
-        solver: str = "lbfgs",
-        n_restarts: int = 5,
-        init: Any = "auto",
-        l2: float | None = None,
-        shrinkage: float | None = None,
-        slope_shrinkage: float | None = None,
-        routing_l2: float | None = None,
-        fairness: float = 0.0,
-        l1: float = 0.0,
-        max_iter: int | None = None,
-        preset: str | None = None,
-        time_limit: float | None = None,
-        device: str = "auto",
-        dtype: str = "float64",
-        random_state: int | None = None,
-        preprocess: bool = True,
-        progress: bool = False,
-        cause_weights: Any = None,
-    ) -> None:
-        self.depth = depth
-        self.leaf = leaf
-        self.max_terms = max_terms
-        self.prefer = prefer
-        self.n_knots = n_knots
-        self.solver = solver
-        self.n_restarts = n_restarts
-        self.init = init
-        self.l2 = l2
-        self.shrinkage = shrinkage
-        self.slope_shrinkage = slope_shrinkage
-        self.routing_l2 = routing_l2
-        self.fairness = fairness
-        self.l1 = l1
-        self.max_iter = max_iter
-        self.preset = preset
-        self.time_limit = time_limit
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.preprocess = preprocess
-        self.progress = progress
-        self.cause_weights = cause_weights
+    depth: int | None = None
+    leaf: str | LeafFamily = "auto"
+    _: KW_ONLY
+    max_terms: int | str | None = "auto"
+    prefer: str = "tree"
+    n_knots: int = 2
+    solver: str = "lbfgs"
+    n_restarts: int = 5
+    init: Any = "auto"
+    l2: float | None = None
+    shrinkage: float | None = None
+    slope_shrinkage: float | None = None
+    routing_l2: float | None = None
+    fairness: float = 0.0
+    l1: float = 0.0
+    max_iter: int | None = None
+    preset: str | None = None
+    time_limit: float | None = None
+    device: str = "auto"
+    dtype: str = "float64"
+    random_state: int | None = None
+    preprocess: bool = True
+    progress: bool = False
+    cause_weights: Any = None
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(
