@@ -263,7 +263,7 @@ class StopSignal:
 
 @contextmanager
 def heard_at_once() -> Iterator[None]:
-    """While open, the first Ctrl-C interrupts at once, though a signal is open: compiled code is no answer to keep."""
+    """While open, the first Ctrl-C interrupts at once, also within a `StopSignal`: nothing of a compilation can be kept."""
     handler = signal.getsignal(signal.SIGINT)
     noted = isinstance(getattr(handler, "__self__", None), StopSignal)
     if not noted or threading.current_thread() is not threading.main_thread():

@@ -144,7 +144,7 @@ class EventHistory:
         return cause_code(cause, self.cause_names)
 
     def _by_subject(self) -> tuple[BoolArray, Callable[[IntArray], IntArray]]:
-        """Which subjects, by their first rows, had an event, and the rows of a selection of subjects."""
+        """Whether each subject had an event, in the order of their first rows; and a function from subjects to rows."""
         assert self.subject is not None
         _, first, inverse = np.unique(self.subject.cpu().numpy(), return_index=True, return_inverse=True)
         code = np.argsort(np.argsort(first))[inverse]

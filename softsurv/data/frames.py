@@ -145,7 +145,7 @@ def read_table(path: Path) -> pd.DataFrame:
 
 @contextmanager
 def readable(path: Path, argument: str, remedy: str) -> Iterator[None]:
-    """Turn what goes wrong while a table is read into one sentence."""
+    """Raise any error of reading a table as one sentence."""
     import pyarrow as pa
 
     try:

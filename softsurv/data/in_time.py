@@ -1,4 +1,4 @@
-"""Tables are read within the time limit of the fit that reads them, or one sentence says how far it came."""
+"""Tables are read within the time limit of a fit. Where it ends earlier, an error says how much was read."""
 
 from __future__ import annotations
 

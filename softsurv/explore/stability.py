@@ -132,7 +132,7 @@ class _Scale:
         return int(np.argmax(sizes))
 
     def turned(self, rule: LinearRule, other: LinearRule | None) -> bool:
-        """Whether a rule asks the other way round than another rule with the same leading number."""
+        """Whether two rules with the same leading number send its large values to different sides."""
         if other is None or self.leading(rule)[0] != self.leading(other)[0]:
             return False
         return rule.coefficients[self.strongest(rule)] * other.coefficients[self.strongest(other)] < 0

@@ -137,7 +137,7 @@ class HardTree:
         )
 
     def with_values(self, value: Any, value_names: Sequence[str]) -> HardTree:
-        """The same questions with other numbers in the leaves, ``value`` (L, K)."""
+        """A tree with the same splits and other values in its leaves, ``value`` (L, K)."""
         tree, numbers = object.__new__(HardTree), np.array(value, dtype=float)
         numbers.setflags(write=False)
         vars(tree).update(vars(self), value=numbers, value_names=tuple(value_names))

@@ -159,7 +159,7 @@ def leaf_table_of(data: SurvivalData, leaf: IntArray, n_leaves: int) -> LeafTabl
 
 
 def same_rows(trained: LeafTable, other: LeafTable) -> bool:
-    """Whether every leaf holds as many rows and events of both, as it does of the same rows."""
+    """Whether both tables count as many rows and events in every leaf, as tables of the same rows do."""
     return np.array_equal(trained.n, other.n) and np.array_equal(trained.events, other.events)
 
 

@@ -1,7 +1,7 @@
 """Trials in batches: a worker asks for several at once, and what can train as one stack does.
 
-`optuna.Study.optimize` asks for the first trial of a batch; this asks for the others, and tells what became of them. So
-a study's callbacks, its stopping and its heartbeats are optuna's, as without batches.
+`optuna.Study.optimize` asks for the first trial of a batch. This module asks for the others and reports their results.
+Callbacks, stopping and heartbeats of the study stay with optuna, as without batches.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Batches:
 
 
 def _tell(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> None:
-    """What became of a trial that optuna did not ask for itself."""
+    """Tell optuna how a trial ended that `optuna.Study.optimize` did not start."""
     if not isinstance(outcome, Exception):
         study.tell(trial, outcome)
     elif isinstance(outcome, optuna.TrialPruned):
@@ -87,7 +87,7 @@ def _tell(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> None:
 
 
 def _returned(trial: optuna.Trial, outcome: Outcome) -> Any:
-    """What became of the first trial, as optuna expects it of an objective."""
+    """How the first trial ended, in the way that optuna expects of an objective: returned or raised."""
     if not isinstance(outcome, Exception):
         return outcome if len(outcome) > 1 else outcome[0]
     _note(trial, outcome)

@@ -109,7 +109,7 @@ def choose_size(
 
 
 def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
-    """The choice, or where time cut the comparison short what is taken on no more than that."""
+    """The choice; where time ended the comparison early, the choice among what was compared."""
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
     ran_out = choice.status == Status.TIME_LIMIT

@@ -85,7 +85,7 @@ class ExactTree(Proven):
         return "\n".join([self.tree_.export_text(self.leaf_lines()), *self._reading_notes()])
 
     def _reading_notes(self) -> list[str]:
-        """Sentences below the tree: what counts in the place of the missing values that a rule met in training."""
+        """Sentences below the tree: the value that a rule takes for the missing values of its feature."""
         tree, incomplete = self.tree_, self.binarizer_.filler_.incomplete_
         asked = dict.fromkeys(tree.sources[k] for k in tree.feature[tree.feature >= 0].tolist())
         fills = {one.name: one.fill for one in asked if one.fill is not None and one.name in incomplete}

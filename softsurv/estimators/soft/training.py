@@ -46,7 +46,7 @@ TRAINING_SHARE = 0.4
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be made of which rows.
+    """The rows to train on, and the tree that is wanted.
 
     Attributes
     ----------

@@ -128,7 +128,7 @@ def _order(parameters: SoftParameters) -> Order:
 
 
 def _few_rows() -> SurvivalData:
-    """Rows of which one feature says nearly everything, so that a tree comes out."""
+    """Rows whose outcome depends on one feature almost alone, so that the fit finds a split."""
     rng = np.random.default_rng(0)
     x = np.column_stack([np.arange(ROWS) % 2, rng.random(ROWS)])
     time = rng.weibull(3, ROWS) * (1 + 9 * x[:, 0]) + 0.01

@@ -42,7 +42,7 @@ def _count_cells(problem, local, s, begin, stride):
 
 @shared_kernel
 def _price_linear(problem, local, s, begin, stride):
-    """As the functions around this one together, for a cost that is the least of its sums.
+    """What the functions around this one do together, for a cost that is the least of its sums.
 
     Nothing but the stumps goes through memory. Two kinds and two labels are written out: loops of two cost more than
     what is in them.

@@ -67,7 +67,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that writes files and speaks."""
+        """Whether this is the process that writes files and messages."""
         return self.rank == 0
 
     def gather(self, value: T) -> list[T]:

@@ -11,5 +11,5 @@ def is_launched() -> bool:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes files and speaks."""
+    """Whether this is the process that writes files and messages."""
     return int(os.environ.get("RANK", "0")) == 0
