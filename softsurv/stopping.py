@@ -263,7 +263,7 @@ class StopSignal:
 
 @contextmanager
 def heard_at_once() -> Iterator[None]:
-    """While open, the first Ctrl-C interrupts at once, also within a `StopSignal`: nothing of a compilation can be kept."""
+    """While open, the first Ctrl-C interrupts at once, also within a `StopSignal`: no part of a compilation is kept."""
     handler = signal.getsignal(signal.SIGINT)
     noted = isinstance(getattr(handler, "__self__", None), StopSignal)
     if not noted or threading.current_thread() is not threading.main_thread():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softsurv.data.binarizer_checks import check_binarizer
+from softsurv.data.binarizer_checks import check_binarizer, check_named
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
 from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_columns, routed
 from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
@@ -21,7 +22,7 @@ from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.in_time import look_at_numbers, read_in_time
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.rules import Rule, fill, rule_text
-from softsurv.errors import DataWarning, InvalidParameterError, ModelFileError, warn
+from softsurv.errors import DataWarning, ModelFileError, warn
 
 FORMAT = 1  # version of the state that to_dict writes
 DEFAULT_THRESHOLDS = 10
@@ -30,6 +31,7 @@ DEFAULT_THRESHOLDS = 10
 Thresholds = int | Literal["all"] | list[float] | Mapping[str, Any]
 
 
+@dataclass(eq=False, repr=False)
 class Binarizer(BaseEstimator):
     """Turn raw features into ordered and nominal codes, and into 0/1 columns, for the exact solvers.
 
@@ -76,17 +78,10 @@ class Binarizer(BaseEstimator):
     ['age <= 45', 'age <= 55', 'grade = I', 'grade = II', 'grade = III']
     """
 
-    def __init__(
-        self,
-        thresholds: Any = DEFAULT_THRESHOLDS,
-        max_levels: int | None = None,
-        min_share: float = 0.0,
-        missing: str = "impute",
-    ) -> None:
-        self.thresholds = thresholds
-        self.max_levels = max_levels
-        self.min_share = min_share
-        self.missing = missing
+    thresholds: Any = DEFAULT_THRESHOLDS
+    max_levels: int | None = None
+    min_share: float = 0.0
+    missing: str = "impute"
 
     # -- fitting -------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any = None) -> Binarizer:
@@ -121,7 +116,7 @@ class Binarizer(BaseEstimator):
         self.filler_ = filler.fit_checked(frame, named=named, block=block, order=order)
         self.n_features_in_ = self.filler_.n_features_in_
         self.dropped_ = dict(self.filler_.dropped_)
-        self._check_names()
+        check_named(self.thresholds, self.filler_.input_names_, self.filler_.sources_)
         table = self._filled(frame, block)
         cuts = self._cuts(table, len(frame), block)
         self.sources_: list[Source] = []
@@ -206,19 +201,6 @@ class Binarizer(BaseEstimator):
         if isinstance(self.thresholds, Mapping):
             return self.thresholds.get(name, DEFAULT_THRESHOLDS)
         return self.thresholds
-
-    def _check_names(self) -> None:
-        if not isinstance(self.thresholds, Mapping):
-            return
-        kinds = {source.name: source.levels is None for source in self.filler_.sources_}
-        for name in self.thresholds:
-            if name not in self.filler_.input_names_:
-                shown = ", ".join(map(repr, self.filler_.input_names_[:8]))
-                raise InvalidParameterError(f"thresholds must name columns of X, got {name!r}; X has {shown}")
-            if not kinds.get(name, True):
-                raise InvalidParameterError(
-                    f"thresholds must name columns of numbers, got {name!r}, which holds categories; leave it out"
-                )
 
     # -- applying ------------------------------------------------------------------------------------------------
     def filled(self, X: Any) -> tuple[dict[str, NDArray[Any]], int]:

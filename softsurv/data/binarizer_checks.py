@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from softsurv.data.encoding import Source
 from softsurv.errors import InvalidParameterError
 
 MISSING = ("impute", "route")
@@ -39,3 +40,18 @@ def _is_choice(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_named(thresholds: Any, columns: Sequence[str], sources: Sequence[Source]) -> None:
+    """Refuse a mapping of thresholds that names a column which is not there, or holds categories."""
+    if not isinstance(thresholds, Mapping):
+        return
+    categories = {source.name for source in sources if source.levels is not None}
+    for name in thresholds:
+        if name not in columns:
+            shown = ", ".join(map(repr, columns[:8]))
+            raise InvalidParameterError(f"thresholds must name columns of X, got {name!r}; X has {shown}")
+        if name in categories:
+            raise InvalidParameterError(
+                f"thresholds must name columns of numbers, got {name!r}, which holds categories; leave it out"
+            )

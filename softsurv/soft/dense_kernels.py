@@ -15,7 +15,7 @@ from softsurv.soft.step_kernels import inner
 def advance(state, trial, value, gradient, limits):
     """Take the trial (D,) of every moving tree, or shorten its step, in place.
 
-    ``state``: the tables of ``_State``; ``value`` (m,) and ``gradient`` (m, D) are those of the trials. ``limits``:
+    ``state``: the tables of ``_Points``; ``value`` (m,) and ``gradient`` (m, D) are those of the trials. ``limits``:
     sufficient decrease, least curvature, accuracy, iterations, halvings.
     """
     size = trial.shape[1]

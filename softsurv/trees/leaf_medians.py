@@ -63,7 +63,7 @@ def predicted_medians(
         place[leaf] = at[0].cpu().numpy()
 
         def log_odds(log_time: FloatArray) -> FloatArray:
-            """Log odds of an event in each leaf (L,), up to one log time for each (L,): of the mean chance of its rows."""
+            """Log odds of an event in each leaf (L,) up to its log time (L,), by the mean chance of its rows."""
             own = np.zeros(trees[0].leaves.shape[1])
             own[place[filled]] = log_time[filled]
             hazard = sum(tree.hazard_in_leaf(effects, at[0], torch.as_tensor(own).to(x)) for tree, effects in parts)

@@ -321,21 +321,11 @@ class IbsSearch(TreeSearch):
     ) -> IbsSolution:
         limit = None if np.isinf(seconds) else max(seconds, 0.0)
         return solve_ibs(
-            self.binary,
-            self.rows.time,
-            self.rows.event,
-            weight=self.rows.weight,
-            complexity=self.complexity,
-            max_depth=depth,
-            max_leaves=leaves,
-            min_samples_leaf=self.least,
-            time_limit=limit,
-            memory_limit=max(self.room.left - self.held, LEAST_BYTES),
-            reference=self.reference,
-            leaf="ipcw" if self.leaf == "ipcw" else "km",
-            n_jobs=self.n_jobs,
-            progress=progress,
-        )
+            self.binary, self.rows.time, self.rows.event, weight=self.rows.weight, complexity=self.complexity,
+            max_depth=depth, max_leaves=leaves, min_samples_leaf=self.least, time_limit=limit,
+            memory_limit=max(self.room.left - self.held, LEAST_BYTES), reference=self.reference,
+            leaf="ipcw" if self.leaf == "ipcw" else "km", n_jobs=self.n_jobs, progress=progress,
+        )  # fmt: skip
 
     def _sizes(self, solution: IbsSolution) -> list[SizedTree]:
         trees = [(loss, self.tree_of(plan)) for loss, plan in solution.path]
