@@ -12,7 +12,7 @@ from softsurv.exact.layout import Space, Spaces
 
 WORD = 64
 MAX_KINDS = 16
-"""Most kinds: with more there are too few units in a word."""
+"""Most kinds: with more there are too few rows in a word."""
 
 BITS_WORK = 3 / 1024
 """Work of the base case by bits for a row and a pair of splits, where one addition to a histogram is 1."""
@@ -34,7 +34,7 @@ def no_row_kinds(width: int) -> RowKinds:
 
 
 def bit_sizes(row_kinds: RowKinds) -> tuple[int, int, int, int]:
-    """Kinds, splits, columns of bits, and words that the units of all rows take."""
+    """Kinds, splits, columns of bits, and words that all rows take."""
     count = row_kinds.kind_count
     words = int(((count.sum(axis=0) + WORD - 1) // WORD).sum()) if len(count) else 0
     return len(row_kinds.kind_stats), len(row_kinds.split_code), row_kinds.row_bits.shape[1] * WORD, words
@@ -45,7 +45,7 @@ def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
     kinds, splits, wide, words = sizes
     pairs = splits + LANES if shares else 0
     return {
-        "unit_row": Space((words * WORD,)),
+        "member_row": Space((words * WORD,)),
         "kind_start": Space((kinds + 1,), zero=True),
         "block": Space((WORD,)),
         "wide": Space((words, wide)),
@@ -74,7 +74,7 @@ def row_kinds_of(
     code_start, nominal
         As in `SearchArrays`.
     cancel : bool
-        Whether a unit of every kind together changes nothing: as many as possible are taken out of each distinct row.
+        Whether a row of every kind together changes nothing: as many as possible are taken out of each distinct row.
     worst : callable
         Most that a row with given statistics (C, W) can cost under any label, (C,).
     """

@@ -1,11 +1,11 @@
 """Rows as bits: where rows are of few kinds, sums over pairs of splits are population counts.
 
-A *unit* is one row as it was given; its *kind* is its vector of statistics. Class counts have one kind per class. The
-sum over the units that pass two splits is then, for every kind, the population count of two ANDed columns of bits
-times the kind's statistics: 64 units in one instruction, and eight columns at a time where the processor can.
+A *member* of a subset is a row as it was given; its *kind* is its vector of statistics. Class counts have one kind per
+class. The sum over the members that pass two splits is then, for every kind, the population count of two ANDed columns
+of bits times the kind's statistics: 64 members in one instruction, and eight columns at a time where the processor can.
 
-A subset is packed anew: its units kind by kind, each kind in words of its own, so that columns have no gaps. Where the
-units come from, and when they pay: `row_kinds.py`.
+A subset is packed anew: its members kind by kind, each kind in words of its own, so that columns have no gaps.
+`row_kinds.py` says where the members come from, and when bits pay.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from softsurv.exact.kernels.words import popcount
 class RowKinds(NamedTuple):
     """Rows by kind: U distinct rows, C kinds, D splits in B = ceil(D / 64) words; all empty where not used."""
 
-    kind_stats: FloatMatrix  # (C, W) statistics of one unit of each kind
-    kind_count: LongMatrix  # (U, C) int64 units of each kind in each distinct row
-    worst: Floats  # (C,) most that a unit of each kind can cost; inf where there is no such number
+    kind_stats: FloatMatrix  # (C, W) statistics of one member of each kind
+    kind_count: LongMatrix  # (U, C) int64 members of each kind in each distinct row
+    worst: Floats  # (C,) most that a member of each kind can cost; inf where there is no such number
     row_bits: WordMatrix  # (U, B) uint64 bit d set where the row goes left at split d
     split_code: Ints  # (D,) int32 global code of each split
     follows: Bytes  # (D,) int8 1 where the split before is nested in this one: the same ordered feature
@@ -34,12 +34,12 @@ class RowKinds(NamedTuple):
 class BitColumns(NamedTuple):
     """Scratch of one thread: a subset as columns of bits."""
 
-    unit_row: Ints  # (V * 64,) int32 row of each unit, -1 where a word is not full
+    member_row: Ints  # (V * 64,) int32 row of each member, -1 where a word is not full
     kind_start: Longs  # (C + 1,) int64 first word of each kind
     block: Words  # (64,) uint64
     wide: WordMatrix  # (V, B * 64) uint64 columns of all splits
     columns: Words  # (V * stride,) uint64 columns of the splits that divide the subset, word by word
-    passing: LongMatrix  # (C, B * 64) int64 units of each kind on the left of each split
+    passing: LongMatrix  # (C, B * 64) int64 members of each kind on the left of each split
     shared: FloatMatrix  # (D + 8, D + 8) worst cost of what passes two splits, where ``wanted``
     wanted: Bytes  # (1,) int8
     then: Floats  # (D + 8,) price of each second split after the first one at hand (`split_costs.py`)
@@ -49,7 +49,7 @@ class BitColumns(NamedTuple):
 
 @shared_inlined
 def hits(bits, c, s, t, stride):
-    """RowKinds of kind c that pass split s and each of eight splits from ``t`` on, as a vector of numbers."""
+    """Members of kind c that pass split s and each of eight splits from ``t`` on, as a vector of numbers."""
     found = no_counts()
     for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
         found = count_both(found, bits.columns[word * stride + s], bits.columns, word * stride + t)
@@ -59,18 +59,18 @@ def hits(bits, c, s, t, stride):
 @shared_kernel
 def pack(problem, rows, n, local):
     """Columns, sums and active splits of a subset; fills what the base cases read of `Local`."""
-    units, bits = problem.row_kinds, local.bits
-    n_words, n_units = _order_units(units, rows, n, bits)
+    kinds, bits = problem.row_kinds, local.bits
+    n_words, n_members = _order_members(kinds, rows, n, bits)
     wide, count, block = bits.wide, bits.passing, bits.block
     for word in range(n_words):
-        for b in range(units.row_bits.shape[1]):
+        for b in range(kinds.row_bits.shape[1]):
             for j in range(64):
-                row = bits.unit_row[word * 64 + j]
-                block[j] = units.row_bits[row, b] if row >= 0 else np.uint64(0)
+                row = bits.member_row[word * 64 + j]
+                block[j] = kinds.row_bits[row, b] if row >= 0 else np.uint64(0)
             transpose(block)
             for j in range(64):
                 wide[word, b * 64 + j] = block[j]
-    n_splits = units.split_code.shape[0]
+    n_splits = kinds.split_code.shape[0]
     count[:] = 0
     for c in range(count.shape[0]):
         for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
@@ -81,16 +81,16 @@ def pack(problem, rows, n, local):
         here = np.int64(0)
         for c in range(count.shape[0]):
             here += count[c, d]
-        nested_same = units.follows[d] == 1 and here == before
+        nested_same = kinds.follows[d] == 1 and here == before
         before = here
-        if 0 < here < n_units and not nested_same:
+        if 0 < here < n_members and not nested_same:
             local.map[active] = d
-            local.split_code[active] = units.split_code[d]
+            local.split_code[active] = kinds.split_code[d]
             local.flipped[active] = 0
             active += 1
     local.size[2] = active
     local.size[3] = n
-    _sum_kinds(units, bits, local, active)
+    _sum_kinds(kinds, bits, local, active)
     stride = (active + LANES - 1) // LANES * LANES
     for word in range(n_words):
         for s in range(active):
@@ -100,44 +100,44 @@ def pack(problem, rows, n, local):
 
 
 @shared_kernel
-def _order_units(units, rows, n, bits):
-    """Units of the subset by kind, each kind from a new word on: (words, units)."""
-    n_kinds = units.kind_count.shape[1]
-    at, n_units = np.int64(0), np.int64(0)
+def _order_members(kinds, rows, n, bits):
+    """Members of the subset by kind, each kind from a new word on: (words, members)."""
+    n_kinds = kinds.kind_count.shape[1]
+    at, n_members = np.int64(0), np.int64(0)
     for c in range(n_kinds):
         bits.kind_start[c] = at >> 6
         for i in range(n):
             row = rows[i]
-            for _ in range(units.kind_count[row, c]):
-                bits.unit_row[at] = row
+            for _ in range(kinds.kind_count[row, c]):
+                bits.member_row[at] = row
                 at += 1
-        n_units += at - (bits.kind_start[c] << 6)
+        n_members += at - (bits.kind_start[c] << 6)
         while at & 63 != 0:
-            bits.unit_row[at] = -1
+            bits.member_row[at] = -1
             at += 1
     bits.kind_start[n_kinds] = at >> 6
-    return at >> 6, n_units
+    return at >> 6, n_members
 
 
 @shared_kernel
-def _sum_kinds(units, bits, local, active):
+def _sum_kinds(kinds, bits, local, active):
     """Sums of the subset and of the left side of every active split."""
-    n_kinds, width = units.kind_stats.shape
+    n_kinds, width = kinds.kind_stats.shape
     local.total[:] = 0.0
     bits.total_worst[0] = 0.0
     for c in range(n_kinds):
         members = np.int64(0)
         for word in range(bits.kind_start[c], bits.kind_start[c + 1]):
             for j in range(64):
-                members += np.int64(bits.unit_row[word * 64 + j] >= 0)
-        bits.total_worst[0] += np.float64(members) * units.worst[c]
+                members += np.int64(bits.member_row[word * 64 + j] >= 0)
+        bits.total_worst[0] += np.float64(members) * kinds.worst[c]
         for k in range(width):
-            local.total[k] += np.float64(members) * units.kind_stats[c, k]
+            local.total[k] += np.float64(members) * kinds.kind_stats[c, k]
     padded = (active + LANES - 1) // LANES * LANES
     for k in range(width):
         for s in range(padded):
             local.side[k, s] = 0.0
         for c in range(n_kinds):
-            value = units.kind_stats[c, k]
+            value = kinds.kind_stats[c, k]
             for s in range(active):
                 local.side[k, s] += value * np.float64(bits.passing[c, local.map[s]])
