@@ -36,8 +36,8 @@ class Binarizer(BaseEstimator):
     """Turn raw features into ordered and nominal codes, and into 0/1 columns, for the exact solvers.
 
     Numbers are cut at thresholds, categories are split one level against the rest. Booleans are numbers; constant
-    columns are left out and recorded in ``dropped_``. A level not seen in training is none of the levels and goes
-    where the rest goes, with a `DataWarning`.
+    columns are left out and recorded in ``dropped_``. A level that training did
+    not show belongs to no named level, and a `DataWarning` says so.
 
     Parameters
     ----------

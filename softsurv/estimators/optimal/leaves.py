@@ -235,7 +235,7 @@ def cumulative(times: FloatArray, survival: FloatArray) -> StepFunction:
 
 
 def steps(hazard: StepFunction) -> StepFunction:
-    """The function without the times at which it stays where it is."""
+    """The step function without the times at which its value does not change."""
     keep = hazard.values != np.concatenate([[0.0], hazard.values[:-1]])
     return StepFunction(hazard.times[keep], hazard.values[keep] + 0.0, 0.0)
 

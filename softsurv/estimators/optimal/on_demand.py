@@ -1,4 +1,4 @@
-"""What a fitted optimal tree tells beside its splits: each part is worked out when somebody asks for it."""
+"""Tables of a fitted optimal tree beside its splits. Each is worked out when it is asked for."""
 
 from __future__ import annotations
 

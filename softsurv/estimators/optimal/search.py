@@ -112,7 +112,7 @@ class TreeSearch:
         """Cost of some rows as one leaf, the part that splits can change."""
 
     def held_out(self, tree: HardTree, test: Rows, strengths: Sequence[float], score: str) -> list[float]:
-        """Mean loss of other rows in the leaves of a tree, with what the training rows say of them, by shrinkage.
+        """Mean loss of other rows in the leaves of a tree, one number for each strength of shrinkage.
 
         Minus the log-likelihood of relative risks over the training baseline but for the part that no tree changes,
         the integrated Brier score, or the share of discordant pairs.

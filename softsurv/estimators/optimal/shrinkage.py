@@ -129,7 +129,7 @@ def _weight_before(times: FloatArray, moment: FloatArray, weight: FloatArray) ->
 
 
 def shrunk_score_curves(tree: HardTree, members: list[IntArray], score: IbsScore, events: float) -> list[FloatArray]:
-    """Curve of each leaf (T,) that minimises its Brier score, had it the parent's curve in ``events`` more subjects."""
+    """Curve of each leaf (T,) of least Brier score with ``events`` more subjects, who survive as in the parent."""
     parent = parents(tree)
     curves: list[FloatArray] = []
     for node, some in enumerate(members):

@@ -14,7 +14,7 @@ Kind = TypeVar("Kind", bound=type)
 
 
 def understands(**other: str) -> Callable[[Kind], Kind]:
-    """Have an estimator take some arguments by another name, with a hint, and name what it does not know.
+    """Let an estimator take some arguments by another name, with a hint. An unknown argument is named in the error.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def say_beyond(times: Iterable[float], last: float, by: str | None = None) -> None:
-    """Warn of times at which no training row was left, where a prediction is what was asked for.
+    """Warn of a prediction at times when no training row was under observation any more.
 
     Pictures, measures and reports that need one say it in their own words.
     """

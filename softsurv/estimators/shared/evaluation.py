@@ -1,4 +1,4 @@
-"""The measures of a fitted survival tree on held-out rows, whatever is known of them."""
+"""The measures of a fitted survival tree on held-out rows, for every kind of outcome."""
 
 from __future__ import annotations
 

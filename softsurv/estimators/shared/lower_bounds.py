@@ -40,7 +40,7 @@ class LowerBounds:
     def calibrate(
         self, X: Any, y: Any = None, *, coverage: float | Sequence[float] = 0.9, n_folds: int | None = None, **how: Any
     ) -> Any:
-        """Learn from other rows where the bounds of `predict_lower_bound` lie, in each leaf by itself.
+        """Set the bounds of `predict_lower_bound` by rows that the fit has not seen, leaf by leaf.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class LowerBounds:
     def _calibrated(
         self, data: SurvivalData, some: IntArray, time: FloatArray, event: Any, scorers: list[Any], alpha: float
     ) -> tuple[int, float, float, float]:
-        """Rows of a leaf, how many count as followed, the level of the curve and the cut-off time."""
+        """Of a leaf: its rows, how many of them count as followed, the level of the curve, and the cut-off time."""
         if not some.size:
             return 0, 0.0, 0.0, 0.0
         rows, found = data.X.iloc[some], (0.0, 0.0, 0.0)

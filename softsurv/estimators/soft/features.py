@@ -69,7 +69,7 @@ def _are_whole(values: FloatArray) -> BoolArray:
 
 
 def _holds_whole(column: pd.Series, name: str) -> bool:
-    """Whether a column that numpy does not hold as numbers has whole ones alone."""
+    """Whether a column of a type that numpy does not know holds whole numbers alone."""
     values = numbers(column, name)[None] if is_number(column) else np.full((1, 1), np.nan)
     return bool(_are_whole(values)[0]) and not np.isnan(values).all()
 

@@ -1,4 +1,4 @@
-"""The side of a soft tree's estimator that is there once it is fitted: predictions, reading, saving."""
+"""What a fitted soft tree can do: predict, explain itself, be saved and loaded."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def start_tree(init: HardTree | OptimalSurvivalTree, data: SurvivalData) -> Hard
 
 
 def check_start(init: Any) -> None:
-    """Refuse what is neither a hard tree nor an estimator of one."""
+    """Raise where ``init`` is neither a hard tree nor an estimator that fits one."""
     if isinstance(init, HardTree):
         return
     from softsurv.estimators.optimal.tree import OptimalSurvivalTree

@@ -1,7 +1,7 @@
-"""torch, loaded when one of its names is first used: to name an estimator, read a table or show help needs none of it.
+"""torch, loaded when one of its names is first used.
 
-Stands for ``torch`` in the modules that a class is defined in. Its second is spent at the start of a fit, or when a
-model is loaded.
+Modules that define an estimator's class import this in the place of ``torch``, which takes a second to load. So naming
+an estimator, reading a table and showing help do not wait for it; the start of a fit and loading a model do.
 """
 
 from typing import Any

@@ -86,7 +86,7 @@ class Made:
 def fitted_tree(
     raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made, horizon: float
 ) -> FittedSoftTree:
-    """What was made as one value, with what the training rows say of it; ``horizon`` is their largest time."""
+    """The trained tree as one value, with its tables over the training rows; ``horizon`` is their largest time."""
     tree, report = made.trees[0], made.report
     leaf, n_leaves = leaf_of(tree, data.x), len(tree.used_leaves)
     predicted = predicted_medians(made.trees, data.x, leaf, n_leaves, horizon, raw.outcomes()["weight"])
@@ -165,7 +165,7 @@ def dense_tree(order: Order) -> Made:
 
 
 def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
-    """How to make the tree, what inner cross-validation tried where something was open, and what cut that off."""
+    """The recipe of the tree, the trials of inner cross-validation, if any, and the status that ended these early."""
     parameters, start, data = order.parameters, order.start, order.data
     depth, causes = None if start is None else start.depth, data.cause_names
     counts = parameters.counts(causes)
