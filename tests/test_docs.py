@@ -142,6 +142,25 @@ def test_the_way_of_a_fit_is_that_of_the_page(section, monkeypatch):
     assert tuple((function, path) for _, function, path in lines) in ways, ways
 
 
+COMPILED_WAY = [
+    ("kernels/recursion.py", "solve", "problem.calls.solve_two"),
+    ("base_cases/sums.py", "solve_two", "price_sides"),
+    ("base_cases/leaf_prices.py", "price_sides", "problem.calls.price"),
+    ("base_cases/task_costs.py", "price", "leaf_costs"),
+]
+"""The compiled rest of the way of an optimal tree, hops 6 to 9: file, function, and what the function calls."""
+
+
+@pytest.mark.parametrize(("file", "function", "called"), COMPILED_WAY)
+def test_the_compiled_way_is_that_of_the_page(file, function, called):
+    tree = ast.parse(text_of(f"softsurv/exact/{file}"))
+    body = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == function)
+    calls = [node for node in ast.walk(body) if isinstance(node, ast.Call)]
+    named = {ast.unparse(part) for call in calls for part in (call.func, *call.args)}
+    assert called in named
+    assert called.rpartition(".")[2] in text_of("docs/architecture.md")
+
+
 def test_every_measurement_is_listed():
     """Each script that measures, and each table, stands on the page of measurements."""
     scripts = {path.name for kind in ("bench", "reproduce", "fuzz") for path in ROOT.glob(f"scripts/{kind}_*.py")}
