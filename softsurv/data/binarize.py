@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.data.binarizer_checks import check_binarizer, check_named
 from softsurv.data.blocks import NumberBlock, in_blocks, stacked
-from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, number_columns, routed
+from softsurv.data.coded_columns import CodedColumn, answers, codes_by_cuts, level_column, number_columns, routed
 from softsurv.data.cuts import YES_NO, block_cuts, explicit_cuts
 from softsurv.data.encoding import Source, level_counts
 from softsurv.data.frames import as_frame, checked_features
@@ -36,8 +36,8 @@ class Binarizer(BaseEstimator):
     """Turn raw features into ordered and nominal codes, and into 0/1 columns, for the exact solvers.
 
     Numbers are cut at thresholds, categories are split one level against the rest. Booleans are numbers; constant
-    columns are left out and recorded in ``dropped_``. A level that training did
-    not show belongs to no named level, and a `DataWarning` says so.
+    columns are left out and recorded in ``dropped_``. A level not seen in training is none of the levels and goes
+    where the rest goes, with a `DataWarning`.
 
     Parameters
     ----------
@@ -124,7 +124,11 @@ class Binarizer(BaseEstimator):
         of_numbers, routes = dict(zip(cuts, number_columns(cuts), strict=True)), self.routes
         for source in self.filler_.sources_:
             name, levels, _ = source
-            column = of_numbers[name] if levels is None else self._levels(source, table[name], block)
+            if levels is None:
+                column = of_numbers[name]
+            else:
+                count = level_counts(source, table[name], block)
+                column = level_column(name, count, len(frame), self.max_levels, self.min_share)
             if routes:
                 columns = [one for one in self._sided(column, table[name]) if one.n_codes > 1]
                 self.sources_ += [source] * len(columns)
@@ -181,21 +185,6 @@ class Binarizer(BaseEstimator):
             else:
                 together.setdefault(wanted, []).append(name)
         return together
-
-    def _levels(self, source: Source, values: NDArray[np.object_], block: NumberBlock) -> CodedColumn:
-        count, n = level_counts(source, values, block), len(values)
-        levels = sorted(count)  # the order of a categorical type moves no fit
-        known = sum(count.values())
-        # stable: of equally frequent levels the first in alphabetical order is kept
-        ranked = sorted(levels, key=lambda level: -count[level])
-        kept = ranked if self.max_levels is None or len(ranked) <= self.max_levels else ranked[: self.max_levels - 1]
-        kept = [level for level in kept if count[level] >= self.min_share * n]
-        while kept and 0 < known - sum(count[k] for k in kept) < self.min_share * n:
-            kept.pop()  # "other" is a level too, and too rare
-        if not kept:
-            return CodedColumn(source.name)
-        ordered = tuple(level for level in levels if level in kept)
-        return CodedColumn(source.name, (), ordered, other=len(ordered) < len(levels))
 
     def _thresholds_of(self, name: str) -> Any:
         if isinstance(self.thresholds, Mapping):

@@ -193,3 +193,19 @@ def answers(
         swapped = [column.rule(f, k, routes=routes)[1] for k in column.splits]
         out[ends[f] : ends[f + 1]] = yes != np.array(swapped, dtype=bool)[:, None]
     return out
+
+
+def level_column(name: str, count: Mapping[str, int], n: int, max_levels: int | None, min_share: float) -> CodedColumn:
+    """How a category is coded: its most frequent levels, at most so many, each in that share of the n rows."""
+    levels = sorted(count)  # the order of a categorical type moves no fit
+    known = sum(count.values())
+    # stable: of equally frequent levels the first in alphabetical order is kept
+    ranked = sorted(levels, key=lambda level: -count[level])
+    kept = ranked if max_levels is None or len(ranked) <= max_levels else ranked[: max_levels - 1]
+    kept = [level for level in kept if count[level] >= min_share * n]
+    while kept and 0 < known - sum(count[k] for k in kept) < min_share * n:
+        kept.pop()  # "other" is a level too, and too rare
+    if not kept:
+        return CodedColumn(name)
+    ordered = tuple(level for level in levels if level in kept)
+    return CodedColumn(name, (), ordered, other=len(ordered) < len(levels))

@@ -31,7 +31,7 @@ from softsurv.trees.soft_tree import SoftTree
 
 
 @dataclass(frozen=True)
-class EncodedFold:
+class Fold:
     """Training and test rows of one fold, encoded by the training rows, and their censoring curve."""
 
     rows: TrainingRows
@@ -49,7 +49,7 @@ class EncodedFold:
         return outcome(self.test, time_floor(self.train.time))
 
 
-def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[EncodedFold]:
+def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
     """Seeded, event-stratified folds, each encoded by a preprocessor fitted on its own training rows."""
     return [prepare_fold(data, rows, preprocess) for rows in folds_of_content(data, n_folds, seed)]
 
@@ -60,14 +60,14 @@ def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> lis
     return [(order[train], order[test]) for train, test in data.take(order).folds(n_folds, seed)]
 
 
-def prepare_fold(data: SurvivalData, rows: tuple[IntArray, IntArray], preprocess: bool = True) -> EncodedFold:
+def prepare_fold(data: SurvivalData, rows: tuple[IntArray, IntArray], preprocess: bool = True) -> Fold:
     """One fold from its training and test rows."""
     train_, test = data.take(rows[0]), data.take(rows[1])
     censoring = training_censoring(train_)
     if preprocess:
         encoder = Preprocessor().fit_checked(train_.X, named=True, order=column_order(train_.X, train_))
         train_, test = (part.with_features(encoder.transform(part.X)) for part in (train_, test))
-    return EncodedFold(TrainingRows(train_), test, censoring)
+    return Fold(TrainingRows(train_), test, censoring)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Measured:
 
 
 def cross_validate_many(
-    folds: Sequence[EncodedFold], recipes: Sequence[Recipe], machine: Machine | None = None
+    folds: Sequence[Fold], recipes: Sequence[Recipe], machine: Machine | None = None
 ) -> list[Measured]:
     """Held-out measures of each recipe in every fold: recipes that are alike train as one stack (`softsurv.soft.many`).
 
@@ -107,13 +107,13 @@ def cross_validate_many(
     return measured
 
 
-def fit_folds(folds: Sequence[EncodedFold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:
+def fit_folds(folds: Sequence[Fold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:
     """The tree of each fold: of its starts the one with the lowest training objective."""
     (found,) = fit_many([fold.rows for fold in folds], [recipe], machine)
     return [one.tree for one in found]
 
 
-def measure_fold(fold: EncodedFold, tree: SoftTree) -> dict[str, Any]:
+def measure_fold(fold: Fold, tree: SoftTree) -> dict[str, Any]:
     """Measures of a fold's tree on its test rows."""
     x = fold.test.x.to(tree.leaves)
 

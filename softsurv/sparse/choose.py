@@ -20,7 +20,7 @@ from softsurv.hazards.base import LeafFamily
 from softsurv.soft.parallel import Machine, map_parts
 from softsurv.soft.problem import make_problem
 from softsurv.sparse.causes import SEPARATOR, Problems, take
-from softsurv.sparse.folds import Fold, Grid, make_folds
+from softsurv.sparse.folds import FoldRows, Grid, make_folds
 from softsurv.sparse.prefer import Trial, best_of, usual_family
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
@@ -121,7 +121,7 @@ def try_all(
 
 
 def _of_all_causes(
-    by_cause: list[list[tuple[FamilyTrials, list[Trial]]]], fold: Fold, grid: Grid, machine: Machine
+    by_cause: list[list[tuple[FamilyTrials, list[Trial]]]], fold: FoldRows, grid: Grid, machine: Machine
 ) -> tuple[FamilyTrials, list[Trial]]:
     """The families that trees are grown with, and the trials of one leaf: with causes, those of the families alone."""
     chosen = []

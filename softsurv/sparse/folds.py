@@ -50,7 +50,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Fold:
+class FoldRows:
     """Rows of the folds, those of all rows last."""
 
     masks: FloatArray  # (F, N) 1 where a row trains
@@ -72,7 +72,9 @@ class Fold:
         return np.array([np.bincount(self.subject, own) for own in flat]).reshape(*losses.shape[:-1], -1)
 
 
-def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None) -> Fold:
+def make_folds(
+    data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None
+) -> FoldRows:
     """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone.
 
     Events of causes that do not count (K,) are none of those that a leaf must have.
@@ -96,4 +98,4 @@ def make_folds(data: SurvivalData, split: SplitData, grid: Grid, seed: int, coun
     held = (1 - table) * weight
     total = held.sum()
     mean_one = torch.as_tensor(held * (data.n_subjects / total) if total > 0 else held)
-    return Fold(table, mean_one, rows, subject, FARTHEST if data.n_causes > 1 else math.inf)
+    return FoldRows(table, mean_one, rows, subject, FARTHEST if data.n_causes > 1 else math.inf)

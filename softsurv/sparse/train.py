@@ -54,7 +54,7 @@ class StackRows:
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
+class Plan:
     """A tree to be trained: on which fold, with which penalties and limits, from which rules."""
 
     fold: int
@@ -148,7 +148,7 @@ def start_problem(rows: StackRows, fold: int, table: FloatArray) -> StartProblem
 def grown_on(
     problems: Problems,
     rows: StackRows,
-    plans: Sequence[TrainingPlan],
+    plans: Sequence[Plan],
     n_leaves: int,
     models: Models,
     stop: Callable[[], bool] = never,
@@ -173,7 +173,7 @@ def corrections(problems: Problems, models: Models, rows: StackRows) -> FloatArr
 def grow(
     problems: Problems,
     rows: StackRows,
-    plans: Sequence[TrainingPlan],
+    plans: Sequence[Plan],
     n_rows: FloatArray,
     sweeps: int = 2,
     budget: StopSignal | None = None,
@@ -189,7 +189,7 @@ def grow(
     problems : tuple of Problem
         Of one tree for each fold; one for each cause.
     rows : StackRows
-    plans : sequence of TrainingPlan
+    plans : sequence of Plan
     n_rows : (folds,)
         Training rows of each fold.
     sweeps : int

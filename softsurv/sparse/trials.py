@@ -16,22 +16,13 @@ from softsurv.soft.parallel import Machine, map_parts
 from softsurv.soft.problem import taken
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
-from softsurv.sparse.folds import Fold, Grid
+from softsurv.sparse.folds import FoldRows, Grid
 from softsurv.sparse.leaf_fit import ROUGH
 from softsurv.sparse.prefer import Trial, within_reach
-from softsurv.sparse.train import (
-    Grown,
-    TrainingPlan,
-    complete,
-    grow,
-    grown_on,
-    held_out_losses,
-    penalties_of,
-    start_rules,
-)
+from softsurv.sparse.train import Grown, Plan, complete, grow, grown_on, held_out_losses, penalties_of, start_rules
 from softsurv.trees.linear_rule import Rules
 
-Planned = tuple[Candidate, list[TrainingPlan]]
+Planned = tuple[Candidate, list[Plan]]
 """A candidate, and its tree on each fold."""
 
 
@@ -42,7 +33,7 @@ Pool = dict[int, list[tuple[int, Rules]]]
 class FamilyTrials:
     """Candidates of one leaf family, or of one for each cause, on all folds."""
 
-    def __init__(self, name: str, problems: Problems, fold: Fold, grid: Grid, machine: Machine) -> None:
+    def __init__(self, name: str, problems: Problems, fold: FoldRows, grid: Grid, machine: Machine) -> None:
         self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
         self.workers, self.budget = machine.workers, machine.budget
         self.n_folds = len(fold.masks)
@@ -127,14 +118,14 @@ class FamilyTrials:
                 continue  # some fold has too few events for so many leaves
             for terms in self.grid.terms:
                 candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
-                plans = [TrainingPlan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
+                plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
                 planned.append((candidate, plans))
         return planned
 
-    def _grow(self, plans: Sequence[TrainingPlan], sweeps: int = 2, models: Models | None = None) -> Grown:
+    def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
         return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
 
-    def _grown(self, plans: list[TrainingPlan]) -> Grown:
+    def _grown(self, plans: list[Plan]) -> Grown:
         """Trees grown from their rules, or from the largest smaller tree of the setting where that fits better.
 
         The rules to start from are improved once before: those of the smaller tree have been.
@@ -205,10 +196,7 @@ class FamilyTrials:
         if len(starts) < 2 or self._stopped():
             return trial
         candidate, last = trial.candidate, self.n_folds - 1
-        plans = [
-            TrainingPlan(last, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules)
-            for rules in starts
-        ]
+        plans = [Plan(last, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules) for rules in starts]
         grown = self._grow(plans)
         stack = take(self.problems, torch.full((len(plans),), last))
         n_rows = self.fold.n_rows[[last] * len(plans)]
@@ -255,11 +243,11 @@ def _of_trials(losses: FloatArray, first: int, second: int) -> FloatArray:
     return losses.reshape(first, second, *losses.shape[1:])
 
 
-def _key(plan: TrainingPlan) -> tuple[int, float, int]:
+def _key(plan: Plan) -> tuple[int, float, int]:
     """The setting and the rows of a tree, whatever its size."""
     return plan.fold, plan.ridge, plan.max_terms
 
 
-def _plans_of(planned: Sequence[Planned]) -> list[TrainingPlan]:
+def _plans_of(planned: Sequence[Planned]) -> list[Plan]:
     """The trees of some candidates on all folds."""
     return [plan for _, of_folds in planned for plan in of_folds]

@@ -16,7 +16,7 @@ from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
 from softsurv.estimators.soft.parameters import choose_device, torch_dtype
 from softsurv.estimators.soft.tree import SoftSurvivalTree
-from softsurv.soft.cross_validation import EncodedFold, Measured, cross_validate_many, folds_of_content, make_folds
+from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
 from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds, measured
@@ -117,7 +117,7 @@ class StudyObjective:
             self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()
         self._rows = folds_of_content(data, n_folds, seed)
-        self._folds: dict[bool, list[EncodedFold]] = {}
+        self._folds: dict[bool, list[Fold]] = {}
         self._stacked_rows: dict[bool, StackedRows] = {}
         self._can_share = can_share([data.take(train) for train, _ in self._rows])
 
@@ -264,7 +264,7 @@ class StudyObjective:
         jobs = (delayed(fit_and_measure)(model, train, test, self.interest) for train, test in rows)
         return Measured(list(Parallel()(jobs)), 1, time.perf_counter() - began)
 
-    def _prepared(self, preprocess: bool) -> list[EncodedFold]:
+    def _prepared(self, preprocess: bool) -> list[Fold]:
         """Encoded folds, made once for all trials."""
         if preprocess not in self._folds:
             with warnings.catch_warnings():

@@ -19,7 +19,7 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import fit_causes, take
 from softsurv.sparse.folds import Grid, make_folds
 from softsurv.sparse.splits import SplitData
-from softsurv.sparse.train import TrainingPlan, grow, held_out_losses, leaves_of, penalties_of
+from softsurv.sparse.train import Plan, grow, held_out_losses, leaves_of, penalties_of
 from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import LinearRule
 
@@ -82,7 +82,7 @@ def test_the_tree_of_all_rows_is_no_worse_than_what_a_fold_found(family):
 
 def test_growing_never_ends_above_where_it_began(family):
     rules = [(LinearRule((k,), (1.0,), 0.5),) for k in range(7)]
-    plans = [TrainingPlan(0, ridge, 10.0, 3, one) for one in rules for ridge in (0.3, 30.0)]
+    plans = [Plan(0, ridge, 10.0, 3, one) for one in rules for ridge in (0.3, 30.0)]
     how = family.problems, family.fold.rows, plans, family.fold.n_rows
     start, end = grow(*how, sweeps=0), grow(*how)
     assert (end.loss <= start.loss).all()
@@ -107,7 +107,7 @@ def test_trees_are_scored_on_the_rows_they_did_not_train_on_alone(family):
 
 
 def test_better_takes_over_whole_trees(family):
-    plans = [TrainingPlan(0, 0.3, 10.0, 1, (LinearRule((k,), (1.0,), 0.5),)) for k in (1, 2, 3)]
+    plans = [Plan(0, 0.3, 10.0, 1, (LinearRule((k,), (1.0,), 0.5),)) for k in (1, 2, 3)]
     noise = grow(family.problems, family.fold.rows, plans, family.fold.n_rows, 0)
     true = [replace(plan, rules=(LinearRule((0,), (1.0,), 0.5),)) for plan in plans[:2]]
     fitted = grow(family.problems, family.fold.rows, true, family.fold.n_rows, 0)

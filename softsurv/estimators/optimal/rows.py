@@ -14,7 +14,7 @@ from softsurv.data.blocks import NumberBlock
 from softsurv.data.encoding import Source
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.nodes import TreePlan
 from softsurv.exact.objectives import relative_risk
 from softsurv.nonparametric import StepFunction, nelson_aalen
 from softsurv.trees.hard_tree import Branch, HardTree
@@ -108,7 +108,7 @@ class Rows:
         return tree.leaf_of(self.table, self.n)
 
 
-def branches_of_plan(plan: Plan | None, binarizer: Binarizer) -> Branch | None:
+def branches_of_plan(plan: TreePlan | None, binarizer: Binarizer) -> Branch | None:
     """A tree on 0/1 columns as branches in the data's units; a row with 1 answers yes to the column's rule."""
     if plan is None:
         return None

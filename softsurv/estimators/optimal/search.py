@@ -24,7 +24,7 @@ from softsurv.estimators.separable.tree import branches
 from softsurv.estimators.shared.cause_weights import cause_weights
 from softsurv.estimators.shared.checks import n_threads
 from softsurv.estimators.shared.exact_tree import PROVEN, SizedTree
-from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.nodes import TreePlan
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs
 from softsurv.exact.brier.warm_up import ready as ready_ibs
 from softsurv.exact.compile import ready
@@ -340,7 +340,7 @@ class IbsSearch(TreeSearch):
         """What a leaf of some rows predicts at the distinct training times, (T,)."""
         return self.score.curve(rows, "ipcw" if self.leaf == "ipcw" else "km", monotone=True)
 
-    def tree_of(self, plan: Plan | None) -> HardTree:
+    def tree_of(self, plan: TreePlan | None) -> HardTree:
         """The tree in the data's own units."""
         return self.grown(branches_of_plan(plan, self.rows.binarizer))
 

@@ -26,12 +26,12 @@ class Node(NamedTuple):
     """Depth beyond which no tree beats the leaf."""
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """A tree below a node: the split, and the plans of the rows with and without the feature (None: a leaf)."""
 
     split: int
-    one: Plan | None
-    zero: Plan | None
+    one: TreePlan | None
+    zero: TreePlan | None
 
 
 Option = tuple[int, tuple[Node, Node]]
@@ -46,7 +46,7 @@ class Known:
 
     _lock = threading.Lock()
 
-    def __init__(self, lower: float, value: float = math.inf, plan: Plan | None = None) -> None:
+    def __init__(self, lower: float, value: float = math.inf, plan: TreePlan | None = None) -> None:
         self.lower = lower
         self.best = value, plan
 
@@ -56,7 +56,7 @@ class Known:
         return self.best[0]
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> TreePlan | None:
         """A tree that attains it."""
         return self.best[1]
 
@@ -70,7 +70,7 @@ class Known:
         with self._lock:
             self.lower = max(self.lower, lower)
 
-    def improve(self, value: float, plan: Plan | None, margin: float = IMPROVEMENT) -> bool:
+    def improve(self, value: float, plan: TreePlan | None, margin: float = IMPROVEMENT) -> bool:
         """Keep a tree that is better by the margin; whether it was."""
         if value >= self.best[0] - margin:
             return False
@@ -103,7 +103,7 @@ class Agenda:
         """The limit below which a tree with the split at this place must stay; an earlier place wins a draw."""
         return entry.value + (IMPROVEMENT if position < self.rank else -IMPROVEMENT)
 
-    def settle(self, position: int, value: float, plan: Plan | None, entry: Known) -> None:
+    def settle(self, position: int, value: float, plan: TreePlan | None, entry: Known) -> None:
         """Take the outcome of a split: a tree, or (no plan) a lower bound."""
         with self.lock:
             margin = -IMPROVEMENT if position < self.rank else IMPROVEMENT
@@ -115,16 +115,16 @@ class Agenda:
             self.done += 1
 
 
-def shallow_plan(splits: IntArray) -> Plan:
-    """Plan of a tree of depth two from its three splits, -1 for none."""
+def shallow_plan(splits: IntArray) -> TreePlan:
+    """TreePlan of a tree of depth two from its three splits, -1 for none."""
     root, one, zero = (int(split) for split in splits)
-    return Plan(root, _stump(one), _stump(zero))
+    return TreePlan(root, _stump(one), _stump(zero))
 
 
-def _stump(split: int) -> Plan | None:
-    return None if split < 0 else Plan(split, None, None)
+def _stump(split: int) -> TreePlan | None:
+    return None if split < 0 else TreePlan(split, None, None)
 
 
-def leaf_count(plan: Plan | None) -> int:
+def leaf_count(plan: TreePlan | None) -> int:
     """Leaves of a plan."""
     return 1 if plan is None else leaf_count(plan.one) + leaf_count(plan.zero)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from softsurv.arrays import IntArray
 from softsurv.exact.brier.base_case import IMPROVEMENT, solve_shallow
-from softsurv.exact.brier.nodes import Node, Option, Plan, leaf_count, shallow_plan
+from softsurv.exact.brier.nodes import Node, Option, TreePlan, leaf_count, shallow_plan
 from softsurv.exact.brier.search import BrierSearch
 from softsurv.exact.brier.table import split_rows
 
-Sizes = list[tuple[float, Plan | None]]
+Sizes = list[tuple[float, TreePlan | None]]
 """Least loss with at most k leaves and its plan, for k = 1, 2, ..."""
 
 
@@ -92,7 +92,7 @@ class SizePath:
         if _improves([loss for loss, _ in below], right, sizes):
             _combine(split, below, self.best(zero, zeros, depth - 1, leaves - 1), sizes)
 
-    def chosen(self) -> tuple[float, Plan | None]:
+    def chosen(self) -> tuple[float, TreePlan | None]:
         """The tree of the whole training set that is best with the cost of its leaves, and its objective."""
         complexity = self.search.rules.complexity
         return min(((loss + complexity * leaf_count(plan), plan) for loss, plan in self.incumbent), key=lambda x: x[0])
@@ -130,7 +130,7 @@ def _combine(split: int, one: Sizes, zero: Sizes, sizes: Sizes) -> None:
         for j, (b, plan_zero) in enumerate(zero):
             k = i + j + 2
             if k <= len(sizes) and a + b < sizes[k - 1][0] - IMPROVEMENT:
-                better = (a + b, Plan(split, plan_one, plan_zero))
+                better = (a + b, TreePlan(split, plan_one, plan_zero))
                 for size in range(k - 1, len(sizes)):
                     if better[0] < sizes[size][0] - IMPROVEMENT:
                         sizes[size] = better

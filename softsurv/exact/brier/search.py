@@ -26,7 +26,7 @@ from softsurv.exact.brier.base_case import IMPROVEMENT, coarse_floor, expand, so
 from softsurv.exact.brier.bounds import IbsBounds, deeper_floor, floor_with_split, useful_depth
 from softsurv.exact.brier.coarse import are_worth_it
 from softsurv.exact.brier.limits import Limits
-from softsurv.exact.brier.nodes import Agenda, Key, Known, Node, Option, Plan, shallow_plan
+from softsurv.exact.brier.nodes import Agenda, Key, Known, Node, Option, TreePlan, shallow_plan
 from softsurv.exact.brier.table import Rules, SortedRows, split_rows
 from softsurv.exact.tree import SearchProgress
 
@@ -190,7 +190,7 @@ class BrierSearch:
         if not self.trace or value < self.trace[-1]:
             self.trace.append(value)
 
-    def _try_split(self, option: Option, index: IntArray, depth: int, ceiling: float) -> tuple[float, Plan | None]:
+    def _try_split(self, option: Option, index: IntArray, depth: int, ceiling: float) -> tuple[float, TreePlan | None]:
         """Objective and plan of the best tree with a first split, or a lower bound >= ceiling and no plan."""
         split, children = option
         floors = [self._floor(child, depth - 1) for child in children]
@@ -207,10 +207,10 @@ class BrierSearch:
         value += rest
         if not exact or value >= ceiling:
             return value, None
-        return value, Plan(split, self._plan(children[0], depth - 1), self._plan(children[1], depth - 1))
+        return value, TreePlan(split, self._plan(children[0], depth - 1), self._plan(children[1], depth - 1))
 
-    def _plan(self, node: Node, depth: int) -> Plan | None:
-        """Plan of a solved node."""
+    def _plan(self, node: Node, depth: int) -> TreePlan | None:
+        """TreePlan of a solved node."""
         entry = self.entry(node, depth)
         return None if entry is None else entry.plan
 

@@ -15,7 +15,7 @@ from softsurv.exact.brier.bounds import IbsBounds, floor_with_split
 from softsurv.exact.brier.coarse import are_worth_it
 from softsurv.exact.brier.leaf_costs import IPCW, KM_ROWS
 from softsurv.exact.brier.limits import Limits
-from softsurv.exact.brier.nodes import Known, Plan, leaf_count
+from softsurv.exact.brier.nodes import Known, TreePlan, leaf_count
 from softsurv.exact.brier.path import SizePath
 from softsurv.exact.brier.prepare import has_equal_rows, prepare_rows
 from softsurv.exact.brier.search import BrierSearch
@@ -36,7 +36,7 @@ class IbsSolution:
 
     Attributes
     ----------
-    plan : Plan or None
+    plan : TreePlan or None
         The tree: split column, then the plans of the rows with and without that feature; None is a leaf.
     leaf_of_row : ndarray, shape (N,)
         Leaf of every training row; leaves are numbered depth first, the side with the feature before the other.
@@ -46,16 +46,16 @@ class IbsSolution:
         Curve of every leaf at ``times``, non-increasing.
     report : FitReport
         Status, objective, lower bound, seconds, and in ``details`` the rest.
-    path : tuple of (loss, Plan)
+    path : tuple of (loss, TreePlan)
         Best trees with at most 1, 2, ... leaves, where ``max_leaves`` asked for them; loss is without complexity.
     """
 
-    plan: Plan | None
+    plan: TreePlan | None
     leaf_of_row: IntArray
     times: FloatArray
     survival: FloatArray
     report: FitReport
-    path: tuple[tuple[float, Plan | None], ...] = field(default=())
+    path: tuple[tuple[float, TreePlan | None], ...] = field(default=())
 
 
 def solve_ibs(
@@ -166,10 +166,10 @@ class _Outcome:
     """What a search leaves behind."""
 
     status: Status
-    plan: Plan | None
+    plan: TreePlan | None
     objective: float
     lower_bound: float
-    path: tuple[tuple[float, Plan | None], ...] = ()
+    path: tuple[tuple[float, TreePlan | None], ...] = ()
     trace: tuple[float, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -236,7 +236,7 @@ def _solution(
     return IbsSolution(outcome.plan, leaf_of_row, score.grid().times, survival, report, outcome.path)
 
 
-def assign_leaves(plan: Plan | None, x: NDArray[np.uint8]) -> IntArray:
+def assign_leaves(plan: TreePlan | None, x: NDArray[np.uint8]) -> IntArray:
     """Leaf (N,) of every row of binary features (N, P), numbered depth first, feature-on side first."""
     leaf = np.zeros(x.shape[0], dtype=np.int64)
     waiting, number = [(plan, np.arange(len(leaf)))], 0

@@ -17,7 +17,7 @@ from softsurv.exact.brier import base_case as depth_two
 from softsurv.exact.brier import table
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.leaf_costs import KM_ROWS
-from softsurv.exact.brier.nodes import Plan, leaf_count
+from softsurv.exact.brier.nodes import TreePlan, leaf_count
 from softsurv.exact.brier.prepare import prepare_rows
 from softsurv.exact.brier.solve import assign_leaves, solve_ibs
 from softsurv.exact.brier.table import Rules
@@ -416,7 +416,7 @@ def test_leaves_are_numbered_depth_first():
 
 def test_rows_are_sent_to_their_leaves_without_copies_of_the_columns():
     x = np.zeros((2_000, 2_000), np.uint8)
-    plan = Plan(0, None, Plan(1, None, None))
+    plan = TreePlan(0, None, TreePlan(1, None, None))
     tracemalloc.start()
     assign_leaves(plan, x)
     _, peak = tracemalloc.get_traced_memory()
