@@ -181,9 +181,7 @@ def ipcw_weights(time: ArrayLike, event: ArrayLike, censoring: StepFunction) -> 
             f"{time_[bad].min():g}): nobody was followed for longer in the fold that estimated it; "
             "pass a smaller tau or drop these times"
         )
-    weights = np.zeros(time_.shape)
-    weights[event_] = 1.0 / survival[event_]
-    return weights
+    return ratio(event_.astype(float), survival)
 
 
 def survival_interval(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalD
 FORMAT = 1  # version of the state that to_dict writes
 
 
+@dataclass(eq=False, repr=False)
 class Preprocessor(TransformerMixin, BaseEstimator):
     """Turn raw features into complete numbers in [0, 1].
 
@@ -80,19 +82,11 @@ class Preprocessor(TransformerMixin, BaseEstimator):
     2  1.0    1.0
     """
 
-    def __init__(
-        self,
-        impute: bool = True,
-        encode: Literal["onehot"] | None = "onehot",
-        scale: bool = True,
-        drop_first: Literal["binary"] | bool = "binary",
-        add_indicator: bool = False,
-    ) -> None:
-        self.impute = impute
-        self.encode = encode
-        self.scale = scale
-        self.drop_first = drop_first
-        self.add_indicator = add_indicator
+    impute: bool = True
+    encode: Literal["onehot"] | None = "onehot"
+    scale: bool = True
+    drop_first: Literal["binary"] | bool = "binary"
+    add_indicator: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Preprocessor:
         """Learn means, modes, levels and ranges from the training table (N, P).

@@ -344,11 +344,6 @@ def node_spaces(shape: Shape) -> Spaces:
         "worst": Space((d, g)),
         "total_worst": Space((d,)),
         "shared": Space((d, g, g) if shape.use_similar else (0, 0, 0)),
-        "score": Space((d, g)),
-        "due": Space((d, tests)),
-        "context": Space((d, tests, 2), zero=True),
-        "two": Space((2, 5, g)),
-        "n_left": Space((g,)),
-        "known": Space((2, g)),
-        "fewer": Space((g,)),
-    }
+        "score": Space((d, g)), "due": Space((d, tests)), "context": Space((d, tests, 2), zero=True),
+        "two": Space((2, 5, g)), "n_left": Space((g,)), "known": Space((2, g)), "fewer": Space((g,)),
+    }  # fmt: skip

@@ -8,7 +8,7 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.readers import survival_data
 from softsurv.errors import InvalidSurvivalDataError
 from softsurv.estimators.optimal.rows import Rows, baseline_of, branches_of_plan, exposure, went_through
-from softsurv.exact.brier.nodes import Plan
+from softsurv.exact.brier.nodes import TreePlan
 from softsurv.trees.hard_tree import HardTree
 
 X = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "arm": ["a", "b", "c", "a"]})
@@ -76,7 +76,7 @@ def test_no_exposure_is_0():
 
 def test_a_plan_on_zeros_and_ones_is_a_tree_in_the_data_s_units():
     binarizer = Binarizer("all").fit(X[["x"]])  # columns: x <= 1.5, x <= 2.5, x <= 3.5
-    plan = Plan(1, zero=None, one=Plan(0, None, None))
+    plan = TreePlan(1, zero=None, one=TreePlan(0, None, None))
     tree = HardTree.grow(binarizer.sources_, branches_of_plan(plan, binarizer))
     columns = binarizer.binary(X[["x"]])
     expected = np.where(columns[:, 1] == 1, np.where(columns[:, 0] == 1, 0, 1), 2)

@@ -9,7 +9,9 @@ from softsurv.estimators.survival.fair import OptimalFairSurvivalTree, group_dif
 from softsurv.results import Status
 
 
-@pytest.mark.parametrize("options", [{}, {"max_leaves": 3}, {"complexity": 4.0}, {"min_samples_leaf": 60}, {"n_jobs": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, {"max_leaves": 3}, {"complexity": 4.0}, {"min_samples_leaf": 60}, {"n_jobs": 2}]
+)
 def test_estimator_keeps_its_promise(options):
     data = load_dataset("gbsg2")
     old = (data.X["age"] >= 55).to_numpy()
