@@ -16,7 +16,7 @@ from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import (
     Grown,
     Plan,
-    TrainingRows,
+    StackRows,
     complete,
     corrections,
     grow,
@@ -40,7 +40,7 @@ def rule(column, threshold):
 def rows():
     data = simulate(N)
     split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(data.x.shape[1])), ())
-    return TrainingRows(split, np.ones(N), data.failed.astype(float), (np.arange(N),), 5.0, 10.0)
+    return StackRows(split, np.ones(N), data.failed.astype(float), (np.arange(N),), 5.0, 10.0)
 
 
 @pytest.fixture(scope="module")
