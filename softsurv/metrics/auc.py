@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidTimesError, NoComparablePairsError
-from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
+from softsurv.metrics.entering import CheckedRows, some_late, under_observation
 from softsurv.metrics.ranges import checked_matrix, checked_times, column_parts, refuse_unknown_censoring
-from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier
+from softsurv.nonparametric import StepFunction, kaplan_meier
 
 
 def cumulative_dynamic_auc(
@@ -65,35 +65,45 @@ def cumulative_dynamic_auc(
     ----------
     Lambert, Chevret, Statistical Methods in Medical Research 25 (2016); paper `sst`, appendix B.0.2.
     """
-    time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
+    rows = CheckedRows.of(time, event, weight, entry)
     grid = checked_times(times)
     scores = np.asarray(risk, dtype=float)
     if scores.ndim == 1:
         scores = np.broadcast_to(scores[:, None], (scores.size, grid.size))
-    scores = checked_matrix("risk", scores, time_.size, grid.size)
+    scores = checked_matrix("risk", scores, rows.time.size, grid.size)
     refuse_unknown_censoring(censoring, grid)
-    if grid[-1] >= time_.max():
+    if grid[-1] >= rows.time.max():
         raise InvalidTimesError(
-            f"times must stay below the largest test time {time_.max():g}, where nobody is left as a "
+            f"times must stay below the largest test time {rows.time.max():g}, where nobody is left as a "
             f"control; got {grid[-1]:g}"
         )
-    case = mass * case_weights(time_, event_ & (time_ <= grid[-1]), censoring, entry_distribution(time_, entry, mass))
+    case = rows.case_weights(grid[-1], censoring)
     auc = np.empty(grid.size)
-    for part in column_parts(time_.size, grid.size):
+    for part in column_parts(rows.time.size, grid.size):
         at = grid[part, None]
-        cases = np.where(time_ <= at, case, 0.0)
-        controls = np.where(under_observation(entry_, time_, at), mass, 0.0)
+        cases = np.where(rows.time <= at, case, 0.0)
+        controls = np.where(under_observation(rows.entry, rows.time, at), rows.mass, 0.0)
         auc[part] = _auc(cases, controls, np.ascontiguousarray(scores[:, part].T))
-    if some_late(entry_):  # a Kaplan-Meier curve of few who entered early would hold all of the drop
-        drop = np.diff([case[time_ <= t].sum() for t in grid], prepend=0.0)
-    else:
-        drop = -np.diff(kaplan_meier(time_, event_, mass)(grid), prepend=1.0)
-    seen = (drop > 0.0) & np.isfinite(auc)
+    drop = drop_of_survival(rows, case, grid)
+    seen = counted_times(drop, np.isfinite(auc), grid)
+    return auc, float(auc[seen] @ drop[seen] / drop[seen].sum())
+
+
+def drop_of_survival(rows: CheckedRows, case: FloatArray, grid: FloatArray) -> FloatArray:
+    """How much each grid time (T,) weighs in the mean AUC; ``case`` (N,) are the weights of the cases."""
+    if some_late(rows.entry):  # a Kaplan-Meier curve of few who entered early would hold all of the drop
+        return np.diff([case[rows.time <= t].sum() for t in grid], prepend=0.0)
+    return -np.diff(kaplan_meier(rows.time, rows.event, rows.mass)(grid), prepend=1.0)
+
+
+def counted_times(drop: FloatArray, known: BoolArray, grid: FloatArray) -> BoolArray:
+    """The grid times (T,) whose AUC counts in the mean, or NoComparablePairsError where none does."""
+    seen = (drop > 0.0) & known
     if not seen.any():
         raise NoComparablePairsError(
             f"the AUC is undefined: no event up to the last time {grid[-1]:g} with a control beside it; extend times"
         )
-    return auc, float(auc[seen] @ drop[seen] / drop[seen].sum())
+    return np.asarray(seen)
 
 
 def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> FloatArray:

@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError, InvalidTimesError
-from softsurv.metrics.entering import case_weights, entry_distribution, some_late, under_observation
+from softsurv.metrics.entering import CheckedRows, some_late, under_observation
 from softsurv.metrics.ranges import checked_probabilities, checked_times, column_parts, refuse_unknown_censoring
 from softsurv.nonparametric import StepFunction, checked_columns
 
@@ -65,24 +65,31 @@ def brier_score(
     ----------
     Graf, Schmoor, Sauerbrei, Schumacher, Statistics in Medicine 18 (1999); paper `sst`, eq. 6.
     """
-    time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
+    rows = CheckedRows.of(time, event, weight, entry)
     grid = checked_times(times)
-    curves = checked_probabilities("survival", survival, time_.size, grid.size)
+    curves = checked_probabilities("survival", survival, rows.time.size, grid.size)
     refuse_unknown_censoring(censoring, grid)
-    inside = event_ & (time_ <= grid[-1])  # later events are still event-free at every grid time
-    entering = entry_distribution(time_, entry, mass)
-    case_weight = mass * case_weights(time_, inside, censoring, entering)
-    control_weight = 1.0 / (censoring(grid) * entering(grid))  # (T,)
+    case_weight, control_weight = rows.case_weights(grid[-1], censoring), control_weights(rows, grid, censoring)
     scores = np.empty(grid.size)
-    for part in column_parts(time_.size, grid.size):
+    for part in column_parts(rows.time.size, grid.size):
         at = grid[part, None]
-        case = np.where(time_ > at, 0.0, case_weight)  # (C, N)
-        free = control_weight[part, None] * np.where(under_observation(entry_, time_, at), mass, 0.0)
+        case = np.where(rows.time > at, 0.0, case_weight)  # (C, N); later events are still event-free
+        free = control_weight[part, None] * np.where(under_observation(rows.entry, rows.time, at), rows.mass, 0.0)
         curve = curves[:, part].T
-        total = (case + free).sum(1) if some_late(entry_) else np.full(len(at), mass.sum())
+        total = total_weight(rows, case, free)
         squares = (case * curve**2 + free * (1.0 - curve) ** 2).sum(1)
         scores[part] = np.divide(squares, total, out=np.full(len(at), np.nan), where=total > 0.0)
     return scores
+
+
+def control_weights(rows: CheckedRows, grid: FloatArray, censoring: StepFunction) -> FloatArray:
+    """1 / (A(t) G(t)) at each grid time, (T,)."""
+    return np.asarray(1.0 / (censoring(grid) * rows.entering(grid)))
+
+
+def total_weight(rows: CheckedRows, case: FloatArray, free: FloatArray) -> FloatArray:
+    """What stands for N at some times (C,), from the weights of cases and of those event-free, (C, N)."""
+    return (case + free).sum(1) if some_late(rows.entry) else np.full(len(case), rows.mass.sum())
 
 
 def integrated_brier_score(
@@ -174,8 +181,20 @@ def axis_of(grid: FloatArray, scale: Scale) -> FloatArray:
 
 def mean_of_known(axis: FloatArray, scores: FloatArray) -> float:
     """Trapezoidal mean over the axis (T,) of those scores (T,) that are known; an error where fewer than two are."""
-    known = np.isfinite(scores)
-    if known.sum() < 2:
-        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
+    known = known_times(np.isfinite(scores))
     axis, scores = axis[known], scores[known]
     return float(np.trapezoid(scores, axis) / (axis[-1] - axis[0]))
+
+
+def trapezoid_weights(axis: FloatArray, known: BoolArray) -> FloatArray:
+    """Weight (T,) of each score in that mean, 0 of those not known."""
+    weights, step = np.zeros(axis.size), np.diff(axis[known_times(known)])
+    weights[known] = 0.5 * (np.append(step, 0.0) + np.append(0.0, step)) / step.sum()
+    return weights
+
+
+def known_times(known: BoolArray) -> BoolArray:
+    """The times (T,) with a score, at least two of them, or InvalidTimesError."""
+    if known.sum() < 2:
+        raise InvalidTimesError("nobody is under observation at two of the times; give times that more rows span")
+    return known

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.nonparametric import StepFunction, checked_columns, ipcw_weights, ratio
+
+
+class CheckedRows(NamedTuple):
+    """A test fold, checked: columns (N,) and what is known of its entries."""
+
+    time: FloatArray
+    event: BoolArray
+    mass: FloatArray
+    entry: FloatArray | None  # -inf: from the start
+    entering: StepFunction
+
+    @classmethod
+    def of(cls, time: ArrayLike, event: ArrayLike, weight: ArrayLike | None, entry: ArrayLike | None) -> CheckedRows:
+        """These columns; errors as `softsurv.nonparametric.at_risk_table`."""
+        time_, event_, mass, entry_ = checked_columns(time, event, weight, entry)
+        return cls(time_, event_, mass, entry_, entry_distribution(time_, entry, mass))
+
+    def case_weights(self, last: float, censoring: StepFunction) -> FloatArray:
+        """Weight of each row as a case at its time (N,), 0 of those that are none up to ``last``."""
+        return self.mass * case_weights(self.time, self.event & (self.time <= last), censoring, self.entering)
 
 
 def entry_distribution(time: ArrayLike, entry: ArrayLike | None, weight: ArrayLike | None = None) -> StepFunction:

@@ -16,7 +16,12 @@ from softsurv.metrics.brier import Scale, integrated_brier_score
 from softsurv.metrics.concordance import TiedTimes, count_pairs
 from softsurv.metrics.entering import entry_distribution
 from softsurv.metrics.predicted import log_hazard_of
-from softsurv.metrics.ranges import checked_matrix, evaluation_range, survival_from_log_cumulative_hazard
+from softsurv.metrics.ranges import (
+    EvaluationRange,
+    checked_matrix,
+    evaluation_range,
+    survival_from_log_cumulative_hazard,
+)
 from softsurv.nonparametric import StepFunction, as_exact, censoring_survival, checked_columns, in_interval
 
 if TYPE_CHECKING:
@@ -151,8 +156,14 @@ def evaluate_with_censoring(
         "uno_c": pairs.concordance(pairs.uno_weight(censoring, after, entering)),
         "cd_auc": cd_auc,
         "ibs": integrated_brier_score(time_, event_, survival, span.times, censoring, scale, weight, entry),
-        "n": int(time_.size),
-        "events": int(event_.sum()),
+    } | facts_of_fold(event_, span)
+
+
+def facts_of_fold(event: BoolArray, span: EvaluationRange) -> dict[str, Any]:
+    """What the measures of a fold rest on; ``event`` (N,)."""
+    return {
+        "n": int(event.size),
+        "events": int(event.sum()),
         "range": (span.lower, span.upper),
         "n_times": int(span.times.size),
         "n_beyond": span.n_beyond,

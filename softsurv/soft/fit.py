@@ -165,8 +165,8 @@ def build_tree(
 ) -> SoftTree:
     """The tree of these parameters; branch nodes that send all rows one way are collapsed, where rows are given."""
     tree = SoftTree(depth, routing.shape[-1] - 1, family, 1, leaves.dtype)
-    state = {"routing": routing, "leaves": leaves, "time_scale": time_scale}
-    tree.load_state_dict({name: value[None].cpu() for name, value in state.items()})
+    tree.routing, tree.leaves = (torch.nn.Parameter(value[None].detach().clone()) for value in (routing, leaves))
+    tree.time_scale = time_scale[None].to(leaves, copy=True)
     if x is not None:
         tree.collapse_empty(x.to(tree.leaves))
-    return tree.to(leaves.device)
+    return tree

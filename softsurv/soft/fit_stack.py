@@ -173,17 +173,19 @@ def fit_anchors(
     lasso: GroupLasso | None = None,
     budget: StopSignal | None = None,
     fairness: GroupFairness | None = None,
+    check: bool = True,
 ) -> Minimum:
     """The single-leaf fit of each fold and setting, (F, C, 1, Q + K): what the leaves of trees begin at and shrink to.
 
-    Settings of one ridge share it. With a fairness penalty it is fitted with that, too.
+    Settings of one ridge share it. With a fairness penalty it is fitted with that, too. Without ``check`` the caller
+    looks whether the losses are finite, when they are on the host.
     """
     settings = [recipe.candidate] if settings is None else settings
     ridges = list(dict.fromkeys(s.ridge for s in settings))
     one = (1 / n)[:, None].expand(-1, len(ridges))
     ridge = (torch.tensor(ridges, dtype=torch.float64).to(one) * one).flatten()
     stack, l2_all = problem.repeat(len(ridges)), recipe.l2_all * one.flatten()
-    end = fit_single_leaf(stack, ridge, l2_all, lasso, budget)
+    end = fit_single_leaf(stack, ridge, l2_all, lasso, budget, check)
     if fairness is not None:
         end = replace(end, point=(fair_single_leaves(stack, end.point[0], ridge, l2_all, fairness, FAIR, budget),))
     at = [ridges.index(s.ridge) for s in settings]
@@ -200,13 +202,14 @@ def fit_single_leaf(
     l2_all: Tensor | None = None,  # (M,)
     lasso: GroupLasso | None = None,
     budget: StopSignal | None = None,
+    check: bool = True,
 ) -> Minimum:
     """The depth-0 trees; the point is their leaves (M, 1, Q + K).
 
     Raises
     ------
     NumericalError
-        If a fit leaves the finite numbers.
+        If a fit leaves the finite numbers, unless ``check`` is False.
     """
     zero = problem.design.new_zeros(problem.n_trees)
     ridge, l2_all = zero if ridge is None else ridge, zero if l2_all is None else l2_all
@@ -216,12 +219,18 @@ def fit_single_leaf(
         torch.stack([own.loss for own in ends]).sum(0),
         torch.stack([own.converged for own in ends]).all(0),
     )
-    if not bool(torch.isfinite(end.loss).all()):
-        raise NumericalError("the single-leaf fit left the finite numbers; rescale the features or the times")
+    if check:
+        refuse_infinite(end.loss)
     if lasso is not None:
         objective = objective_of(problem, 0, single_leaf_penalties(ridge, l2_all, end.point[1].shape[-1]))
         end = fit_named(objective, end.point[0], end.point[1], lasso, SINGLE_LEAF, budget)
     return replace(end, point=end.point[1:])
+
+
+def refuse_infinite(loss: Tensor) -> None:
+    """Raise NumericalError if a loss of a single-leaf fit is not finite; a device is waited for."""
+    if not bool(torch.isfinite(loss).all()):
+        raise NumericalError("the single-leaf fit left the finite numbers; rescale the features or the times")
 
 
 def _fit_one_cause(problem: Problem, ridge: Tensor, l2_all: Tensor, budget: StopSignal | None) -> Minimum:

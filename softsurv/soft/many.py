@@ -11,19 +11,21 @@ import math
 import time
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from softsurv.errors import InvalidParameterError
-from softsurv.results import FitReport, Status
+from softsurv.results import FitReport
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.causes import make_problem_of_causes
+from softsurv.soft.ended import Ended
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit import build_tree
 from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
-from softsurv.soft.nodec import Trained
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem, join_problems
 from softsurv.soft.recipe import Recipe
@@ -39,8 +41,6 @@ class OfMany:
     ----------
     tree : SoftTree
         Of the recipe's starts the one with the lowest training objective; a stack of one.
-    report : FitReport
-        ``seconds`` is the stack's time divided by its fits.
     together : int
         Trees that trained as one stack with it: of all recipes, rows and starts.
     of_causes : tuple of SoftTree
@@ -48,9 +48,19 @@ class OfMany:
     """
 
     tree: SoftTree
-    report: FitReport
     together: int
     of_causes: tuple[SoftTree, ...]
+    _ended: Ended
+    _at: tuple[int, int]  # its set of rows and its recipe in the stack
+
+    @cached_property
+    def report(self) -> FitReport:
+        """How the fit ended. The first look at a report of a stack waits for the device."""
+        return self._ended.report(*self._at)
+
+    def refuse_failed(self) -> None:
+        """Wait for the device, and raise `NumericalError` if a fit of the stack left the finite numbers."""
+        self._ended.read()
 
 
 def can_stack(recipe: Recipe) -> bool:
@@ -149,25 +159,36 @@ def _fit_together(
     n = torch.tensor([float(r.data.n) for r in rows], dtype=torch.float64).to(problem.weight)
     settings = [recipe.candidate for recipe in recipes]
     fairness = fairness_of(rows[0].data, problem.repeat(len(trees)), first.fairness)
-    anchors = fit_anchors(problem, first, n, settings=settings, budget=machine.budget, fairness=fairness)
+    anchors = fit_anchors(problem, first, n, settings=settings, budget=machine.budget, fairness=fairness, check=False)
     columns = [r.data.x.shape[1] + 1 for r in rows]
     routing = _routing(rows, recipes, max(columns)).to(problem.design)
     stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
     trained = fit_stack(stack, first.training, machine)
-    seconds = (time.perf_counter() - began) / (len(rows) * len(recipes))
+    spans = _spans([len(recipe.used_starts) for recipe in recipes])
+    ended = Ended(trained, anchors, spans, len(rows), machine, began)
+    routing_, leaves_ = trained.routing[ended.best.flatten()], trained.leaves[ended.best.flatten()]
     found: dict[tuple[int, int], OfMany] = {}
     for row, own in enumerate(columns):
         for k, recipe in enumerate(recipes):
-            of = [row * len(trees) + at for at, tree in enumerate(trees) if tree.setting == k]
-            report, best = _report(trained, of, bool(anchors.converged[row, k]), seconds, machine)
-            leaves = [_unpadded(block, own, max(columns)) for block in problem.blocks(trained.leaves[best])]
-            routing_, data = trained.routing[best, :, :own], rows[row].data
+            at = row * len(recipes) + k
+            leaves = [_unpadded(block, own, max(columns)) for block in problem.blocks(leaves_[at])]
             trees_ = tuple(
-                build_tree(recipe.family, recipe.candidate.depth, routing_, block, part.time_scale[row], data.x)
+                build_tree(
+                    recipe.family, recipe.candidate.depth, routing_[at, :, :own], block, part.time_scale[row],
+                    rows[row].data.x,
+                )
                 for part, block in zip(problem.of_causes, leaves, strict=True)
-            )
-            found[k, row] = OfMany(trees_[0], report, stack.n_trees, trees_)
+            )  # fmt: skip
+            found[k, row] = OfMany(trees_[0], stack.n_trees, trees_, ended, (row, k))
+    if machine.device.type == "cpu":
+        ended.read()
     return found
+
+
+def _spans(counts: Sequence[int]) -> list[slice]:
+    """Places of the starts of each recipe among the trees that a set of rows has in a stack."""
+    ends = [0, *accumulate(counts)]
+    return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def _unpadded(leaves: Tensor, own: int, columns: int) -> Tensor:
@@ -193,23 +214,3 @@ def _routing(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], columns: i
             proposed.append(r.start_routing(kinds, recipe.candidate.depth, seeds, recipe.counts))
         tables.append(pad(torch.cat(proposed), (0, columns - r.data.x.shape[1] - 1)))
     return torch.stack(tables)
-
-
-def _report(
-    trained: Trained, of: Sequence[int], anchored: bool, seconds: float, machine: Machine
-) -> tuple[FitReport, int]:
-    """How the starts ``of`` one fit ended, and which of the stack's trees is the best of them."""
-    objectives = [float(trained.objective[at]) for at in of]
-    best = of[min(range(len(of)), key=objectives.__getitem__)]
-    ended = Status.CONVERGED if bool(trained.converged[best]) else Status.ITERATION_LIMIT
-    report = FitReport(
-        (None if machine.budget is None else machine.budget.status) or ended,
-        float(trained.objective[best]),
-        seconds=seconds,
-        trace=tuple(float(losses[best]) for losses in trained.trace),
-        details={
-            "objectives": [value for value in objectives if math.isfinite(value)],
-            "single_leaf_converged": anchored,
-        },
-    )
-    return report, best

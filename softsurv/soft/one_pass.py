@@ -48,6 +48,11 @@ class OnePass(NamedTuple):
     reach: Tensor  # (M, L, N) weight of each row in each leaf
 
 
+def by_operators(device: torch.device) -> bool:
+    """Whether work around the training is left to torch's operators: on every device but a CPU."""
+    return _OPERATORS.get() or device.type != "cpu"
+
+
 def is_compiled(*tables: Tensor) -> bool:
     """Whether tables are ones that the compiled loops take."""
     return not _OPERATORS.get() and all(

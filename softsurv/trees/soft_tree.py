@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -258,3 +259,14 @@ class SoftTree(nn.Module):
 
     def _baseline(self, times: Tensor) -> tuple[Tensor, Tensor]:  # both (M, L, T)
         return self._baseline_at(times.to(self.leaves.dtype).log().expand(self.n_trees, -1))
+
+
+def joined(trees: Sequence[SoftTree]) -> SoftTree:
+    """One stack of the trees of several, which have one depth, leaf family and number of features."""
+    first = trees[0]
+    stack = SoftTree(first.depth, first.n_features, first.family, 1, first.leaves.dtype)
+    stack.routing, stack.leaves = (
+        nn.Parameter(torch.cat([getattr(tree, name).detach() for tree in trees])) for name in ("routing", "leaves")
+    )
+    stack.time_scale = torch.cat([tree.time_scale for tree in trees])
+    return stack
