@@ -33,11 +33,12 @@ def fit_logistic(
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
     budget: StopSignal | None = None,  # looked at before each step
     gram: WeightedGram | None = None,  # of the design
+    tolerance: float = TOLERANCE,
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     if is_compiled(design, mass):
-        return _fit_compiled(design, mass, labels, penalty, budget)
+        return _fit_compiled(design, mass, labels, penalty, budget, tolerance)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
     value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
     watch, gram = Watch(late=runs_ahead(v)), WeightedGram(design) if gram is None else gram
@@ -47,7 +48,7 @@ def fit_logistic(
             break
         p = torch.sigmoid(v)
         gradient = torch.addcmul(linear_pullback(mass * (p - labels), design), penalty, weights)
-        moving = (gradient.abs().amax(-1, keepdim=True) > TOLERANCE) & (size > LEAST_STEP)
+        moving = (gradient.abs().amax(-1, keepdim=True) > tolerance) & (size > LEAST_STEP)
         known = watch(moving)
         if known is not None and not bool(known.any()):
             break
@@ -69,6 +70,7 @@ def _fit_compiled(
     labels: Tensor,  # (M, S, N)
     penalty: Tensor,  # (M, S, Q)
     budget: StopSignal | None,
+    tolerance: float,
 ) -> Tensor:  # (M, S, Q)
     """The same node by node, in compiled rounds."""
     shape = penalty.shape[:2]
@@ -81,7 +83,7 @@ def _fit_compiled(
     for _ in range(0, MAX_ITERATIONS, rounds):
         if (budget is not None and budget.exhausted) or not bool(moving.any()):
             break
-        logistic_kernels.newton(*tables, (TOLERANCE, LEAST_STEP, LEAST_CURVATURE), rounds)
+        logistic_kernels.newton(*tables, (tolerance, LEAST_STEP, LEAST_CURVATURE), rounds)
     return weights.unflatten(0, shape)
 
 

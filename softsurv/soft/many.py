@@ -26,9 +26,11 @@ from softsurv.soft.ended import Ended
 from softsurv.soft.fairness import fairness_of
 from softsurv.soft.fit import build_tree
 from softsurv.soft.fit_stack import StackedTree, fit_anchors, fit_stack, stack_of
+from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import Problem, join_problems
 from softsurv.soft.recipe import Recipe
+from softsurv.soft.stacked_starts import propose
 from softsurv.soft.starts import TrainingRows
 from softsurv.trees.soft_tree import SoftTree
 
@@ -161,7 +163,10 @@ def _fit_together(
     fairness = fairness_of(rows[0].data, problem.repeat(len(trees)), first.fairness)
     anchors = fit_anchors(problem, first, n, settings=settings, budget=machine.budget, fairness=fairness, check=False)
     columns = [r.data.x.shape[1] + 1 for r in rows]
-    routing = _routing(rows, recipes, max(columns)).to(problem.design)
+    if by_operators(machine.device):
+        routing = propose(rows, recipes, problem.design).to(problem.design)
+    else:
+        routing = _routing(rows, recipes, max(columns)).to(problem.design)
     stack = stack_of(problem, first, settings, trees, routing, anchors.point[0], n, fairness=fairness, columns=columns)
     trained = fit_stack(stack, first.training, machine)
     spans = _spans([len(recipe.used_starts) for recipe in recipes])

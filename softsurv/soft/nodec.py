@@ -16,7 +16,7 @@ from softsurv.soft.bfgs import BfgsSettings, Inner, room_for
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import runs_ahead
+from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import fit_branches, fit_leaves
 from softsurv.stopping import StopSignal
@@ -104,9 +104,9 @@ class _Best:
     def __init__(self, routing: Tensor, leaves: Tensor, objective: Tensor) -> None:
         self.routing, self.leaves, self.objective = routing.clone(), leaves.clone(), objective
 
-    def keep(self, routing: Tensor, leaves: Tensor, value: Tensor, trees: Tensor) -> None:
-        """Keep the given parameters of ``trees`` where their objective is lower."""
-        won = value < self.objective[trees]
+    def keep(self, routing: Tensor, leaves: Tensor, value: Tensor, trees: Tensor, moving: Tensor) -> None:
+        """Keep the given parameters of those of ``trees`` that are ``moving`` where their objective is lower."""
+        won = moving & (value < self.objective[trees])
         self.routing[trees] = torch.where(won[:, None, None], routing, self.routing[trees])
         self.leaves[trees] = torch.where(won[:, None, None], leaves, self.leaves[trees])
         self.objective[trees] = torch.where(won, value, self.objective[trees])
@@ -133,12 +133,12 @@ def nodec(
     best = _Best(routing, leaves, objective.value(routing, leaves))
     part, waited, balance = objective, torch.zeros_like(trees), settings.balance
     converged = torch.full_like(waited, objective.depth == 0).bool()
-    trace: list[Tensor] = []
+    watch, trace = Watch(late=runs_ahead(best.objective)), list[Tensor]()
     for sweep in range(settings.max_sweeps):
-        before = best.objective[trees].clone()
+        before, moving = best.objective[trees].clone(), waited < settings.patience
         for level in range(max(objective.depth, 1)):
             routing, leaves = _improve(part, routing, leaves, level, balance, settings, budget)
-            best.keep(routing, leaves, part.value(routing, leaves), trees)
+            best.keep(routing, leaves, part.value(routing, leaves), trees, moving)
             if budget is not None and budget.exhausted:
                 break
         trace.append(best.objective.clone())
@@ -147,15 +147,17 @@ def nodec(
         if objective.depth == 0 or (budget is not None and budget.exhausted):
             break
         improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
-        waited = torch.where(improved, 0, waited + 1)
+        waited = torch.where(moving & improved, 0, waited + 1)
         converged[trees] = waited >= settings.patience
-        keep = part.even_groups((waited < settings.patience).cpu())  # the one wait of a sweep
-        moving = torch.nonzero(keep)[:, 0]
-        if len(moving) == 0:
+        known = watch(waited < settings.patience)  # of a sweep before, on a device: nothing waits for it
+        keep = None if known is None else part.even_groups(known)
+        left = trees if keep is None else torch.nonzero(keep)[:, 0]
+        if len(left) == 0:
             break
-        if len(moving) < len(keep):
-            part = part.take(moving)
-            trees, routing, leaves, waited = (taken(value, moving) for value in (trees, routing, leaves, waited))
+        if len(left) < len(trees):
+            part = part.take(left)
+            trees, routing, leaves, waited = (taken(value, left) for value in (trees, routing, leaves, waited))
+            watch.narrow()
         balance = balance.decayed(settings.decay)
     return Trained(best.routing, best.leaves, best.objective, converged, tuple(trace))
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -22,6 +23,12 @@ STARTS = ("random", "kmeans", "logrank")
 
 KMEANS_REPEATS = 5
 """Clusterings tried for each start; the best by the Davies-Bouldin index is taken."""
+
+TIED = 1e-9
+"""Share by which an index must be lower to count as better: clusterings that differ in names alone are equal."""
+
+CLASS_STRENGTH = 10.0
+"""C of the logistic regressions that follow from a clustering."""
 
 LOGRANK_RATE = 5e7
 """Squared rows times columns that the log-rank tree works through in a second on one slow core."""
@@ -106,20 +113,33 @@ class TrainingRows:
     """
 
     data: SurvivalData
-    _known: dict[tuple[Hashable, ...], Tensor] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[Hashable, Tensor] = field(default_factory=dict, repr=False, compare=False)
 
     def start_routing(
         self, starts: Sequence[str], depth: int, seeds: Sequence[int], counts: Sequence[float] | None = None
     ) -> Tensor:  # (S, B, P + 1)
         """The function of that name, with each start worked out once; ``counts`` say how often each cause counts."""
-        counted, proposing = tuple(count > 0 for count in counts or ()), counted_events(self.data, counts)
+        proposing = counted_events(self.data, counts)
         tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
         for start, seed in zip(starts, seeds, strict=True):
-            key = (start, depth, counted if start == "logrank" else seed)  # a log-rank tree draws nothing
-            if key not in self._known:
-                self._known[key] = _one_start(start, proposing, depth, seed, None)
-            tables.append(self._known[key])
+            make = partial(_one_start, start, proposing, depth, seed, None)
+            tables.append(self.known(start_key(start, depth, seed, counts), make))
         return torch.cat(tables)
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether the start of this key has been proposed."""
+        return key in self._known
+
+    def known(self, key: Hashable, make: Callable[[], Tensor]) -> Tensor:
+        """The start of this key, which ``make`` proposes where nothing has yet."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+
+def start_key(start: str, depth: int, seed: int, counts: Sequence[float] | None) -> tuple[Hashable, ...]:
+    """What a start depends on beside the rows: a log-rank tree draws nothing."""
+    return start, depth, tuple(count > 0 for count in counts or ()) if start == "logrank" else seed
 
 
 def rows_in_time(n: int, columns: int, seconds: float | None) -> FloatArray | None:
@@ -166,10 +186,10 @@ def kmeans_routing(
         rng = np.random.default_rng(seed)
         best, best_score = None, np.inf
         for _ in range(repeats):
-            labels = _cluster(x, depth, rng)
+            labels = _cluster(x, depth, node_seeds(depth, rng))
             used = np.unique(labels)
             score = davies_bouldin_score(x, labels) if 1 < len(used) < len(x) else np.inf
-            if best is None or score < best_score:
+            if best is None or score < best_score * (1 - TIED):
                 best, best_score = labels, score
         assert best is not None
         tables.append(routing_from_labels(x, best, depth))
@@ -191,7 +211,7 @@ def routing_from_labels(
         here = labels >> (depth - level) == position
         left = (labels >> (depth - level - 1)) % 2 == 0
         if here.any() and len(np.unique(left[here])) == 2:
-            model = LogisticRegression(C=10.0, max_iter=200).fit(x[here], left[here])
+            model = LogisticRegression(C=CLASS_STRENGTH, max_iter=200).fit(x[here], left[here])
             table[node] = np.concatenate([model.intercept_, model.coef_[0]])
     return table
 
@@ -211,7 +231,7 @@ def logrank_routing(
     table = np.zeros((n_branches(depth), x.shape[1] + 1))
     if depth == 0 or x.shape[1] == 0 or not event[rows].any():
         return table
-    smallest = max(5, int(0.05 * rows.sum()))
+    smallest = smallest_side(int(rows.sum()))
     greedy = SurvivalTree(max_depth=depth, min_samples_leaf=smallest, low_memory=True, random_state=0)
     greedy.fit(x[rows].astype(np.float32), Surv.from_arrays(event[rows], time[rows]))
     tree = greedy.tree_
@@ -225,6 +245,11 @@ def logrank_routing(
         feature[node], threshold[node] = tree.feature[source], tree.threshold[source]
         stack += [(tree.children_left[source], 2 * node + 1), (tree.children_right[source], 2 * node + 2)]
     return soft_splits(x[rows], feature, threshold)
+
+
+def smallest_side(n: int) -> int:
+    """Least rows on either side of a split of a log-rank tree of n rows."""
+    return max(5, int(0.05 * n))
 
 
 def soft_splits(
@@ -274,8 +299,13 @@ def initial_leaves(
     return leaves + spread * torch.as_tensor(noise).flatten(2).to(leaves)
 
 
-def _cluster(x: FloatArray, depth: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Leaf labels by recursive two-means clustering."""
+def node_seeds(depth: int, rng: np.random.Generator) -> list[int]:
+    """A seed for each node of a clustering, in heap order."""
+    return [int(rng.integers(2**31 - 1)) for _ in range(n_branches(depth))]
+
+
+def _cluster(x: FloatArray, depth: int, seeds: Sequence[int]) -> NDArray[np.intp]:
+    """Leaf labels by recursive two-means clustering, with a seed for each node."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -288,7 +318,7 @@ def _cluster(x: FloatArray, depth: int, rng: np.random.Generator) -> NDArray[np.
                 with warnings.catch_warnings():
                     # fewer distinct rows than clusters: one child stays empty, as it must
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    seed = int(rng.integers(2**31 - 1))
+                    seed = seeds[2**level - 1 + position]
                     side = KMeans(2, n_init=1, random_state=seed).fit_predict(x[rows]).astype(np.intp)
             labels[rows] = 2 * position + side
             labels[rows] += 2**depth  # parked above this level's positions until the level is done

@@ -5,6 +5,7 @@ The operators that make a host wait are known by name, so a look at every operat
 """
 
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import softsurv
 from softsurv.hazards import get_family
+from softsurv.metrics.evaluate import MEASURES
 from softsurv.soft.bfgs import BfgsSettings
+from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.fit_stack import fit_single_leaf
 from softsurv.soft.group_lasso import GroupLasso, fit_sparse
 from softsurv.soft.newton import NewtonSettings
@@ -22,6 +25,7 @@ from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, never_waiting
 from softsurv.soft.problem import groups_of, join_problems, make_problem
+from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.trees.soft_tree import SoftTree
 
@@ -34,6 +38,7 @@ ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("
 """What reads a copy that is on the host already."""
 
 BETWEEN_SWEEPS = {("nonzero", "nodec")}
+"""Of a copy on the host too."""
 
 
 class Waits(TorchDispatchMode):
@@ -90,6 +95,40 @@ def test_rounds_of_the_papers_bfgs_do_not_wait(tools, as_on_a_device):
     of_copies = {("_local_scalar_dense", "_minimise_together"), ("nonzero", "_minimise_together")}
     at_starts = {("_local_scalar_dense", "_finite_start")}
     assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | at_starts, waits.seen
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "nodec"])
+def test_trials_do_not_come_back_before_their_scores(tools, solver, as_on_a_device):
+    """Starts, fits and measures of all folds; then one look whether a fit left the finite numbers."""
+    folds, recipes = make_folds(tools.simulate(90), 2), recipes_of(solver)
+    for fold in folds:
+        assert fold.rows.data.time.device.type == "cpu"  # what is read of the rows on the host lies there
+    with Waits() as waits:
+        cross_validate_many(folds, recipes)
+    of_rows = {(name, ours) for name in ("index", "_local_scalar_dense") for ours in ("time_floor", "fit_time_scale")}
+    of_copies = {("_local_scalar_dense", "two_means")}
+    last = ("_local_scalar_dense", "refuse_infinite")
+    assert waits.seen - {last} <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | of_rows, waits.seen
+    assert last in waits.seen  # the recorder works
+
+
+def recipes_of(solver):
+    """Two settings, with a start of each kind."""
+    training = Training(solver=solver, joint=LbfgsSettings(max_iterations=12), nodec=NodecSettings(max_sweeps=2))
+    candidates = (Candidate("weibull", 2, ridge, 3.0, 1.0) for ridge in (1.0, 10.0))
+    return [Recipe(get_family("weibull"), one, ("logrank", "random", "kmeans"), training) for one in candidates]
+
+
+def test_scores_are_those_of_the_way_of_a_cpu(tools):
+    folds, recipes = make_folds(tools.simulate(90), 2), recipes_of("nodec")
+    random = [replace(recipe, starts=("random", "logrank")) for recipe in recipes]
+    expected = cross_validate_many(folds, random)
+    with never_waiting(), operators_alone():
+        found = cross_validate_many(folds, random)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.together == theirs.together
+        for one, other in zip(ours.folds, theirs.folds, strict=True):
+            assert [one[name] for name in MEASURES] == pytest.approx([other[name] for name in MEASURES], rel=1e-6)
 
 
 def test_the_group_lasso_does_not_wait(tools, as_on_a_device):
