@@ -20,6 +20,7 @@ from torch import Tensor
 from softsurv.soft.one_pass import arrays
 from softsurv.soft.problem import taken
 from softsurv.soft.quasi_newton import CURVATURE, Memory
+from softsurv.soft.replay import Repeated, capture_on
 from softsurv.stopping import StopSignal
 
 Point = tuple[Tensor, ...]
@@ -229,10 +230,15 @@ def minimise(
         best[rows], loss[rows] = state.memory.x, state.f
         cut_off[rows] = state.taken >= settings.max_iterations
 
-    for number in range(1, last + 1):
-        trial = torch.addcmul(state.memory.x, state.step[:, None], state.direction)
-        value, *gradient = function.value_and_gradient(*apart(trial, shapes))
-        _advance(state, trial, value, side_by_side(gradient), settings, metric)
+    capture = capture_on(value.device)
+    stride = 1 if capture is None else LOOK_EVERY
+
+    def rounds_of(function: Function, metric: Metric, state: _State) -> Repeated:
+        return Repeated(lambda: _take_rounds(function, metric, state, settings, shapes, stride), capture)
+
+    take_rounds = rounds_of(function, metric, state)
+    for number in range(stride, last + 1, stride):
+        take_rounds()
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
         moving = watch(state.moving)
@@ -250,8 +256,19 @@ def minimise(
             here = left.to(best.device, non_blocking=True)
             rows = here if isinstance(rows, slice) else rows[here]
             watch.narrow()
+            take_rounds = rounds_of(function, metric, state)
     keep_best()
     return Minimum(apart(best, shapes), loss, ~cut_off)
+
+
+def _take_rounds(
+    function: Function, metric: Metric, state: _State, settings: LbfgsSettings, shapes: Sequence[torch.Size], count: int
+) -> None:
+    """Some rounds of every tree. All that they change are the tensors of the state, which stay where they are."""
+    for _ in range(count):
+        trial = torch.addcmul(state.memory.x, state.step[:, None], state.direction)
+        value, *gradient = function.value_and_gradient(*apart(trial, shapes))
+        _advance(state, trial, value, side_by_side(gradient), settings, metric)
 
 
 def _tree_by_tree(
@@ -291,12 +308,12 @@ def apart(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> _State:
     scaled = metric(g)
     first = 1 / (g * scaled).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
-    memory = Memory(x, g, scaled, settings.memory)
-    direction, slope = memory.direction()
+    memory, direction, slope = Memory(x, g, scaled, settings.memory), torch.empty_like(x), torch.empty_like(f)
+    memory.direction(direction, slope)
     taken = torch.zeros(len(x), dtype=torch.int64, device=x.device)
     return _State(
         memory,
-        f,
+        f.clone(),
         direction,
         slope,
         first,
@@ -314,12 +331,12 @@ def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: Lbfgs
     # the first step's length is a guess: that it gains little says nothing about the minimum
     flat = (gained <= settings.ftol * state.f.abs().clamp(min=1.0)) & (state.taken > 0)
     small = torch.linalg.vector_norm(g, torch.inf, 1) <= settings.gtol
-    state.taken = state.taken + accepted
+    state.taken.add_(accepted)
     # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
     shrink = (0.5 * expected / (gained + expected)).clamp(0.1, 0.5)
-    state.step = (state.step * shrink).masked_fill(accepted, 1.0)
+    state.step.mul_(shrink).masked_fill_(accepted, 1.0)
     done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | (state.step < state.least)
-    state.moving = state.moving > done
-    state.f = torch.where(accepted, f, state.f)
+    state.moving.gt_(done)
+    torch.where(accepted, f, state.f, out=state.f)
     state.memory.move(trial, g, metric(g), accepted)
-    state.direction, state.slope = state.memory.direction()
+    state.memory.direction(state.direction, state.slope)

@@ -78,15 +78,14 @@ class Memory:
         at = self.slot + _places(self.size, x.device)
         old = self.table[self.everyone, at]
         self.table.index_put_((self.everyone, at), torch.where(kept[..., None], pair, old))
-        self.slot = (self.slot + kept).remainder(self.size)
+        self.slot.add_(kept).remainder_(self.size)
         self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
 
-    def direction(self) -> tuple[Tensor, Tensor]:
-        """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
+    def direction(self, direction: Tensor, slope: Tensor) -> None:
+        """Write the quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils it."""
         if is_compiled(self.table):
-            direction, slope = self.table.new_empty(self.x.shape), self.table.new_empty(len(self.table))
             compiled.descend(*arrays(self.table, self.slot, direction, slope))
-            return direction, slope
+            return
         k, bases = self.size, self.table[:, : 2 * self.size + 1]  # S, P Y, P g
         products = self.table[:, 2 * k + 2 :] @ bases.mT  # (m, k + 1, 2 k + 1): of g and Y with S, P Y and P g
         by_age, by_slot = _orders(k, self.table.device)
@@ -95,9 +94,9 @@ class Memory:
         weight = _weights(products, k)
         downhill = torch.bmm(products[:, :1], weight) < 0
         weight = torch.where(downhill, weight, _steepest(k, weight.device, weight.dtype))  # not where it is NaN either
-        slope = torch.bmm(products[:, :1], weight)[:, 0, 0]
+        torch.bmm(products[:, :1], weight, out=slope[:, None, None])
         ordered = weight[..., 0].gather(1, by_slot[slot])
-        return torch.bmm(ordered[:, None], bases)[:, 0], slope
+        torch.bmm(ordered[:, None], bases, out=direction[:, None])
 
 
 def _weights(
