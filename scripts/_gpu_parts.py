@@ -8,29 +8,36 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn.functional import pad
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the counter of operators
 from oracles.operators import Operators
 
 from softsurv import SoftSurvivalTree, SurvivalData
 from softsurv.hazards import get_family
-from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold
+from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold, measure_on_device
+from softsurv.soft.many import fit_many
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.recipe import Candidate, Recipe
-from softsurv.soft.starts import start_routing
+from softsurv.soft.replay import cuda_graph, recording
+from softsurv.soft.stacked_starts import propose
+from softsurv.soft.starts import TrainingRows
 from softsurv.soft.streaming.axis import make_axis
 from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
+from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
 FAMILY = get_family("loglogistic")
@@ -66,23 +73,44 @@ def folds(data: SurvivalData, device: torch.device) -> Part:
     return run
 
 
-def starts(data: SurvivalData, device: torch.device) -> Part:
-    """A log-rank and a k-means start, on the host wherever trees train."""
-    kinds = ("logrank", "kmeans")
+def clusters(data: SurvivalData, device: torch.device) -> Part:
+    """k-means starts of every fold, on the device where there is one, by scikit-learn on a CPU."""
+    return _starts(data, device, ("kmeans",) * 5)
+
+
+def logrank(data: SurvivalData, device: torch.device) -> Part:
+    """A log-rank start of every fold, likewise, on a CPU by scikit-survival."""
+    return _starts(data, device, ("logrank",))
+
+
+def _starts(data: SurvivalData, device: torch.device, kinds: tuple[str, ...]) -> Part:
+    folds = make_folds(data, N_FOLDS)
+    recipe, longest = Recipe(FAMILY, CANDIDATE, kinds), max(fold.train.n for fold in folds)
+    designs = (pad(with_intercept(fold.train.x), (0, 0, 0, longest - fold.train.n)) for fold in folds)
+    design = torch.stack(list(designs)).to(device)
 
     def run() -> int:
-        return len(start_routing(kinds, data, 2, range(len(kinds))))
+        rows = [TrainingRows(fold.train) for fold in folds]  # that know no starts yet
+        if device.type == "cpu":
+            return sum(len(r.start_routing(kinds, CANDIDATE.depth, range(len(kinds)))) for r in rows)
+        return propose(rows, [recipe], design).shape[:2].numel()
 
     return run
 
 
 def measures(data: SurvivalData, device: torch.device) -> Part:
-    """Concordance, AUC and Brier score of the held-out rows of each fold."""
-    made = make_folds(data, N_FOLDS)
-    trees = fit_folds(made, Recipe(FAMILY, CANDIDATE, ("random",)), Machine(device))
+    """Concordance, AUC and Brier score of the held-out rows of each fold, of eight settings."""
+    made, recipe = make_folds(data, N_FOLDS), Recipe(FAMILY, CANDIDATE, ("random",))
+    recipes = [replace(recipe, candidate=replace(CANDIDATE, ridge=ridge)) for ridge in np.logspace(-1, 1, TRIALS)]
+    fitted = fit_many([fold.rows for fold in made], recipes, Machine(device))
+    trees = [[one.tree for one in of_recipe] for of_recipe in fitted]
 
     def run() -> int:
-        return len([measure_fold(fold, tree) for fold, tree in zip(made, trees, strict=True)])
+        if device.type == "cpu":
+            found = [[measure_fold(*pair) for pair in zip(made, of, strict=True)] for of in trees]
+        else:
+            found = measure_on_device(made, recipes, trees)
+        return sum(map(len, found))
 
     return run
 
@@ -135,8 +163,9 @@ def whole_study(data: SurvivalData, device: torch.device) -> Part:
 PARTS: dict[str, Callable[[SurvivalData, torch.device], Part]] = {
     "NODEC, fits": nodec,
     "folds x starts as one stack, fits": folds,
-    "starts": starts,
-    "measures, folds": measures,
+    "k-means starts": clusters,
+    "log-rank starts": logrank,
+    "measures, trees": measures,
     "streaming, rows of a pass": streaming,
     "study in one batch, trials": whole_study,
 }
@@ -187,8 +216,13 @@ def bytes_a_second(device: torch.device) -> float:
     return best
 
 
-def share_of_the_limit(objective: object, start: tuple[torch.Tensor, torch.Tensor], metric: object) -> dict[str, float]:
-    """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible."""
+def share_of_the_limit(
+    objective: object, start: tuple[torch.Tensor, torch.Tensor], metric: object, graph: bool = False
+) -> dict[str, float]:
+    """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible.
+
+    With ``graph`` four rounds are one launch of a CUDA graph; the operators are those that it holds.
+    """
     device, found = start[0].device, []
     for steps in ROUNDS:
         settings = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0)
@@ -198,11 +232,12 @@ def share_of_the_limit(objective: object, start: tuple[torch.Tensor, torch.Tenso
                 minimise(objective, start, settings, metric)
             wait(device)
 
-        run()
         with Operators(large=1) as counted:
             run()
-        began = time.perf_counter()
-        run()
+        with recording(cuda_graph) if graph else nullcontext():
+            run()  # libraries are loaded, graphs take their memory
+            began = time.perf_counter()
+            run()
         found.append((time.perf_counter() - began, counted.total, 8 * counted.moved))
     rounds = ROUNDS[1] - ROUNDS[0]
     seconds, operators, moved = ((long - short) / rounds for short, long in zip(*found, strict=True))

@@ -152,12 +152,12 @@ def measure_part(name: str, repeats: int) -> dict[str, str]:
     return row | {"GPU a second": f"{fast:.3g}", "GPU / CPU": f"{fast / slow:.1f}"}
 
 
-def measure_limit(cell: Cell, device: torch.device) -> dict[str, str]:
-    """One row of the share of the physical limit."""
-    bench = Bench(cell, cell.trees, device)
-    found = share_of_the_limit(bench.objective, (bench.routing, bench.leaves), bench.metric)
+def measure_limit(cell: Cell, way: str) -> dict[str, str]:
+    """One row of the share of the physical limit, on a CPU, on CUDA, or there as a graph."""
+    bench = Bench(cell, cell.trees, torch.device(way.partition(",")[0]))
+    found = share_of_the_limit(bench.objective, (bench.routing, bench.leaves), bench.metric, way.endswith("graph"))
     return {name: str(value) for name, value in vars(cell).items()} | {
-        "device": device.type,
+        "device": way,
         "operators a round": f"{found['operators']:.0f}",
         "MB moved": f"{found['bytes'] / 1e6:.1f}",
         "ms": f"{1e3 * found['seconds']:.2f}",
@@ -210,8 +210,8 @@ def main() -> None:
         parts.append(measure_part(name, options.repeats))
         print("  ".join(parts[-1].values()), flush=True)
     for cell in QUICK[-1:] if options.quick else LIMITS:
-        for name in ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",):
-            limits.append(measure_limit(cell, torch.device(name)))
+        for way in ("cpu", "cuda", "cuda, graph") if torch.cuda.is_available() else ("cpu",):
+            limits.append(measure_limit(cell, way))
             print("  ".join(limits[-1].values()), flush=True)
     tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits)]
     print("\n\n".join(["", *tables, verdict(rows)]))

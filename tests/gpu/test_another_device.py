@@ -11,12 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles.device_paths import PATHS
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
+from softsurv.soft import fit_stack
 from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
 
@@ -42,6 +45,21 @@ def data():
     x = rng.random((60, 3))
     time = rng.exponential(np.exp(-2 * x[:, 0])) + 0.01
     return survival_data(pd.DataFrame(x), time=time, event=rng.random(60) < 0.7)
+
+
+@pytest.fixture
+def few_rounds(monkeypatch):
+    """Lazy tensors are slow: single leaves and first leaves are not fitted to the end, here as there."""
+    for name in ("SINGLE_LEAF", "FIRST_LEAVES"):
+        monkeypatch.setattr(fit_stack, name, LbfgsSettings(max_iterations=2))
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single leaf")  # they are cut off
+@pytest.mark.parametrize("path", PATHS)
+def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device, few_rounds):
+    expected = PATHS[path]("cpu")
+    found = [value.cpu() for value in PATHS[path](device)]
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("family", family_names())

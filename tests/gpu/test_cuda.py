@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles.device_paths import PATHS
 
 from softsurv import SoftSurvivalTree
 from softsurv.data.readers import survival_data
@@ -19,6 +22,7 @@ from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate, Recipe
+from softsurv.soft.replay import SWITCH, capture_on, cuda_graph, recording
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no CUDA device")]
 
@@ -105,3 +109,27 @@ def test_folds_as_one_stack_agree_with_the_cpu(data):
     on_cpu, on_gpu = (fit_folds(folds, recipe, Machine(torch.device(d))) for d in ("cpu", "cuda"))
     for a, b in zip(on_cpu, on_gpu, strict=True):
         torch.testing.assert_close(a.leaves, b.leaves.cpu(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single leaf")  # they are cut off
+@pytest.mark.parametrize("path", PATHS)
+def test_each_path_gives_what_it_gives_on_the_cpu(path):
+    found = [value.cpu() for value in PATHS[path]("cuda")]
+    torch.testing.assert_close(found, PATHS[path]("cpu"), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", family_names())
+def test_recorded_rounds_end_where_others_do(data, family):
+    objective, routing, leaves = objective_on("cuda", data, family)
+    metric, rule = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=8, ftol=0.0)
+    expected = minimise(objective, (routing, leaves), rule, metric)
+    with warnings.catch_warnings(), recording(cuda_graph):
+        warnings.simplefilter("error", RuntimeWarning)  # a capture that fails
+        found = minimise(objective, (routing, leaves), rule, metric)
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.point, expected.point, rtol=1e-6, atol=1e-6)
+
+
+def test_graphs_are_taken_where_they_are_asked_for(monkeypatch):
+    monkeypatch.setenv(SWITCH, "1")
+    assert capture_on(torch.device("cuda")) is cuda_graph

@@ -1,0 +1,147 @@
+"""What runs on a device beside the training of one tree, path by path: each gives tensors, on any device.
+
+In `tests/gpu` the test of CUDA compares a device with the CPU, and its twin torch's lazy tensors, which need no device.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from softsurv import fit_many
+from softsurv.data.readers import survival_data
+from softsurv.hazards import get_family
+from softsurv.metrics.stacked import StackedFold
+from softsurv.nonparametric import censoring_survival
+from softsurv.soft.cross_validation import cross_validate_many, make_folds
+from softsurv.soft.objective import Objective
+from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.soft.parallel import Machine
+from softsurv.soft.penalties import Penalties, no_penalties
+from softsurv.soft.precondition import GramMetric
+from softsurv.soft.problem import make_problem
+from softsurv.soft.recipe import Candidate, Recipe, Training
+from softsurv.soft.stacked_kmeans import kmeans_starts
+from softsurv.soft.stacked_logrank import logrank_start
+from softsurv.soft.streaming.axis import make_axis
+from softsurv.soft.streaming.distributed import Ranks
+from softsurv.soft.streaming.objective import StreamedObjective
+from softsurv.soft.streaming.placed import PlacedChunks
+from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
+from softsurv.trees.soft_tree import with_intercept
+from softsurv.tune import Range, study
+
+N, P = 60, 3
+FAMILY = get_family("weibull")
+FEW = LbfgsSettings(max_iterations=3, ftol=0.0)
+DENSE = {
+    "max_terms": None,
+    "solver": "lbfgs",
+    "leaf": "weibull",
+    "depth": 1,
+    "l2": 1.0,
+    "routing_l2": 1.0,
+    "n_restarts": 1,
+    "max_iter": 6,
+}
+
+
+def rows():
+    """Some rows as data."""
+    rng = np.random.default_rng(0)
+    x = rng.random((N, P))
+    time = rng.exponential(np.exp(-2 * x[:, 0])) + 0.01
+    return survival_data(pd.DataFrame(x), time=time, event=rng.random(N) < 0.7)
+
+
+def measures(device: str) -> list[Tensor]:
+    """Concordance, AUC and Brier score of a stack of models."""
+    data, rng = rows(), np.random.default_rng(1)
+    time, event = data.time.numpy(), data.event.numpy()
+    fold = {"time": time, "event": event, "entry": None, "upper": None, "weight": rng.random(N)}
+    level = torch.tensor(np.round(rng.standard_normal((2, N, 1)), 1), device=device)
+    plan = StackedFold(censoring_survival(time, event), fold, level, np.arange(N) % 2 == 0)
+    return [plan.measures(lambda times: level + times.log(), 2)]
+
+
+def clusters(device: str) -> list[Tensor]:
+    """k-means starts of two sets of rows."""
+    x = np.random.default_rng(2).standard_normal((2, N, P))
+    return [kmeans_starts(with_intercept(torch.tensor(x)).to(device), 2, (0, 1))]
+
+
+def logrank(device: str) -> list[Tensor]:
+    """A log-rank start."""
+    data = rows()
+    columns = (data.x.double(), data.time, data.event, data.time[data.event].unique())
+    return [logrank_start(*(value.to(device) for value in columns), 2)]
+
+
+def trials(device: str) -> list[Tensor]:
+    """Scores of two settings on two folds: starts, fits and measures."""
+    training = Training(joint=FEW)
+    recipes = [
+        Recipe(FAMILY, Candidate("weibull", 1, ridge, 30.0, 1.0), ("random", "logrank"), training)
+        for ridge in (1.0, 10.0)
+    ]
+    found = cross_validate_many(make_folds(rows(), 2), recipes, Machine(torch.device(device)))
+    scores = [[fold[name] for name in ("harrell_c", "uno_c", "cd_auc", "ibs")] for one in found for fold in one.folds]
+    return [torch.tensor(scores)]
+
+
+def many(device: str) -> list[Tensor]:
+    """Estimators of many settings, and what they predict."""
+    settings = [DENSE | {"shrinkage": s, "device": device} for s in (3.0, 30.0)]
+    found = fit_many(rows(), settings=settings)
+    return [torch.as_tensor(tree.predict(rows().X)) for (tree,) in found.estimators]
+
+
+def batch(device: str) -> list[Tensor]:
+    """Values of a study in one batch."""
+    space = DENSE | {"shrinkage": Range(1.0, 30.0), "init": "random"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = study(
+            rows(), n_trials=2, n_folds=2, batch=2, space=space, device=device, sampler="random", refit=False,
+            measures=("harrell_c", "ibs"), compare_default=False, progress=False,
+        )  # fmt: skip
+    return [torch.tensor([trial.values for trial in found.study.trials])]
+
+
+def streamed(device: str) -> list[Tensor]:
+    """A pass over the chunks of a table, of which the first stays on the device."""
+    data = rows()
+    x, time, event = data.x.double().numpy(), data.time.numpy(), data.event.numpy()
+    with ChunkStore(1000) as store:
+        for part in (slice(0, 25), slice(25, 50), slice(50, N)):
+            store.append(x[part], time[part], event[part], None)
+        axis = make_axis(FAMILY, *gather_outcomes(store, Ranks()))
+        like = torch.full((1, 2, P + 1 + FAMILY.n_shape), 0.1, dtype=torch.float64).to(device)
+        with PlacedChunks(store, axis, like, room=2000) as chunks:
+            objective = StreamedObjective(chunks, 1, no_penalties(1, like.shape[-1], like), Ranks(), 1)
+            routing = torch.ones(1, 1, P + 1, dtype=torch.float64).to(device)
+            passes = [objective.value_and_gradient(routing, like) for _ in range(2)]
+    return [value for one in passes for value in one]
+
+
+def rounds(device: str) -> list[Tensor]:
+    """Rounds of joint training, which a caller may have recorded."""
+    data = rows()
+    problem = make_problem(data, FAMILY, n_trees=2, device=device)
+    rng = np.random.default_rng(3)
+    routing, leaves = (torch.tensor(rng.standard_normal(size)).to(device) for size in ((2, 1, 4), (2, 2, 5)))
+    one = problem.weight.new_full((2,), 0.1)
+    objective = Objective(problem, 1, Penalties(one, one, one, torch.zeros_like(leaves[:, :1]), one))
+    rule = LbfgsSettings(max_iterations=6, ftol=0.0)
+    found = minimise(objective, (routing, leaves), rule, GramMetric(problem, 1, 2))
+    return [found.loss, *found.point]
+
+
+PATHS: dict[str, Callable[[str], list[Tensor]]] = {
+    one.__name__: one for one in (measures, clusters, logrank, trials, many, batch, streamed, rounds)
+}
