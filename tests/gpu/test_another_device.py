@@ -54,7 +54,7 @@ def few_rounds(monkeypatch):
         monkeypatch.setattr(fit_stack, name, LbfgsSettings(max_iterations=2))
 
 
-@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single leaf")  # they are cut off
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")  # they are cut off
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device, few_rounds):
     expected = PATHS[path]("cpu")

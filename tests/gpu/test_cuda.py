@@ -111,7 +111,7 @@ def test_folds_as_one_stack_agree_with_the_cpu(data):
         torch.testing.assert_close(a.leaves, b.leaves.cpu(), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single leaf")  # they are cut off
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")  # they are cut off
 @pytest.mark.parametrize("path", PATHS)
 def test_each_path_gives_what_it_gives_on_the_cpu(path):
     found = [value.cpu() for value in PATHS[path]("cuda")]
