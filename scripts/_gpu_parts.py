@@ -103,13 +103,12 @@ def measures(data: SurvivalData, device: torch.device) -> Part:
     made, recipe = make_folds(data, N_FOLDS), Recipe(FAMILY, CANDIDATE, ("random",))
     recipes = [replace(recipe, candidate=replace(CANDIDATE, ridge=ridge)) for ridge in np.logspace(-1, 1, TRIALS)]
     fitted = fit_many([fold.rows for fold in made], recipes, Machine(device))
-    trees = [[one.tree for one in of_recipe] for of_recipe in fitted]
 
     def run() -> int:
         if device.type == "cpu":
-            found = [[measure_fold(*pair) for pair in zip(made, of, strict=True)] for of in trees]
+            found = [[measure_fold(fold, one.tree) for fold, one in zip(made, of, strict=True)] for of in fitted]
         else:
-            found = measure_on_device(made, recipes, trees)
+            found = measure_on_device(made, recipes, fitted)
         return sum(map(len, found))
 
     return run

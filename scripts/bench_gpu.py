@@ -16,6 +16,7 @@ parts do not know of each other; on the GPU it is cut into parts that fill the m
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import dataclass
 from itertools import product
@@ -45,8 +46,8 @@ FEATURES = 20
 TRAINING = Training(joint=LbfgsSettings(max_iterations=60, ftol=1e-7))
 NONE = "not measured"
 EXPLAINED = """Made by [bench_gpu.py](../bench_gpu.py), which says what is measured. First fits a second of joint
-training, 60 quasi-Newton steps at most, float64, 20 features, two threads on the CPU; then units a
-second of what a study is made of; last the share of what the device allows (launches a second,
+training, 60 quasi-Newton steps at most, float64, 20 features; then units a second of what a study is
+made of, by wall clock: what else the machine did slows it; last the share of what the device allows (launches a second,
 bytes a second) that a round of L-BFGS by torch's operators reaches. A CPU trains by compiled loops
 instead."""
 PAPER_FITS = 15_000
@@ -216,7 +217,8 @@ def main() -> None:
     tables = ["\n".join(as_markdown(table)) for table in (rows, parts, limits)]
     print("\n\n".join(["", *tables, verdict(rows)]))
     if options.markdown is not None:
-        head = ["# On the CPU and on a GPU", f"{machine_line()}. CUDA device: {device}.", EXPLAINED]
+        load = f"CPU threads: {torch.get_num_threads()}; load of the machine {os.getloadavg()[1]:.0f}"
+        head = ["# On the CPU and on a GPU", f"{machine_line()}. CUDA device: {device}. {load}.", EXPLAINED]
         options.markdown.write_text("\n\n".join([*head, *tables]) + "\n")
 
 

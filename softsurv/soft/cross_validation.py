@@ -120,9 +120,7 @@ def cross_validate_many(
     began = time.perf_counter()
     fitted = fit_many([fold.rows for fold in folds], recipes, machine)
     if by_operators(machine.device):
-        results = measure_on_device(folds, recipes, [[one.tree for one in of_recipe] for of_recipe in fitted])
-        for one in (one for of_recipe in fitted for one in of_recipe):
-            one.refuse_failed()
+        results = measure_on_device(folds, recipes, fitted)
         share = (time.perf_counter() - began) / len(fitted)
         return [Measured(r, _together(of_recipe), share) for r, of_recipe in zip(results, fitted, strict=True)]
     measured = []
@@ -140,18 +138,20 @@ def _together(of_recipe: Sequence[OfMany]) -> int:
 
 
 def measure_on_device(
-    folds: Sequence[Fold], recipes: Sequence[Recipe], trees: Sequence[Sequence[SoftTree]]
+    folds: Sequence[Fold], recipes: Sequence[Recipe], fitted: Sequence[Sequence[OfMany]]
 ) -> list[list[dict[str, Any]]]:
     """:func:`measure_fold` of each recipe's tree (R) in every fold (F), those that are alike as one stack.
 
-    All scores come to the host together.
+    All scores come to the host together, after the word whether a fit failed.
     """
-    groups, like = alike(recipes), trees[0][0].leaves
+    groups, like = alike(recipes), fitted[0][0].tree.leaves
     plans = [fold.on_device(like) for fold in folds]
     found = []
     for f, fold in enumerate(folds):
-        stacks = (joined([trees[k][f] for k in members]) for members in groups)
+        stacks = (joined([fitted[k][f].tree for k in members]) for members in groups)
         found.append(torch.cat([_of_stack(plans[f], fold.test.x.to(like), stack) for stack in stacks], 1))  # (K, R)
+    for one in (one for of_recipe in fitted for one in of_recipe):
+        one.refuse_failed()
     places = np.argsort([k for members in groups for k in members])
     scores = [table.cpu().numpy()[:, places] for table in found]
     for table in scores:
@@ -161,7 +161,7 @@ def measure_on_device(
             dict(zip(plan.names, of_fold[:, k].tolist(), strict=True)) | plan.facts
             for plan, of_fold in zip(plans, scores, strict=True)
         ]
-        for k in range(len(trees))
+        for k in range(len(fitted))
     ]
 
 

@@ -13,8 +13,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import softsurv
+from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
+from softsurv.metrics.stacked import StackedFold
 from softsurv.soft.bfgs import BfgsSettings
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.fit_stack import fit_single_leaf
@@ -122,6 +124,7 @@ def recipes_of(solver):
 def test_scores_are_those_of_the_way_of_a_cpu(tools):
     folds, recipes = make_folds(tools.simulate(90), 2), recipes_of("nodec")
     random = [replace(recipe, starts=("random", "logrank")) for recipe in recipes]
+    random.insert(1, replace(random[0], candidate=replace(random[0].candidate, depth=1)))  # of another stack
     expected = cross_validate_many(folds, random)
     with never_waiting(), operators_alone():
         found = cross_validate_many(folds, random)
@@ -129,6 +132,21 @@ def test_scores_are_those_of_the_way_of_a_cpu(tools):
         assert ours.together == theirs.together
         for one, other in zip(ours.folds, theirs.folds, strict=True):
             assert [one[name] for name in MEASURES] == pytest.approx([other[name] for name in MEASURES], rel=1e-6)
+
+
+def test_a_fit_that_failed_is_told_before_its_scores(tools, as_on_a_device, monkeypatch):
+    folds, recipes = make_folds(tools.simulate(90), 2), recipes_of("lbfgs")
+    measures = StackedFold.measures
+    monkeypatch.setattr(StackedFold, "measures", lambda *a: torch.nan * measures(*a))
+    with pytest.raises(InvalidParameterError, match="must not be NaN"):
+        cross_validate_many(folds, recipes)
+
+    def fails(loss):
+        raise NumericalError("the single-leaf fit left the finite numbers")
+
+    monkeypatch.setattr("softsurv.soft.ended.refuse_infinite", fails)
+    with pytest.raises(NumericalError):
+        cross_validate_many(folds, recipes)
 
 
 def test_the_group_lasso_does_not_wait(tools, as_on_a_device):
