@@ -182,9 +182,9 @@ def refuse_unknown_censoring(censoring: StepFunction, times: FloatArray) -> None
         )
 
 
-def column_parts(n_rows: int, n_times: int, cells: int = CHUNK_ELEMENTS) -> Iterator[slice]:
-    """The times in parts, of as many as are held at once for so many rows."""
-    width = max(1, cells // n_rows)
+def column_parts(n_rows: int, n_times: int, cells: int | None = None) -> Iterator[slice]:
+    """The times in parts, of as many as are held at once for so many rows: :data:`CHUNK_ELEMENTS` entries, or others."""
+    width = max(1, (CHUNK_ELEMENTS if cells is None else cells) // n_rows)
     return (slice(first, first + width) for first in range(0, n_times, width))
 
 
