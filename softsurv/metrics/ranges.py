@@ -183,7 +183,7 @@ def refuse_unknown_censoring(censoring: StepFunction, times: FloatArray) -> None
 
 
 def column_parts(n_rows: int, n_times: int, cells: int | None = None) -> Iterator[slice]:
-    """The times in parts, of as many as are held at once for so many rows: :data:`CHUNK_ELEMENTS` entries, or others."""
+    """The times in parts, of as many as are held at once for so many rows, up to :data:`CHUNK_ELEMENTS` cells."""
     width = max(1, (CHUNK_ELEMENTS if cells is None else cells) // n_rows)
     return (slice(first, first + width) for first in range(0, n_times, width))
 

@@ -308,8 +308,8 @@ def apart(table: Tensor, shapes: Sequence[torch.Size]) -> Point:
 def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> _State:
     scaled = metric(g)
     first = 1 / (g * scaled).sum(1).clamp(min=1.0).sqrt()  # a first step of at most unit length in the metric
-    memory, direction, slope = Memory(x, g, scaled, settings.memory), torch.empty_like(x), torch.empty_like(f)
-    memory.direction(direction, slope)
+    memory = Memory(x, g, scaled, settings.memory)
+    direction, slope = memory.direction()
     taken = torch.zeros(len(x), dtype=torch.int64, device=x.device)
     return _State(
         memory,
@@ -339,4 +339,4 @@ def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: Lbfgs
     state.moving.gt_(done)
     torch.where(accepted, f, state.f, out=state.f)
     state.memory.move(trial, g, metric(g), accepted)
-    state.memory.direction(state.direction, state.slope)
+    state.memory.write_direction(state.direction, state.slope)

@@ -81,8 +81,14 @@ class Memory:
         self.slot.add_(kept).remainder_(self.size)
         self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
 
-    def direction(self, direction: Tensor, slope: Tensor) -> None:
-        """Write the quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils it."""
+    def direction(self) -> tuple[Tensor, Tensor]:
+        """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
+        direction, slope = self.table.new_empty(self.x.shape), self.table.new_empty(len(self.table))
+        self.write_direction(direction, slope)
+        return direction, slope
+
+    def write_direction(self, direction: Tensor, slope: Tensor) -> None:
+        """Write both to tensors that are there."""
         if is_compiled(self.table):
             compiled.descend(*arrays(self.table, self.slot, direction, slope))
             return
