@@ -27,7 +27,7 @@ from softsurv.exact.depth_run import SHORT_WORK, DepthRun, details_of, in_thread
 from softsurv.exact.first_trees import Ahead, Found, of_depth_two
 from softsurv.exact.joint.rolling import rolled
 from softsurv.exact.joint.run import DEEPEST, JointRun
-from softsurv.exact.kernels.cache import new_cache, with_heads
+from softsurv.exact.kernels.cache import MAX_LEAVES, new_cache, with_heads
 from softsurv.exact.kernels.subsets import STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.prepare import Prepared, as_size, check_arrays, prepare
@@ -267,10 +267,13 @@ class Search(SearchState):
             BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], Packed(idle), everything
         )
 
-    def rolling(self, depth: int, horizon: int, stop: StopSignal) -> CodeTree:
-        """A tree by a rolling horizon (`first_trees.py`); best after a search of that depth."""
-        problem = self.make_ready(depth, stop)
-        return self._reader(problem, Packed(self.cache)).read(depth, 1 << depth, None, horizon)
+    def rolling(
+        self, depth: int, horizon: int, stop: StopSignal, leaves: int | None = None, first: int | None = None
+    ) -> CodeTree:
+        """A tree by a rolling horizon (`first_trees.py`), with a first split; best after a search of that depth."""
+        problem, most = self.make_ready(depth, stop), min(leaves or 1 << depth, 1 << depth)
+        choice = None if first is None or most < 2 else float(first * MAX_LEAVES + (min(most, 1 << horizon) + 1) // 2)
+        return self._reader(problem, Packed(self.cache)).read(depth, most, choice, horizon)
 
     def _solve_by(self, make: Callable[[], CutRun | JointRun], leaves: int, stop: StopSignal, upper: float) -> Solution:
         """Let another search than the recursion find the tree."""

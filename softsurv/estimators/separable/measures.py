@@ -48,7 +48,7 @@ def solve_measure(name: str, rows: BinnedRows, classes: Classes, limits: SearchL
     bound, value = np.inf, -np.inf
     with limits.stop as stop:
         for leaves in range(1 if every else most, most + 1):
-            best = maximise(name, search, stop, leaves)
+            best = maximise(name, search, stop, leaves, changed=leaves == most)
             tree, status = best.candidate.tree, best.status
             bound = min(bound, 1 - best.bound + limits.complexity * leaves)
             if best.value > value or not sizes:

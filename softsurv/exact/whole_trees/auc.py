@@ -31,10 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
-from softsurv.exact.tree import LabelledTree, TreeBuilder
+from softsurv.exact.kernels.tree_changes import AREA
+from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area
 from softsurv.exact.whole_trees.auc_nodes import NODE_BYTES, AucNodes, PartTree
+from softsurv.exact.whole_trees.improve import LocalSearch
 from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
 
@@ -87,7 +89,9 @@ class AucSearch:
         self.search, self.share, self.complexity = search, share, complexity
         self.most = min(leaves or 1 << search.depth, 1 << search.depth)
         self.negatives, self.positives = search.totals
+        self.balanced = np.array([1.0 / self.positives, 1.0 / self.negatives])
         self.nodes = AucNodes(search, memory_limit)
+        self.local: LocalSearch | None = None
         self.expanded = 0
 
     def solve(self, stop: StopSignal) -> AucResult:
@@ -104,7 +108,9 @@ class AucSearch:
             self._offer_accurate(stop)
             if not stop.stage():
                 raise Stopped(stop.reason)
-            self._offer_weighted(stop)
+            if self.search.search.is_long(self.search.depth, OFTEN):
+                self._offer_changed(stop)
+                self._offer_weighted(stop)
             self._grow_best_first(self.nodes.open(everything, self.search.depth))
         except Stopped as stopped:
             return self._result(min(self.proven, self.loss), stopped.status)
@@ -162,15 +168,20 @@ class AucSearch:
 
     def _offer_accurate(self, stop: StopSignal) -> None:
         """Offer the tree of least balanced error of depth two: a good incumbent after a moment."""
-        self._minimise(np.array([1.0 / self.positives, 1.0 / self.negatives]), stop, 2)
+        self._minimise(self.balanced, stop, 2)
+
+    def _offer_changed(self, stop: StopSignal) -> None:
+        """Offer trees that were changed node by node while their loss fell, from many starts."""
+        self.local = LocalSearch(self.search, AREA, self.most, stop, share=self.share, price=self.complexity)
+        for loss in self.local.first_trees([self.balanced]):
+            self._offer_better(loss)
+        self.local.work[0] = np.inf  # of single trees from now on
 
     def _offer_weighted(self, stop: StopSignal) -> None:
         """Offer trees of least error weighted in several directions, and bound the loss by what they cost.
 
         No tree costs less in any of these directions: that bounds the area as for a partly grown tree.
         """
-        if not self.search.search.is_long(self.search.depth, OFTEN):
-            return
         directions = self.nodes.directions[SOME_DIRECTIONS]
         cost = np.zeros(len(directions))
         for depth in range(2, self.search.depth + 1):
@@ -185,8 +196,19 @@ class AucSearch:
         search = self.search
         search.use(direction)
         best = search.best(stop, leaves=min(self.most, 1 << min(depth, search.depth)), depth=depth)
-        tree = best.tree.tree
-        feature, code = search.search.splits.feature, search.search.splits.code  # (G,)
+        self._offer(self._part(best.tree.tree))
+        if self.local is not None:
+            self._offer_better(self.local.improved(best.tree.tree))
+        return best.bound
+
+    def _offer_better(self, loss: float) -> None:
+        """Offer the latest tree of the local search if it is better."""
+        if self.local is not None and loss < self.loss - EPSILON:
+            self._offer(self._part(self.local.tree))
+
+    def _part(self, tree: CodeTree) -> PartTree:
+        """A whole tree as this search has it."""
+        feature, code = self.search.search.splits.feature, self.search.search.splits.code  # (G,)
 
         def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
             """The part of the tree below a node."""
@@ -196,13 +218,12 @@ class AucSearch:
             found = (feature == tree.feature[node]) & (code == tree.code[node])
             split = int(np.argmax(found))  # of two codes for one split the first counts
             below = [tree.left[node], tree.right[node]]
-            if search.split(split)[2]:
+            if self.search.split(split)[2]:
                 below.reverse()
             left, right = (grow(*side) for side in zip(below, self.nodes.sides(rows, split), strict=True))
             return replace(here, split=split, left=left, right=right)
 
-        self._offer(grow(0, search.rows.rows))
-        return best.bound
+        return grow(0, self.search.rows.rows)
 
     def _split_last(self, tree: PartTree, node: PartTree, ends: list[PartTree]) -> None:
         """Offer the tree with the best split of its only open node."""

@@ -30,9 +30,11 @@ from typing import Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
+from softsurv.exact.kernels.tree_changes import F1, MATTHEWS
 from softsurv.exact.problem import MAX_DEPTH
-from softsurv.exact.tree import LabelledTree
+from softsurv.exact.tree import CodeTree, LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch
+from softsurv.exact.whole_trees.improve import LocalSearch
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
 
@@ -43,6 +45,9 @@ OFTEN = 10.0
 
 FEW_STEPS = 4
 """Corners of shallower trees, which only have to be a start."""
+
+SOME_WORK = 1e8
+"""Additions of the local search: the first of its trees are nearly as good as all."""
 
 EPSILON = 1e-12
 """Values of a measure closer than this are the same."""
@@ -63,6 +68,9 @@ def matthews(v: FloatArray, positives: float, negatives: float) -> float:
 
 
 MEASURES: dict[str, Measure] = {"f1": f1, "mcc": matthews}
+
+KINDS = {"f1": F1, "mcc": MATTHEWS}
+"""The measures as the local search knows them."""
 
 
 @dataclass(frozen=True)
@@ -272,15 +280,19 @@ def _meet(one: tuple[FloatArray, float], two: tuple[FloatArray, float]) -> Float
     return np.linalg.solve(np.stack([one[0], two[0]]), np.array([one[1], two[1]]))
 
 
-def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None) -> Best:
+def maximise(
+    name: str, search: VectorSearch, stop: StopSignal, leaves: int | None = None, *, changed: bool = True
+) -> Best:
     """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves.
 
-    Where the search is long, the best shallower trees come first, and start the search for deeper ones.
+    Where the search is long, trees of a local search, unless not ``changed``, and the best shallower ones start it.
     """
     negatives, positives = search.totals
     measure = MEASURES[name]
     start = max(ends_of(search), key=lambda one: measure(one.v, positives, negatives))
-    shallow = 2 if search.search.is_long(search.depth, OFTEN) else search.depth
+    shallow = search.depth
+    if search.search.is_long(search.depth, OFTEN):
+        start, shallow = _changed(name, search, stop, leaves, start) if changed else start, 2
     for depth in range(min(shallow, search.depth), search.depth + 1):
         best = _maximise(name, Oracle(search, stop, leaves, depth), positives, negatives, start)
         start = best.candidate
@@ -288,6 +300,35 @@ def maximise(name: str, search: VectorSearch, stop: StopSignal, leaves: int | No
             bound = best.bound if depth == search.depth else 1.0
             return replace(best, bound=bound)
     return best
+
+
+def _changed(name: str, search: VectorSearch, stop: StopSignal, leaves: int | None, start: Corner) -> Corner:
+    """The best of trees that were changed node by node while the measure rose, from many starts."""
+    negatives, positives = search.totals
+    most = min(leaves or 1 << search.depth, 1 << search.depth)
+
+    def work() -> Corner:
+        local = LocalSearch(search, KINDS[name], most, stop, work=SOME_WORK)
+        best, least = start, 1.0 - MEASURES[name](start.v, positives, negatives)
+        for loss in local.first_trees([np.ones(2), np.array([1 / positives, 1 / negatives])]):
+            if loss < least - EPSILON:
+                best, least = _labelled(MEASURES[name], search, local.tree), loss
+        return best
+
+    return search.run(work, stop)
+
+
+def _labelled(measure: Measure, search: VectorSearch, tree: CodeTree) -> Corner:
+    """A tree with the best labels by a measure: positive are the leaves with the largest shares of positives."""
+    negatives, positives = search.totals
+    leaf = tree.sums[tree.leaves, :2]  # (L, 2)
+    rank = np.argsort(-leaf[:, 1] / np.maximum(leaf.sum(axis=1), 1e-300), kind="stable")
+    called = np.vstack([np.zeros(2), leaf[rank].cumsum(axis=0)])  # (L + 1, 2) false and true positives
+    points = np.column_stack([positives - called[:, 1], called[:, 0]])
+    n = int(np.argmax([measure(v, positives, negatives) for v in points]))
+    label = np.zeros(len(leaf), np.intp)
+    label[rank[:n]] = 1
+    return Corner(points[n], LabelledTree(tree, label))
 
 
 def _maximise(name: str, oracle: Oracle, positives: float, negatives: float, start: Corner) -> Best:

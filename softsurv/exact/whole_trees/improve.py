@@ -1,0 +1,155 @@
+"""Good trees before the search, for losses that are no sums over leaves: local search from many starts.
+
+Trees of least weighted error are found fast, by a rolling horizon (`first_trees.py`), one for each first split. None of
+them was made for the area under the ROC hull, F1 or the Matthews correlation. So each is changed node by node while its
+loss falls (`kernels/tree_changes.py`): a change is judged by the sums of all leaves, whatever the loss is. Different
+first splits end in different places, and the best of some hundred is often the optimum. Nothing is proven by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softsurv.arrays import FloatArray
+from softsurv.exact.entries import make_ready
+from softsurv.exact.kernels.tree_changes import WIDTH, Goal, TreeRows, improve
+from softsurv.exact.kernels.views import Packed
+from softsurv.exact.tree import CodeTree, TreeBuilder
+from softsurv.exact.vector_search import VectorSearch
+from softsurv.stopping import StopSignal
+
+MOST_WORK = 2.5e8
+"""Additions that the changes of all first trees may take: a second or so."""
+
+HORIZON = 3
+"""Depth of the best trees that a first tree is put together from, or two."""
+
+FEW = 4
+"""First splits below which the longer horizon comes before the shorter one of all others."""
+
+
+class LocalSearch:
+    """Changes of whole trees for one training set.
+
+    Parameters
+    ----------
+    search : VectorSearch
+        Whose statistics are the weights of negatives and positives.
+    kind : int
+        The loss: AREA, F1 or MATTHEWS of `kernels/tree_changes.py`.
+    leaves : int
+        Most leaves.
+    share : float
+        Largest false-positive rate of the area.
+    price : float
+        Cost per leaf.
+    work : float
+        Additions that it may take at most.
+    stop : StopSignal
+    """
+
+    def __init__(
+        self, search: VectorSearch, kind: int, leaves: int, stop: StopSignal, *, share: float = 1.0,
+        price: float = 0.0, work: float = MOST_WORK,
+    ) -> None:  # fmt: skip
+        make_ready([improve], "the local search over whole trees", stop)
+        self.search, self.leaves, self.stop = search, leaves, stop
+        problem, (negatives, positives) = search.rows.problem, search.totals
+        limited = problem.use_size
+        size = problem.stats[:, -1] if limited else np.ones(len(problem.stats))
+        goal = Goal(
+            kind, share, float(negatives), float(positives), price, search.depth, leaves,
+            float(problem.min_leaf) if limited else 1.0,
+        )  # fmt: skip
+        self.work = np.array([work])
+        self.rows = _new_rows(search, np.column_stack([problem.stats[:, :2], size]), goal, self.work)
+        self.packed = Packed(self.rows)
+
+    def improved(self, tree: CodeTree) -> float:
+        """The loss of a tree once no change lowers it, or work has run out; `tree` then is the one with that loss."""
+        self.rows.split[:] = -1
+        self._write(tree, 0, 0)
+        return float(improve(self.packed))
+
+    @property
+    def tree(self) -> CodeTree:
+        """The latest tree, with its sums."""
+        builder = TreeBuilder()
+        self._read(builder, 0, self.search.rows.rows)
+        return builder.tree()
+
+    def first_trees(self, directions: Sequence[FloatArray]) -> Iterator[float]:
+        """Losses of trees from each first split, the most promising first, with weights in several directions."""
+        if self.search.depth < 2:
+            return
+        for part in range(3):
+            for direction in directions:
+                self.search.use(direction)
+                best = self.search.best(self.stop, leaves=self.leaves, depth=min(self.search.depth, HORIZON))
+                if part == 0:
+                    yield self.improved(best.tree.tree)
+                for first, horizon in self._starts(part):
+                    if self.work[0] < 0 or not self.stop.stage():
+                        return
+                    rolled = self.search.search.rolling(self.search.depth, horizon, self.stop, self.leaves, first)
+                    yield self.improved(rolled)
+
+    def _starts(self, part: int) -> list[tuple[int, int]]:
+        """First splits with the horizon of the tree below: a few with the longer one, all with two, the rest."""
+        order: list[int] = self.search.search.order.tolist()
+        starts = [(order[:FEW], HORIZON), (order, 2), (order[FEW:], HORIZON)]
+        splits, horizon = starts[part]
+        return [(first, horizon) for first in splits if horizon < self.search.depth]
+
+    def _write(self, tree: CodeTree, node: int, at: int) -> None:
+        """The splits below a node of a tree, in heap order."""
+        if tree.feature[node] < 0:
+            return
+        splits = self.search.search.splits
+        found = (splits.feature == tree.feature[node]) & (splits.code == tree.code[node])
+        split = self.rows.split[at] = int(np.argmax(found))  # of two codes for one split the first counts
+        sides = [tree.left[node], tree.right[node]]
+        if splits.swapped[split]:
+            sides.reverse()
+        for k, side in enumerate(sides):
+            self._write(tree, side, 2 * at + 1 + k)
+
+    def _read(self, builder: TreeBuilder, at: int, rows: NDArray[np.int32]) -> int:
+        """Add the tree below a place in heap order, with the sums of its rows; its node."""
+        problem, split = self.search.rows.problem, self.rows.split
+        sums = problem.stats[rows].sum(axis=0)
+        if at >= len(split) or split[at] < 0:
+            return builder.add(sums)
+        feature, code, swapped = self.search.split(int(split[at]))
+        node, f = builder.add(sums, feature, code), problem.feature_of[split[at]]
+        codes = problem.gcode[rows, f]
+        left = codes == split[at] if problem.nominal[f] else codes <= split[at]
+        sides = [(2 * at + 1, rows[left]), (2 * at + 2, rows[~left])]
+        if swapped:
+            sides.reverse()
+        builder.connect(node, *(self._read(builder, *side) for side in sides))
+        return node
+
+
+def _new_rows(search: VectorSearch, sums: FloatArray, goal: Goal, work: FloatArray) -> TreeRows:
+    """What the compiled part reads, and its scratch."""
+    problem, full = search.rows.problem, 1 << search.depth
+    u, g = len(problem.gcode), len(problem.feature_of)
+
+    def numbers(*shape: int) -> FloatArray:
+        return np.empty(shape)
+
+    def whole(n: int) -> NDArray[np.int32]:
+        return np.empty(n, np.int32)
+
+    return TreeRows(
+        problem.gcode, problem.code_start, problem.nominal, problem.feature_of, sums, goal,
+        split=whole(full - 1), flag=search.search.control, work=work,
+        members=whole(u), ordered=whole(u), start=whole(g + 1), end=whole(u), other_end=whole(u),
+        leaf=numbers(full + 4, WIDTH), order=whole(full + 4), place=whole(2 * full),
+        single=numbers(WIDTH, g), both=numbers(WIDTH, g), rest=numbers(WIDTH, g), added=numbers(g, WIDTH),
+        error=numbers(g), whole=numbers(3, WIDTH), found=np.empty(3, np.int64),
+    )  # fmt: skip
