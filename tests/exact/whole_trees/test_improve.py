@@ -1,4 +1,4 @@
-"""Local search over whole trees: what it says of a tree is true, no limit is broken, and the search after it is exact."""
+"""Local search over whole trees: what it says of a tree is true, it keeps the limits, and the search after it is exact."""
 
 import fuzz_exact
 import numpy as np
@@ -46,8 +46,8 @@ def loss_by_definition(kind, leaves, share, price):
 
 
 @few
-@given(seeds, st.integers(1, 4), st.sampled_from(list(LOSSES)), st.sampled_from([1.0, 0.3]), st.sampled_from([0.0, 0.01]),
-       st.sampled_from([16, 5, 2]), st.sampled_from([1, 12]))  # fmt: skip
+@given(seeds, st.integers(1, 4), st.sampled_from(list(LOSSES)), st.sampled_from([1.0, 0.3]),
+       st.sampled_from([0.0, 0.01]), st.sampled_from([16, 5, 2]), st.sampled_from([1, 12]))  # fmt: skip
 def test_trees_keep_the_limits_and_have_the_loss_that_is_said(seed, depth, kind, share, price, most, min_leaf):
     search = many_codes(seed, depth, min_leaf=min_leaf)
     most = min(most, 1 << depth)
