@@ -1,4 +1,4 @@
-"""Local search over whole trees: what it says of a tree is true, it keeps the limits, and the search after it is exact."""
+"""Local search over whole trees: what it says of a tree is true, it keeps the limits, what follows is still exact."""
 
 import fuzz_exact
 import numpy as np
