@@ -51,6 +51,52 @@ def test_classes(seed, objective, n_classes, depth, leaves, least, complexity, w
     assert tree.lower_bound_ == pytest.approx(expected, abs=1e-9)
 
 
+IMPURITY = {
+    "gini": lambda p: 1 - (p**2).sum(),
+    "entropy": lambda p: -(p[p > 0] * np.log(p[p > 0])).sum(),
+    "root_gini": lambda p: np.sqrt(max(1 - (p**2).sum(), 0.0)),
+}
+
+
+@few
+@given(SEEDS, st.sampled_from(list(IMPURITY)), st.integers(2, 4), st.integers(1, 3), LEAVES, st.sampled_from([1, 3]),
+       st.sampled_from([0.0, 0.02]), st.booleans())  # fmt: skip
+def test_impurities(seed, objective, n_classes, depth, leaves, least, complexity, weighted):
+    rng = np.random.default_rng(seed)
+    columns, _ = fuzz_pareto.table(rng, 30, 4)
+    columns = np.vstack([columns, rng.random((n_classes, columns.shape[1])) < 0.5])
+    label = rng.integers(0, n_classes, len(columns))
+    label[-n_classes:] = np.arange(n_classes)
+    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    tree = OptimalClassificationTree(
+        objective, max_depth=depth, max_leaves=leaves, min_samples_leaf=least, complexity=complexity
+    ).fit(columns.astype(float), label, sample_weight=weight)
+
+    def leaf(rows):
+        inside = np.bincount(label[rows], weight[rows], n_classes)
+        n = max(inside.sum(), 1e-300)
+        return np.array([[n / weight.sum() * IMPURITY[objective](inside / n), 1.0]])
+
+    trees = fuzz_pareto.all_trees(columns, depth, leaf, lambda rows: len(rows) >= least)
+    trees = trees[trees[:, 1] <= (leaves or 99)]
+    expected = (trees[:, 0] + complexity * trees[:, 1]).min()
+    assert tree.objective_ == pytest.approx(expected, abs=1e-9)
+    assert tree.lower_bound_ == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("objective", ["gini", "entropy"])
+def test_impurities_are_scores_of_the_shares(objective):
+    from sklearn.metrics import log_loss
+
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 4))
+    label = np.digitize(X[:, 0] + 0.5 * rng.normal(size=300), [-0.5, 0.5])
+    tree = OptimalClassificationTree(objective, max_depth=2, thresholds=5).fit(X, label)
+    share = tree.predict_proba(X)
+    brier = ((np.eye(3)[label] - share) ** 2).sum(axis=1).mean()
+    assert tree.objective_ == pytest.approx(brier if objective == "gini" else log_loss(label, share))
+
+
 @few
 @given(SEEDS, st.sampled_from(["direct", "ips", "doubly_robust"]), st.integers(2, 3), st.integers(1, 3), LEAVES,
        st.sampled_from([1, 3]), st.booleans())  # fmt: skip

@@ -23,7 +23,7 @@ from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.separable.solve import Solved, problem_of, solve_task
 from softsurv.estimators.shared.checks import number, one_of
 from softsurv.estimators.shared.inputs import BinnedRows
-from softsurv.exact.objectives import label_costs
+from softsurv.exact.objectives import impurity, label_costs
 from softsurv.exact.rashomon.problem import SearchProblem
 
 
@@ -88,6 +88,21 @@ def solve_weighted(rows: BinnedRows, classes: Classes, limits: SearchLimits, opt
 def solve_balanced(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
     """One minus the mean recall: every class weighs the same."""
     return _fewest_errors(rows, classes, limits, row_weights("balanced_accuracy", rows, classes, options))
+
+
+def _register_impurity(name: str) -> None:
+    @register(name)
+    def solve(rows: BinnedRows, classes: Classes, limits: SearchLimits, options: ClassOptions) -> Solved:
+        """Mean impurity of the leaves, rows weighted by class where ``class_weight`` says so."""
+        weight = row_weights(name, rows, classes, options)
+        return solve_task(
+            impurity.TASKS[name], impurity.statistics(classes.label, classes.k, weight), rows, limits,
+            label_of=impurity.most_frequent, weight=weight, scale=float(weight.sum()),
+        )  # fmt: skip
+
+
+for _name in impurity.TASKS:
+    _register_impurity(_name)
 
 
 ERRORS = ("accuracy", "weighted_accuracy", "balanced_accuracy")

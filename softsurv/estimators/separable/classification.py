@@ -34,7 +34,9 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
     ----------
     objective : str
         "accuracy": share of the weight misclassified, rows weighted by ``class_weight`` where given.
-        "balanced_accuracy": mean over classes of the share misclassified. Further objectives as registered in
+        "balanced_accuracy": mean over classes of the share misclassified. "gini", "entropy", "root_gini": mean
+        impurity of the leaves, weighted like accuracy; the first two are Brier score and log loss of
+        ``predict_proba``. Further objectives as registered in
         ``softsurv.estimators.separable.class_objectives.CLASSIFIERS``.
     max_depth : int
         0 (a single leaf) to 10.
@@ -42,7 +44,7 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         No more than ``2**max_depth`` by default.
     class_weight : mapping from class to number, or "balanced", optional
         Weight of the rows of each class, 1 where a class is not named; "balanced" gives every class the same total.
-        For "accuracy", and for "weighted_accuracy", which is the same and requires it.
+        For "accuracy" and impurities, and for "weighted_accuracy", which is accuracy and requires it.
     false_positive_rate : float
         For "partial_auc": the largest rate that counts, in (0, 1].
     min_samples_leaf : int
