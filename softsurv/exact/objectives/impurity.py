@@ -6,8 +6,9 @@ Statistics: the weight of each class, (N, K). With n_k the weight of class k in 
 - entropy: sum of n_k log(n / n_k), the log loss of the shares: the least sum over rows of -log q_y for any q;
 - root Gini: n sqrt(1 - sum of (n_k / n)^2), the root of n^2 - sum of n_k^2.
 
-The first two are superadditive as minima over a label q of a sum over rows (`bounds.py`). So is the third: that form has
-one positive eigenvalue, so its root is concave where the sums are >= 0, and f(A u B) = 2 f((A + B) / 2) >= f(A) + f(B).
+The first two are superadditive as minima over a label q of a sum over rows (`bounds.py`). So is the third: that form
+has one positive eigenvalue, so its root is concave where the sums are >= 0, and so
+f(A u B) = 2 f((A + B) / 2) >= f(A) + f(B).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.entries import make_ready
 from softsurv.exact.kernels.tree_changes import WIDTH, Goal, TreeRows, improve
 from softsurv.exact.kernels.views import Packed
@@ -67,6 +67,7 @@ class LocalSearch:
         self.work = np.array([work])
         self.rows = _new_rows(search, np.column_stack([problem.stats[:, :2], size]), goal, self.work)
         self.packed = Packed(self.rows)
+        self._is_large = _leaves_enough(self.rows)
 
     def improved(self, tree: CodeTree) -> float:
         """The loss of a tree once no change lowers it, or work has run out; `tree` then is the one with that loss."""
@@ -99,7 +100,7 @@ class LocalSearch:
 
     def _starts(self, part: int) -> list[tuple[int, int]]:
         """First splits with the horizon of the tree below: a few with the longer one, all with two, the rest."""
-        order: list[int] = self.search.search.order.tolist()
+        order = [first for first in self.search.search.order.tolist() if self._is_large[first]]
         starts = [(order[:FEW], HORIZON), (order, 2), (order[FEW:], HORIZON)]
         splits, horizon = starts[part]
         return [(first, horizon) for first in splits if horizon < self.search.depth]
@@ -132,6 +133,17 @@ class LocalSearch:
             sides.reverse()
         builder.connect(node, *(self._read(builder, *side) for side in sides))
         return node
+
+
+def _leaves_enough(rows: TreeRows) -> BoolArray:
+    """Which splits (G,) leave enough of all rows on both sides."""
+    total = float(rows.sums[:, 2].sum())
+    left = np.zeros(len(rows.feature_of))
+    for f, nominal in enumerate(rows.nominal):
+        first, end = int(rows.code_start[f]), int(rows.code_start[f + 1])
+        sizes = np.bincount(rows.gcode[:, f] - first, rows.sums[:, 2], end - first)
+        left[first:end] = sizes if nominal else sizes.cumsum()
+    return np.minimum(left, total - left) >= rows.goal.least
 
 
 def _new_rows(search: VectorSearch, sums: FloatArray, goal: Goal, work: FloatArray) -> TreeRows:

@@ -66,8 +66,10 @@ def test_trees_keep_the_limits_and_have_the_loss_that_is_said(seed, depth, kind,
 
 
 @few
-@given(seeds, st.integers(0, 3), st.sampled_from(["auc", *MEASURES]), st.sampled_from([None, 3]))
-def test_a_search_that_begins_so_is_still_exact(seed, depth, name, leaves):
+@given(seeds, st.integers(0, 3), st.sampled_from(["auc", *MEASURES]), st.sampled_from([None, 3]),
+       st.sampled_from([1, 4]))  # fmt: skip
+def test_a_search_that_begins_so_is_still_exact(seed, depth, name, leaves, min_leaf):
+    """A first split that leaves too few rows on a side is no start."""
     columns, label, _ = tiny(seed)
 
     def best(search):
@@ -78,9 +80,9 @@ def test_a_search_that_begins_so_is_still_exact(seed, depth, name, leaves):
         np.testing.assert_allclose(search.value(result.candidate.tree), result.candidate.v)
         return result.value, result.bound, result.status
 
-    plain = best(error_search(columns, label, depth))
+    plain = best(error_search(columns, label, depth, min_leaf=min_leaf))
     with fuzz_exact.taken_for_long():
-        value, bound, status = best(error_search(columns, label, depth))
+        value, bound, status = best(error_search(columns, label, depth, min_leaf=min_leaf))
     assert status == Status.OPTIMAL
     assert value == pytest.approx(plain[0])
     assert bound == pytest.approx(plain[0])
