@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.plain_search import small
 
+from softsurv.exact import problem as arrays
+from softsurv.exact.objectives import relative_risk
 from softsurv.exact.problem import (
     aligned,
     as_words,
@@ -19,7 +21,9 @@ from softsurv.exact.problem import (
     shape_of,
     sum_by_group,
 )
+from softsurv.exact.search import Search
 from softsurv.exact.split_costs import SplitCosts
+from softsurv.results import Status
 
 
 @settings(deadline=None, max_examples=50)
@@ -49,6 +53,40 @@ def test_no_features_make_one_group():
     first, group = merge_equal_rows(np.zeros((4, 0), int))
     assert len(first) == 1
     assert not group.any()
+
+
+@pytest.mark.parametrize(("equal", "looked_for"), [("none", False), ("neighbours", True), ("far apart", True)])
+def test_equal_rows_are_looked_for_unless_a_sample_has_none(monkeypatch, equal, looked_for):
+    monkeypatch.setattr(arrays, "MANY_ROWS", 100)
+    monkeypatch.setattr(arrays, "SAMPLE", 80)
+    codes = np.arange(400).reshape(200, 2)
+    if equal == "neighbours":
+        codes[1] = codes[0]
+    elif equal == "far apart":
+        codes[100:] = codes[99]
+    first, group = merge_equal_rows(codes)
+    np.testing.assert_array_equal(codes[first][group], codes)
+    assert (len(first) < len(codes)) == looked_for
+
+
+def test_a_search_over_equal_rows_that_were_not_merged_finds_the_same_tree(monkeypatch):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 3, (300, 4)).astype(np.int32)
+    event = rng.random(300) < 0.6
+    statistics = relative_risk.statistics(event, rng.exponential(size=300))
+    offset = np.where(event, -np.log(statistics[:, 1]), 0.0)
+
+    def best():
+        search = Search(relative_risk.TASK, codes, np.full(4, 3), np.arange(4) == 0, statistics, offset)
+        return search, search.solve(4).report
+
+    search, merged = best()
+    monkeypatch.setattr(arrays, "MANY_ROWS", 1)
+    monkeypatch.setattr(arrays, "_look_distinct", lambda codes: True)
+    other, plain = best()
+    assert len(search.rows) < len(other.rows) == 300
+    assert plain.status == merged.status == Status.OPTIMAL
+    assert plain.objective == pytest.approx(merged.objective)
 
 
 def test_counts_weigh_the_kinds_of_rows():
