@@ -24,7 +24,7 @@ from softsurv.exact import search_state
 from softsurv.exact.bounds import Bounds
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.solve import solve_ibs
-from softsurv.exact.objectives import label_costs, relative_risk, squared_error
+from softsurv.exact.objectives import impurity, label_costs, relative_risk, squared_error
 from softsurv.exact.search import Search
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
@@ -119,6 +119,18 @@ def labels(rng: np.random.Generator) -> Solve:
     data = (codes, n_codes, nominal, statistics)
     least = min(least, len(codes))
     return engine(rng, label_costs.TASK, data, (depth, leaves), complexity=complexity, min_leaf=least)
+
+
+def impurities(rng: np.random.Generator) -> Solve:
+    """Gini index, entropy or root Gini index of up to four classes, sometimes with a least size of a leaf."""
+    codes, n_codes, nominal = table(rng)
+    n, (depth, leaves) = len(codes), limits(rng)
+    task = impurity.TASKS[str(rng.choice(sorted(impurity.TASKS)))]
+    n_classes = int(rng.integers(2, 5))
+    statistics = impurity.statistics(rng.integers(0, n_classes, n), n_classes, rng.integers(1, 6, n) / 2)
+    complexity, least = float(rng.choice([0.0, 0.4, 1.0])), min(int(rng.integers(1, 4)), n)
+    data = (codes, n_codes, nominal, statistics)
+    return engine(rng, task, data, (depth, leaves), complexity=complexity, min_leaf=least)
 
 
 def tests_paid(rng: np.random.Generator) -> Solve:
@@ -242,6 +254,7 @@ def brier(rng: np.random.Generator) -> Solve:
 
 TARGETS = {
     "labels": labels,
+    "impurities": impurities,
     "tests_paid": tests_paid,
     "regression": regression,
     "risk": risk,
