@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import FloatArray
-from softsurv.exact.kernels.tree_changes import AREA
+from softsurv.exact.kernels.tree_rows import AREA
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
 from softsurv.exact.whole_trees.auc_kernels import best_last_split, curve_area, least_area

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.exact.entries import make_ready
-from softsurv.exact.kernels.tree_changes import WIDTH, Goal, TreeRows, improve
+from softsurv.exact.kernels.tree_changes import improve
+from softsurv.exact.kernels.tree_rows import WIDTH, Goal, TreeRows
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.tree import CodeTree, TreeBuilder
 from softsurv.exact.vector_search import VectorSearch
@@ -39,7 +40,7 @@ class LocalSearch:
     search : VectorSearch
         Whose statistics are the weights of negatives and positives.
     kind : int
-        The loss: AREA, F1 or MATTHEWS of `kernels/tree_changes.py`.
+        The loss: AREA, F1 or MATTHEWS of `kernels/tree_rows.py`.
     leaves : int
         Most leaves.
     share : float

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.exact.kernels.tree_changes import F1, MATTHEWS
+from softsurv.exact.kernels.tree_rows import F1, MATTHEWS
 from softsurv.exact.problem import MAX_DEPTH
 from softsurv.exact.tree import CodeTree, LabelledTree
 from softsurv.exact.vector_search import SLACK, VectorSearch

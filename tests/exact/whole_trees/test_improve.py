@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles.two_classes import error_search, few, tiny
 
-from softsurv.exact.kernels.tree_changes import AREA, F1, MATTHEWS
+from softsurv.exact.kernels.tree_rows import AREA, F1, MATTHEWS
 from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.problem import sum_by_group
 from softsurv.exact.tree import LabelledTree
