@@ -14,6 +14,7 @@ from softsurv.arrays import BoolArray, FloatArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import problem as arrays
 from softsurv.exact.bounds import Bounds, interval_applies
+from softsurv.exact.equal_rows import merge_equal_rows
 from softsurv.exact.joint.scratch import joint_pays
 from softsurv.exact.kernels.bit_columns import RowKinds
 from softsurv.exact.nesting import Grouped, Splits, as_given, group_columns
@@ -224,7 +225,7 @@ def _distinct(
     features = arrays.distinct_features(columns.T, nominal, test_of)
     if len(features) < len(columns):
         columns, n_codes, nominal = columns[features], n_codes[features], nominal[features]
-    first, group = arrays.merge_equal_rows(columns.T)
+    first, group = merge_equal_rows(columns.T)
     apart = split_costs is not None or not nesting  # a test is paid for by its own column
     return (
         features,

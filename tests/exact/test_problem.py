@@ -10,13 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.plain_search import small
 
-from softsurv.exact import problem as arrays
+from softsurv.exact import equal_rows
+from softsurv.exact.equal_rows import as_words, merge_equal_rows
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.problem import (
     aligned,
-    as_words,
     distinct_features,
-    merge_equal_rows,
     round_to_grid,
     shape_of,
     sum_by_group,
@@ -57,8 +56,8 @@ def test_no_features_make_one_group():
 
 @pytest.mark.parametrize(("equal", "looked_for"), [("none", False), ("neighbours", True), ("far apart", True)])
 def test_equal_rows_are_looked_for_unless_a_sample_has_none(monkeypatch, equal, looked_for):
-    monkeypatch.setattr(arrays, "MANY_ROWS", 100)
-    monkeypatch.setattr(arrays, "SAMPLE", 80)
+    monkeypatch.setattr(equal_rows, "MANY_ROWS", 100)
+    monkeypatch.setattr(equal_rows, "SAMPLE", 80)
     codes = np.arange(400).reshape(200, 2)
     if equal == "neighbours":
         codes[1] = codes[0]
@@ -81,8 +80,8 @@ def test_a_search_over_equal_rows_that_were_not_merged_finds_the_same_tree(monke
         return search, search.solve(4).report
 
     search, merged = best()
-    monkeypatch.setattr(arrays, "MANY_ROWS", 1)
-    monkeypatch.setattr(arrays, "_look_distinct", lambda codes: True)
+    monkeypatch.setattr(equal_rows, "MANY_ROWS", 1)
+    monkeypatch.setattr(equal_rows, "_look_distinct", lambda codes: True)
     other, plain = best()
     assert len(search.rows) < len(other.rows) == 300
     assert plain.status == merged.status == Status.OPTIMAL

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softsurv.arrays import BoolArray, FloatArray, IntArray
-from softsurv.exact.problem import distinct_features, merge_equal_rows
+from softsurv.exact.equal_rows import merge_equal_rows
+from softsurv.exact.problem import distinct_features
 from softsurv.exact.rashomon.costs import IMPOSSIBLE
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.search import Search

@@ -1,0 +1,55 @@
+"""Rows with the same codes: one of each stands for all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+MANY_ROWS = 1 << 17
+"""Rows from which on a sample says whether to look for equal ones."""
+
+SAMPLE = 1 << 14
+"""Rows of that sample. None of them equal: of a million rows less than one in a hundred has an equal one."""
+
+
+def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First occurrence of every distinct row of codes (U,), and the group of every row (N,).
+
+    Where hardly any rows are equal each is a group of its own: to find the others takes longer than they are worth.
+    """
+    if codes.shape[1] == 0:
+        return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)
+    if len(codes) >= MANY_ROWS and _look_distinct(codes):
+        return np.arange(len(codes)), np.arange(len(codes))
+    words = as_words(codes)
+    order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words[::-1])
+    ordered, is_new, group = words[:, order], np.ones(len(codes), np.bool_), np.empty(len(codes), np.intp)
+    is_new[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+    group[order] = np.cumsum(is_new) - 1
+    return order[is_new], group
+
+
+def _look_distinct(codes: np.ndarray) -> bool:
+    """Whether no two of some neighbours, nor of some rows far from each other, are equal."""
+    half = SAMPLE // 2
+    sample = np.concatenate([codes[:half], codes[half :: (len(codes) - half) // half]])
+    words = as_words(sample)
+    ordered = words[:, np.lexsort(words[::-1])]
+    return bool((ordered[:, 1:] != ordered[:, :-1]).any(axis=0).all())
+
+
+def as_words(codes: np.ndarray) -> np.ndarray:
+    """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
+    if codes.max() == 1:  # eight columns to a byte, the first of them on top
+        padded = np.zeros((len(codes), -(-codes.shape[1] // 64) * 64), np.uint8)
+        padded[:, : codes.shape[1]] = codes
+        return np.ascontiguousarray(np.packbits(padded).view(">u8").reshape(len(codes), -1).T, dtype=np.uint64)
+    words, room, largest = [np.zeros(len(codes), np.uint64)], 64, codes.max(axis=0).tolist()
+    for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):
+        bits = max(1, most.bit_length())
+        if bits > room:
+            words.append(np.zeros(len(codes), np.uint64))
+            room = 64
+        words[-1] <<= np.uint64(bits)
+        words[-1] |= column
+        room -= bits
+    return np.stack(words)
