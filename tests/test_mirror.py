@@ -3,17 +3,9 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import softsurv
 
 ROOT, TESTS = Path(softsurv.__file__).parent, Path(__file__).parent
-
-MIRRORED = ("top level", "commands", "data", "estimators", "explore", "hazards", "metrics", "trees", "tune")
-"""Parts whose modules have their test files. A part is a folder of the package, or the modules beside the folders."""
-
-NOT_YET = ("exact", "soft", "sparse")
-"""Parts of which some modules have none."""
 
 EXCEPTIONS = {
     "__init__.py": "a table of names, or nothing: held by `test_layers.py`, `test_names.py` and `tests/hazards`",
@@ -21,12 +13,7 @@ EXCEPTIONS = {
 """Names of files that need no test file, with the reason."""
 
 MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.name not in EXCEPTIONS]
-
-
-def part_of(module):
-    """The part of the package that a module belongs to."""
-    folders = module.relative_to(ROOT).parts[:-1]
-    return folders[0] if folders else "top level"
+"""All others."""
 
 
 def file_of(module):
@@ -34,11 +21,8 @@ def file_of(module):
     return TESTS / module.relative_to(ROOT).parent / f"test_{module.stem.strip('_')}.py"
 
 
-@pytest.mark.parametrize("part", MIRRORED)
-def test_every_module_has_a_file_with_tests(part):
-    modules = [module for module in MODULES if part_of(module) == part]
-    assert modules, f"there is no part {part}"
-    missing = [file_of(module) for module in modules if not has_tests(file_of(module))]
+def test_every_module_has_a_file_with_tests():
+    missing = [file_of(module) for module in MODULES if not has_tests(file_of(module))]
     assert not missing, "write tests in " + ", ".join(str(path.relative_to(TESTS.parent)) for path in missing)
 
 
@@ -48,10 +32,6 @@ def has_tests(file):
         return False
     nodes = ast.walk(ast.parse(file.read_text()))
     return any(isinstance(node, ast.FunctionDef) and node.name.startswith("test_") for node in nodes)
-
-
-def test_every_part_is_listed_once():
-    assert sorted({part_of(module) for module in MODULES}) == sorted([*MIRRORED, *NOT_YET])
 
 
 def test_a_missing_file_and_one_without_tests_are_seen(tmp_path):

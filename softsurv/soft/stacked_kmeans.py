@@ -31,14 +31,14 @@ CELLS = 2**24
 """Clusterings times nodes times rows that are held at once: 128 MiB a table."""
 
 
-class Rows(NamedTuple):
+class DesignRows(NamedTuple):
     """Sets of rows, centred."""
 
     design: Tensor  # (G, N, Q) with a column of ones, which padded rows lack
     square: Tensor  # (G, 1, N) squared distance from the middle
 
     @classmethod
-    def of(cls, design: Tensor) -> Rows:
+    def of(cls, design: Tensor) -> DesignRows:
         """These rows about their means."""
         real = design[..., :1]
         middle = (design * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
@@ -70,7 +70,7 @@ def _starts(design: Tensor, depth: int, seeds: Sequence[int], repeats: int) -> T
     groups, n = design.shape[:2]
     draws = torch.as_tensor(np.stack([_draws(seed, depth, repeats) for seed in seeds])).to(design)  # (S, R, B, 3)
     draws = draws.flatten(0, 1).repeat(groups, 1, 1)  # (G S R, B, 3)
-    rows = Rows.of(design)
+    rows = DesignRows.of(design)
     labels = cluster(rows, depth, draws)  # (G S R, N)
     index = davies_bouldin(rows, labels, 2**depth).view(-1, repeats)
     best = labels.view(-1, repeats, n)[torch.arange(len(index), device=design.device), first_best(index)]
@@ -90,7 +90,7 @@ def first_best(index: Tensor) -> Tensor:
     return ((index <= lowest * (1 + TIED)) | (index == lowest)).to(torch.int8).argmax(-1)
 
 
-def cluster(rows: Rows, depth: int, draws: Tensor) -> Tensor:  # (M, N)
+def cluster(rows: DesignRows, depth: int, draws: Tensor) -> Tensor:  # (M, N)
     """Leaf of each row (N,) in each clustering (M,), by two-means from the root down; padded rows are in some leaf."""
     real = rows.of_each(rows.design[..., 0][:, None], len(draws)) > 0  # (M, 1, N)
     labels = torch.zeros_like(real, dtype=torch.int64)
@@ -103,7 +103,7 @@ def cluster(rows: Rows, depth: int, draws: Tensor) -> Tensor:  # (M, N)
     return labels[:, 0]
 
 
-def two_means(rows: Rows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S, N) bool
+def two_means(rows: DesignRows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S, N) bool
     """Which rows are in the second of two clusters of those at each node (M, S, N)."""
     centres = _first_centres(rows, here, draws)  # (M, S, 2, Q)
     count = here.sum(-1).clamp(min=1)  # (M, S)
@@ -125,7 +125,7 @@ def two_means(rows: Rows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S, N) b
     return _nearer_second(rows, centres)
 
 
-def _first_centres(rows: Rows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S, 2, Q)
+def _first_centres(rows: DesignRows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S, 2, Q)
     """k-means++ with two trials (Arthur & Vassilvitskii 2007), as scikit-learn draws them."""
     weight = here.to(draws)
     n = weight.sum(-1, keepdim=True)
@@ -143,33 +143,33 @@ def _first_centres(rows: Rows, here: Tensor, draws: Tensor) -> Tensor:  # (M, S,
     return torch.stack([first, second], 2)
 
 
-def _sums(rows: Rows, mask: Tensor) -> Tensor:
+def _sums(rows: DesignRows, mask: Tensor) -> Tensor:
     """Sums (M, ..., Q) of the rows of each mask (M, ..., N), counts in the first column."""
     return linear_pullback(mask.flatten(1, -2).to(rows.design), rows.design).unflatten(1, mask.shape[1:-1])
 
 
-def _distances(rows: Rows, centres: Tensor) -> Tensor:  # (M, C, N)
+def _distances(rows: DesignRows, centres: Tensor) -> Tensor:  # (M, C, N)
     """Squared distances from centres (M, C, Q)."""
     x = centres[..., 1:]
     coefficients = torch.cat([x.square().sum(-1, keepdim=True), -2 * x], -1)
     return (linear(coefficients, rows.design) + rows.of_each(rows.square, len(centres))).clamp(min=0)
 
 
-def _nearer_second(rows: Rows, centres: Tensor) -> Tensor:  # (M, S, N) bool
+def _nearer_second(rows: DesignRows, centres: Tensor) -> Tensor:  # (M, S, N) bool
     """Rows nearer to the second of two centres (M, S, 2, Q)."""
     first, second = centres[:, :, 0, 1:], centres[:, :, 1, 1:]
     offset = 0.5 * (first.square() - second.square()).sum(-1, keepdim=True)
     return linear(torch.cat([offset, second - first], -1), rows.design) > 0
 
 
-def _mean_variance(rows: Rows, here: Tensor, count: Tensor) -> Tensor:
+def _mean_variance(rows: DesignRows, here: Tensor, count: Tensor) -> Tensor:
     """Mean over the features of the variance of the rows at each node, (M, S)."""
     mean = _sums(rows, here)[..., 1:] / count[..., None]
     squares = (rows.of_each(rows.square, len(here)) * here).sum(-1) / count
     return (squares - mean.square().sum(-1)).clamp(min=0) / (rows.design.shape[-1] - 1)
 
 
-def davies_bouldin(rows: Rows, labels: Tensor, n_clusters: int) -> Tensor:
+def davies_bouldin(rows: DesignRows, labels: Tensor, n_clusters: int) -> Tensor:
     """Index of each clustering (M, N), the lower the better; infinite where one cluster, or each row, is alone. (M,)"""
     real = rows.of_each(rows.design[..., 0][:, None], len(labels)) > 0
     mask = real & (labels[:, None] == torch.arange(n_clusters, device=labels.device)[:, None])  # (M, K, N)
