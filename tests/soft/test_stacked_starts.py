@@ -16,7 +16,7 @@ from softsurv.hazards import get_family
 from softsurv.soft import stacked_kmeans, stacked_logrank, starts
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.recipe import Candidate, Recipe
-from softsurv.soft.stacked_kmeans import Rows, cluster, davies_bouldin, first_best, kmeans_starts, routing_of
+from softsurv.soft.stacked_kmeans import DesignRows, cluster, davies_bouldin, first_best, kmeans_starts, routing_of
 from softsurv.soft.stacked_logrank import logrank_start
 from softsurv.soft.stacked_starts import propose
 from softsurv.soft.starts import TrainingRows, kmeans_routing, logrank_routing, node_seeds
@@ -63,8 +63,8 @@ def solved_to_the_end(monkeypatch):
 def test_clusterings_are_those_of_scikit_learn(x, depth):
     design = design_of(x)
     draws = torch.tensor(stacked_kmeans._draws(3, depth, 4))
-    labels = cluster(Rows.of(design), depth, draws)
-    index = davies_bouldin(Rows.of(design), labels, 2**depth)
+    labels = cluster(DesignRows.of(design), depth, draws)
+    index = davies_bouldin(DesignRows.of(design), labels, 2**depth)
     rng = np.random.default_rng(3)
     for found, score in zip(labels.numpy(), index, strict=True):
         expected = starts._cluster(x, depth, node_seeds(depth, rng))
