@@ -45,7 +45,7 @@ class Grid:
     split_penalty: float = 10.0
 
     def n_candidates(self, n_families: int) -> int:
-        """How many candidates are tried: one leaf with each family, and the trees of one family."""
+        """How many candidates are tried: one leaf with each family, and the trees of one family in the usual sizes."""
         sizes = sum(size > 1 for size in self.leaves)
         trees = sizes * len(self.ridges) * len(self.terms) * len(self.shrinkage)
         return n_families * len(self.single_ridges) + trees
