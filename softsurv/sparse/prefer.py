@@ -145,7 +145,8 @@ def clearly_own_slopes(trials: Sequence[Trial]) -> Candidate | None:
 def larger_pays(trials: Sequence[Trial]) -> bool:
     """Whether the largest trees are better than those of half as many leaves, by more than one standard error."""
     most = max((_leaves(trial) for trial in trials), default=0)
-    large, small = ([t for t in trials if keep(_leaves(t))] for keep in (most.__eq__, lambda k: 2 * k <= most))
+    large = [trial for trial in trials if _leaves(trial) == most]
+    small = [trial for trial in trials if 2 * _leaves(trial) <= most]
     return bool(large and small) and not _as_good(best_of(small), best_of(large))
 
 
