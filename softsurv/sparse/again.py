@@ -30,7 +30,7 @@ def rules_again(
 
     Other ridges where this one was chosen and not given, fewer terms and fewer leaves are searched too, as in the fit:
     what they find is taken over or begun with where it fits better. Rules are grown under the shrinkage that the fit
-    grows them under, whichever was chosen.
+    grows them under, whichever was chosen; where leaves have slopes of their own, then once more for these.
 
     Parameters
     ----------
@@ -49,13 +49,14 @@ def rules_again(
     grid = Grid(
         single_ridges=(candidate.ridge,),
         ridges=usual.ridges if candidate.ridge in usual.ridges else (candidate.ridge,),  # chosen, or given
-        leaves=(*(smaller for smaller in usual.leaves if smaller < size), size),
+        leaves=(*(smaller for smaller in (*usual.leaves, *usual.more_leaves) if smaller < size), size),
+        more_leaves=(),
         terms=tuple(sorted({terms, *(other for other in usual.terms if other < terms)})),
         shrinkage=usual.shrinkage[:1],
         n_folds=1,
     )
     rows, alone = shrunk(data, level_scale(columns)), [(family,) for family in families]
-    trials = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts).trials
+    tried = try_all(rows, split, alone, grid, 0, Machine(torch.device("cpu")), counts=counts)
     own = (candidate.ridge, candidate.max_terms, size)
-    found = [t for t in trials if (t.candidate.ridge, t.candidate.max_terms, t.candidate.leaves) == own]
-    return found[0].rules if found else ()
+    found = [t for t in tried.trials if (t.candidate.ridge, t.candidate.max_terms, t.candidate.leaves) == own]
+    return tried.of_family.for_own_slopes(candidate, found[0].rules) if found else ()

@@ -27,6 +27,8 @@ class Grid:
     single_ridges: tuple[float, ...] = (0.1, USUAL_RIDGE, 1.0, 10.0, CONSTANT)
     ridges: tuple[float, ...] = (USUAL_RIDGE, 30.0)
     leaves: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    more_leaves: tuple[int, ...] = (12, 16)
+    """Sizes that are tried one after the other as long as larger trees pay."""
     terms: tuple[int, ...] = (1, 3)
     shrinkage: tuple[tuple[float, float | None], ...] = (
         (10.0, None),
@@ -43,7 +45,7 @@ class Grid:
     split_penalty: float = 10.0
 
     def n_candidates(self, n_families: int) -> int:
-        """How many candidates are tried: one leaf with each family, and the trees of one family."""
+        """How many candidates are tried: one leaf with each family, and the trees of one family in the usual sizes."""
         sizes = sum(size > 1 for size in self.leaves)
         trees = sizes * len(self.ridges) * len(self.terms) * len(self.shrinkage)
         return n_families * len(self.single_ridges) + trees

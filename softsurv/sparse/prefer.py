@@ -30,6 +30,7 @@ class Trial:
     rules: Rules
     models: Models = field(repr=False)  # of each cause (1, 1 + L, Q + K)
     fold_rules: tuple[Rules, ...] = field(default=(), repr=False)  # of each fold, all rows last
+    grown_with: float | None = None  # slope shrinkage under which the rules were sought; None: shared slopes
 
     @cached_property
     def losses(self) -> FloatArray:
@@ -131,6 +132,22 @@ def within_reach(trials: Sequence[Trial]) -> list[Trial]:
     """
     usual = [t for t in trials if _pair(t) != BEYOND]
     return list(trials) if not usual or _pair(best_of(usual)) == EDGE else usual
+
+
+def clearly_own_slopes(trials: Sequence[Trial]) -> Candidate | None:
+    """The best setting if its leaves have slopes of their own and no shared slopes are within one standard error."""
+    best, shared = best_of(trials), [t for t in trials if t.candidate.slope_shrinkage is None]
+    if best.candidate.slope_shrinkage is None or (shared and _as_good(best_of(shared), best)):
+        return None
+    return best.candidate
+
+
+def larger_pays(trials: Sequence[Trial]) -> bool:
+    """Whether the largest trees are better than those of half as many leaves, by more than one standard error."""
+    most = max((_leaves(trial) for trial in trials), default=0)
+    large = [trial for trial in trials if _leaves(trial) == most]
+    small = [trial for trial in trials if 2 * _leaves(trial) <= most]
+    return bool(large and small) and not _as_good(best_of(small), best_of(large))
 
 
 def _pair(trial: Trial) -> tuple[float, float | None]:

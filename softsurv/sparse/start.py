@@ -30,6 +30,9 @@ MAX_FEATURES = 24
 BEAM = 8
 """Roots that are tried above trees of depth two."""
 
+START_DEPTH = 3
+"""Depth of the largest trees to start from; deeper ones are grown on these."""
+
 STUMP: Rules = (None, None, None)
 
 
@@ -164,7 +167,7 @@ def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], 
 
 
 def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
-    """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to a depth of at most 3.
+    """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to depth 3 at most.
 
     Once ``stop`` says so, no further roots are tried.
     """

@@ -62,6 +62,7 @@ class Plan:
     baseline: float
     max_terms: int
     rules: Rules
+    slopes: float | None = None
 
     @property
     def size(self) -> int:
@@ -106,7 +107,7 @@ class Grown:
         return Grown(tuple(rules), joined(self.leaf, other.leaf), models, joined(self.loss, other.loss))
 
 
-def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: float | None) -> LeafPenalties:
+def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: object) -> LeafPenalties:
     """Penalties in units of one row for trees on ``n_rows`` (M,) rows; without one for slopes the leaves share them."""
 
     def each(value: object) -> Tensor:
@@ -201,7 +202,8 @@ def grow(
     """
     fold = np.array([plan.fold for plan in plans])
     stack = take(problems, torch.as_tensor(fold))
-    penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], None)
+    slopes = [np.inf if p.slopes is None else p.slopes for p in plans]
+    penalties = penalties_of(n_rows[fold], [p.ridge for p in plans], [p.baseline for p in plans], slopes)
     rules = [plan.rules for plan in plans]
     everyone, n_leaves = torch.arange(len(plans)), len(rules[0]) + 1
     moving, best = np.ones(len(plans), dtype=bool), None

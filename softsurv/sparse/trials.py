@@ -18,9 +18,13 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.causes import Models, Problems, fit_causes, some, take
 from softsurv.sparse.folds import FoldRows, Grid
 from softsurv.sparse.leaf_fit import ROUGH
-from softsurv.sparse.prefer import Trial, within_reach
+from softsurv.sparse.prefer import Trial, best_of, clearly_own_slopes, larger_pays, within_reach
+from softsurv.sparse.start import START_DEPTH
 from softsurv.sparse.train import Grown, Plan, complete, grow, grown_on, held_out_losses, penalties_of, start_rules
 from softsurv.trees.linear_rule import Rules
+
+MOST_OWN = 4
+"""Most leaves of trees that are grown for leaves with slopes of their own; in larger ones these are fitted alone."""
 
 Planned = tuple[Candidate, list[Plan]]
 """A candidate, and its tree on each fold."""
@@ -69,16 +73,20 @@ class FamilyTrials:
         stack = take(self.problems, torch.as_tensor(which))
         starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
         trials: list[Trial] = []
-        each = len(grid.shrinkage)
-        for size in sorted(size for size in grid.leaves if size > 1):
+        sizes = sorted(size for size in grid.leaves if size > 1)
+        for size in (*sizes, *grid.more_leaves):
+            if size > sizes[-1] and not larger_pays(within_reach(trials)):
+                break
             level = (size - 1).bit_length()
             planned = self._plans(starts, size, 2**level - 1)
             what = f"{self.name}, depth {level}"
-            tell(what, (len(grid.ridges) * len(grid.terms) - len(planned)) * each)  # cannot be grown
-            trials += self._of_size(planned, stop, partial(tell, what))
+            tell(what, (len(grid.ridges) * len(grid.terms) - len(planned)) * len(grid.shrinkage))  # cannot be grown
+            trials += self._of_size(planned, size, stop, partial(tell, what))
         return within_reach(trials)
 
-    def _of_size(self, planned: list[Planned], stop: Callable[[], bool], tell: Callable[[int], None]) -> list[Trial]:
+    def _of_size(
+        self, planned: list[Planned], size: int, stop: Callable[[], bool], tell: Callable[[int], None]
+    ) -> list[Trial]:
         """Grow the trees of the candidates of one size, let them learn of each other, and fit their leaves."""
         if not planned:
             return []
@@ -86,7 +94,7 @@ class FamilyTrials:
         parts = stack_parts(self.problems[0], n_leaves, n_jobs=len(planned), trees_per_job=self.n_folds)
 
         def grown(part: slice) -> Grown | None:
-            return None if stop() else self._grown(_plans_of(planned[part]))
+            return None if stop() else self._grown(_plans_of(planned[part]), size)
 
         found = map_parts(grown, parts, self.workers)
         pool: Pool = {}
@@ -99,7 +107,11 @@ class FamilyTrials:
 
         def scored(job: tuple[slice, Grown | None]) -> list[Trial]:
             part, one = job
-            trials = [] if one is None else self._scored(planned[part], self._learned(planned[part], one, pool))
+            if one is None:
+                return []
+            learned = self._learned(planned[part], one, pool)
+            trials = self._scored(planned[part], learned, self.grid.shrinkage)
+            trials = self._with_own_slopes(planned[part], learned, trials)
             tell(len(planned[part]) * len(self.grid.shrinkage))
             return trials
 
@@ -108,15 +120,17 @@ class FamilyTrials:
         ]
 
     def _plans(self, starts: list[dict[int, Rules]], size: int, n_branches: int) -> list[Planned]:
-        """Trees of one size to be trained: for each candidate one on each fold."""
+        """Trees of one size to be trained: for each candidate one on each fold, none where rows allow no such tree."""
         planned, depth = [], (n_branches + 1).bit_length() - 1
         strength, slopes = self.grid.shrinkage[0]
         for number, ridge in enumerate(self.grid.ridges):
             own = [starts[fold * len(self.grid.ridges) + number].get(size) for fold in range(self.n_folds)]
-            found = [complete(rules, n_branches) for rules in own if rules is not None]
-            if len(found) < len(own):
-                continue  # some fold has too few events for so many leaves
             for terms in self.grid.terms:
+                if depth > START_DEPTH:
+                    own = [self.smaller.get((fold, ridge, terms), (None,))[0] for fold in range(self.n_folds)]
+                found = [complete(rules, n_branches) for rules in own if rules is not None]
+                if len(found) < len(own):
+                    continue  # some fold has too few events for so many leaves
                 candidate = Candidate(self.name, depth, ridge, strength, 0.0, size, terms, slopes)
                 plans = [Plan(fold, ridge, strength, terms, rules) for fold, rules in enumerate(found)]
                 planned.append((candidate, plans))
@@ -125,18 +139,19 @@ class FamilyTrials:
     def _grow(self, plans: Sequence[Plan], sweeps: int = 2, models: Models | None = None) -> Grown:
         return grow(self.problems, self.fold.rows, plans, self.fold.n_rows, sweeps, self.budget, models)
 
-    def _grown(self, plans: list[Plan]) -> Grown:
+    def _grown(self, plans: list[Plan], size: int) -> Grown:
         """Trees grown from their rules, or from the largest smaller tree of the setting where that fits better.
 
-        The rules to start from are improved once before: those of the smaller tree have been.
+        The rules to start from are improved once before: those of the smaller tree have been. Where there are none for
+        so many leaves, the smaller tree's are all there is.
         """
-        grown = self._grow(plans, 1)
+        grown = self._grow(plans, 1 if plans[0].size + 1 == size else 0)
         at = [m for m, plan in enumerate(plans) if _key(plan) in self.smaller]
         if at and not self._stopped():
             known, n_branches = [self.smaller[_key(plans[m])] for m in at], len(plans[0].rules)
             small = [replace(plans[m], rules=complete(one, n_branches)) for m, (one, _) in zip(at, known, strict=True)]
             common = tuple(map(torch.cat, zip(*(models for _, models in known), strict=True)))
-            larger = grown_on(self.problems, self.fold.rows, small, plans[0].size + 1, common, self._stopped)
+            larger = grown_on(self.problems, self.fold.rows, small, size, common, self._stopped)
             tried = {k: replace(small[k], rules=rules) for k, rules in enumerate(larger) if rules is not None}
             if tried:
                 begin = tuple(_alike(models[list(tried)], n_branches + 1) for models in common)
@@ -164,14 +179,49 @@ class FamilyTrials:
             grown = grown.better(fitted, torch.tensor(at))
         return grown
 
-    def _scored(self, planned: list[Planned], grown: Grown) -> list[Trial]:
+    def _with_own_slopes(self, planned: list[Planned], grown: Grown, trials: list[Trial]) -> list[Trial]:
+        """The trials of some candidates; where slopes of their own do better, of trees grown for such leaves.
+
+        Rules that part rows by their slopes are not those that part them by level and shape. Of a candidate's two sets
+        of trees that with the lower held-out loss stays. Causes are shrunk apart later (`settle`): their rules stay.
+        """
+        again: list[Planned] = []
+        for k, (candidate, plans) in enumerate(planned):
+            best = clearly_own_slopes(_of_setting(candidate, trials))
+            if best is not None and self._seeks_own(best):
+                rules = grown.rules[k * self.n_folds : (k + 1) * self.n_folds]
+                again.append((candidate, [_for_slopes(*both, best) for both in zip(plans, rules, strict=True)]))
+        if not again or self._stopped():
+            return trials
+        pairs = [pair for pair in self.grid.shrinkage if pair[1] is not None]
+        scored = self._scored(again, self._grow(_plans_of(again)), pairs)
+        for candidate, plans in again:
+            new = [replace(trial, grown_with=plans[0].slopes) for trial in _of_setting(candidate, scored)]
+            if best_of(new).mean < best_of(_of_setting(candidate, trials)).mean:
+                known = {trial.candidate for trial in new}
+                trials = [trial for trial in trials if trial.candidate not in known] + new
+        return trials
+
+    def _seeks_own(self, candidate: Candidate) -> bool:
+        """Whether rules are sought for the own slopes of a candidate's leaves."""
+        few = (candidate.leaves or 2**candidate.depth) <= MOST_OWN
+        return candidate.slope_shrinkage is not None and few and len(self.problems) == 1
+
+    def for_own_slopes(self, candidate: Candidate, rules: Rules) -> Rules:
+        """Rules of all rows, sought once more where the candidate's leaves have slopes of their own."""
+        if not self._seeks_own(candidate):
+            return rules
+        plan = Plan(self.n_folds - 1, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules)
+        return self._grow([_for_slopes(plan, rules, candidate)]).rules[0]
+
+    def _scored(self, planned: list[Planned], grown: Grown, pairs: Sequence[tuple[float, float | None]]) -> list[Trial]:
         """Fit the leaves of some candidates' trees with each shrinkage, and score them where they did not train."""
         plans = _plans_of(planned)
         which = np.array([plan.fold for plan in plans])
         stack = take(self.problems, torch.as_tensor(which))
         models = grown.models
         trials: list[Trial] = []
-        for strength, slopes in self.grid.shrinkage:
+        for strength, slopes in pairs:
             if trials and self._stopped():
                 break
             penalties = penalties_of(self.fold.n_rows[which], [plan.ridge for plan in plans], strength, slopes)
@@ -196,7 +246,8 @@ class FamilyTrials:
         if len(starts) < 2 or self._stopped():
             return trial
         candidate, last = trial.candidate, self.n_folds - 1
-        plans = [Plan(last, candidate.ridge, candidate.shrinkage, candidate.max_terms or 1, rules) for rules in starts]
+        how = candidate.ridge, candidate.shrinkage, candidate.max_terms or 1
+        plans = [Plan(last, *how, rules, trial.grown_with) for rules in starts]
         grown = self._grow(plans)
         stack = take(self.problems, torch.full((len(plans),), last))
         n_rows = self.fold.n_rows[[last] * len(plans)]
@@ -246,6 +297,17 @@ def _of_trials(losses: FloatArray, first: int, second: int) -> FloatArray:
 def _key(plan: Plan) -> tuple[int, float, int]:
     """The setting and the rows of a tree, whatever its size."""
     return plan.fold, plan.ridge, plan.max_terms
+
+
+def _for_slopes(plan: Plan, rules: Rules, candidate: Candidate) -> Plan:
+    """The plan with these rules to begin with, under the shrinkage of a candidate."""
+    return replace(plan, rules=rules, baseline=candidate.shrinkage, slopes=candidate.slope_shrinkage)
+
+
+def _of_setting(candidate: Candidate, trials: Sequence[Trial]) -> list[Trial]:
+    """The trials of one size with the ridge and the terms of a candidate: their trees are grown alike."""
+    own = candidate.ridge, candidate.max_terms
+    return [trial for trial in trials if (trial.candidate.ridge, trial.candidate.max_terms) == own]
 
 
 def _plans_of(planned: Sequence[Planned]) -> list[Plan]:

@@ -14,7 +14,16 @@ from softsurv.soft.recipe import Candidate
 from softsurv.sparse.choose import try_all
 from softsurv.sparse.fit import split_data
 from softsurv.sparse.folds import FARTHEST, Grid, make_folds
-from softsurv.sparse.prefer import CONSTANT, USUAL_RIDGE, Trial, preferred, usual_family, within_reach
+from softsurv.sparse.prefer import (
+    CONSTANT,
+    USUAL_RIDGE,
+    Trial,
+    clearly_own_slopes,
+    larger_pays,
+    preferred,
+    usual_family,
+    within_reach,
+)
 from softsurv.trees.linear_rule import LinearRule
 
 SMALL = Grid(leaves=(1, 2), terms=(1,), shrinkage=((10.0, None),), n_folds=2)
@@ -81,6 +90,24 @@ def test_the_weakest_shrinkage_counts_where_no_other_than_the_next_is_better():
     assert within_reach([strong, weak, weakest]) == [strong, weak]
     assert within_reach([weak, weakest]) == [weak, weakest]
     assert within_reach([weakest]) == [weakest]
+
+
+def test_larger_trees_are_tried_where_the_largest_are_clearly_better_than_those_of_half_as_many_leaves():
+    four, eight = trial(1.1, leaves=4), trial(1.0, 0.1, leaves=8)  # standard error of the gap: 0.01
+    assert larger_pays([four, eight])
+    assert larger_pays([four, trial(0.9, leaves=6), eight])  # six leaves are more than half of eight
+    assert not larger_pays([trial(1.005, leaves=4), eight])
+    assert not larger_pays([trial(0.9, leaves=4), eight])
+    assert not larger_pays([eight])
+    assert not larger_pays([])
+
+
+def test_rules_are_sought_for_own_slopes_where_these_are_clearly_better_than_shared_ones():
+    shared, own = trial(1.1, leaves=2), trial(1.0, 0.1, leaves=2, slopes=1.0)
+    assert clearly_own_slopes([shared, own]) == own.candidate
+    assert clearly_own_slopes([own]) == own.candidate
+    assert clearly_own_slopes([trial(1.005, leaves=2), own]) is None
+    assert clearly_own_slopes([trial(0.9, leaves=2), own]) is None
 
 
 def test_a_better_tree_is_not_given_up_for_a_simple_one():

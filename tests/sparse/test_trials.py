@@ -16,8 +16,10 @@ from softsurv.hazards import get_family
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate
+from softsurv.sparse import trials
 from softsurv.sparse.causes import fit_causes, take
 from softsurv.sparse.folds import Grid, make_folds
+from softsurv.sparse.prefer import Trial
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import Plan, grow, held_out_losses, leaves_of, penalties_of
 from softsurv.sparse.trials import FamilyTrials
@@ -148,3 +150,75 @@ def test_the_default_finds_curves_that_cross(seed):
     data, half = crossing(seed)
     model = SoftSurvivalTree().fit(data.X, data.y)
     assert adjusted_rand_score(half, model.apply(data.X)) > 0.7
+
+
+def slopes_apart(n: int) -> tuple[SurvivalData, np.ndarray]:
+    """Two halves of one level in which a feature acts in opposite ways, and features of noise; true leaves (n,)."""
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame(rng.random((n, 5)), columns=[f"x{k}" for k in range(5)])
+    half = (x["x0"] > 0.5).to_numpy()
+    time = np.exp(np.where(half, 3.0, -3.0) * (x["x1"] - 0.5)) * rng.exponential(1, n)
+    return survival_data(x, time=time, event=np.ones(n, dtype=bool)), half
+
+
+def family_of(data: SurvivalData, grid: Grid) -> FamilyTrials:
+    """Trials of Weibull leaves on the features as they are."""
+    n_features = data.x.shape[1]
+    split = SplitData(np.ascontiguousarray(data.x.double().numpy().T), tuple(range(n_features)), ())
+    fold = make_folds(data, split, grid, 0)
+    problem = make_problem(data, get_family("weibull"), weight=torch.as_tensor(fold.masks))
+    return FamilyTrials("weibull", (problem,), fold, grid, Machine(torch.device("cpu")))
+
+
+SLOPES = Grid(leaves=(1, 2), terms=(1,), ridges=(0.3,), shrinkage=((10.0, None), (10.0, 1.0)), n_folds=2)
+
+
+def test_rules_are_sought_for_leaves_with_slopes_of_their_own():
+    """The halves have one mean: leaves that share their slopes gain nothing by the true cut."""
+    data, _ = slopes_apart(600)
+    family = family_of(data, SLOPES)
+    off, further = ((LinearRule((0,), (1.0,), cut),) for cut in (0.3, 0.25))
+    own = Candidate("weibull", 1, 0.3, 10.0, 0.0, 2, 1, 1.0)
+
+    def loss(rules):
+        return loss_of(family, own, rules, family.n_folds - 1)
+
+    sought = family.for_own_slopes(own, off)
+    assert loss(sought) < loss(off) - 0.02
+    assert family.for_own_slopes(replace(own, slope_shrinkage=None), off) == off
+    trial = Trial(own, np.zeros((1, 600)), off, (torch.zeros(1, 3, 7),), (off, further, off))
+    shared, apart = (family.of_all_rows(replace(trial, grown_with=with_)).rules for with_ in (None, 1.0))
+    assert loss(apart) < loss(shared) - 0.02
+
+
+def test_of_two_searches_the_one_with_the_lower_held_out_loss_counts(monkeypatch):
+    data, _ = slopes_apart(600)
+    family = family_of(data, SLOPES)
+    found = {t.candidate.slope_shrinkage: t for t in family.trees(lambda: False, lambda *_: None)}
+    monkeypatch.setattr(trials, "MOST_OWN", 1)
+    once = {t.candidate.slope_shrinkage: t for t in family_of(data, SLOPES).trees(lambda: False, lambda *_: None)}
+    assert (found[None].grown_with, found[1.0].grown_with, once[1.0].grown_with) == (None, 1.0, None)
+    assert found[1.0].mean < once[1.0].mean
+    assert found[None].mean == once[None].mean
+
+
+def many_leaves(n: int, depth: int) -> SurvivalData:
+    """Times of every cell of a grid of features' halves differ; (n,) rows in 2**depth cells."""
+    rng = np.random.default_rng(1)
+    x = pd.DataFrame(rng.random((n, 4)), columns=[f"x{k}" for k in range(4)])
+    cell = sum(2**k * (x[f"x{k}"] > 0.5).to_numpy() for k in range(depth))
+    level = rng.permutation(np.linspace(-4, 4, 2**depth))
+    return survival_data(x, time=np.exp(level[cell]) * rng.exponential(1, n), event=np.ones(n, dtype=bool))
+
+
+def test_larger_trees_are_grown_on_the_largest_where_larger_trees_pay():
+    usual = Grid(terms=(1,), ridges=(0.3,), shrinkage=((10.0, None),), n_folds=2)
+    asked = []
+    found = family_of(many_leaves(1500, 4), usual).trees(lambda: False, lambda what, _: asked.append(what))
+    assert {t.candidate.leaves for t in found} == {2, 3, 4, 6, 8, 12, 16}
+    assert asked[-1] == "weibull, depth 4"
+    means = {t.candidate.leaves: t.mean for t in found}
+    assert means[12] < means[8] - 0.1
+    assert max(sum(rule is not None for rule in trial.rules) for trial in found) > 10
+    few = family_of(many_leaves(600, 1), usual).trees(lambda: False, lambda *_: None)
+    assert max(t.candidate.leaves for t in few) == 8  # two leaves are all there is

@@ -55,7 +55,7 @@ def choice_bar(show: bool) -> Iterator[Callable[[str, int, int], None] | None]:
 
         def tell(what: str, tried: int, total: int) -> None:
             with one_at_a_time:
-                bar.total = total
+                bar.total = max(total, bar.n + tried)  # larger trees than usual may be worth trying
                 bar.set_description(f"choosing: {what}", refresh=False)
                 bar.update(tried)
 

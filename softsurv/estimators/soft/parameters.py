@@ -193,7 +193,7 @@ class SoftParameters:
         """What is tried for a tree of rules."""
         grid = Grid(terms=self.terms)
         if self.depth is not None:
-            grid = replace(grid, leaves=RULE_LEAVES[self.depth], depth=self.depth)
+            grid = replace(grid, leaves=RULE_LEAVES[self.depth], more_leaves=(), depth=self.depth)
         if self.l2 is not None:
             grid = replace(grid, single_ridges=(float(self.l2),), ridges=(float(self.l2),))
         pairs = grid.shrinkage

@@ -34,7 +34,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
     Parameters
     ----------
     depth : int, optional
-        0 (a single leaf) to 3, or to 10 for dense splits; chosen from 0 to 3 by default.
+        0 (a single leaf) to 3, or to 10 for dense splits. By default chosen from 0 to 3, and 4 where larger trees are
+        clearly better.
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
         Weibull, log-normal and both splines; log-logistic for dense splits. The first of these is kept unless another

@@ -11,6 +11,8 @@ from softsurv import SoftSurvivalTree, SurvivalData, load_dataset
 from softsurv.data.catalogue import DATASETS
 from softsurv.errors import DataWarning, InvalidParameterError, InvalidSurvivalDataError, SoftsurvError
 from softsurv.estimators.saved import load_model
+from softsurv.explore.view import tree_view
+from softsurv.sparse.again import rules_again
 from softsurv.sparse.finish import LEAST_DIFFERENCE
 
 QUICK = {"leaf": "loglogistic", "device": "cpu"}
@@ -205,3 +207,23 @@ def test_a_file_has_names(tmp_path):
     tree = SoftSurvivalTree(depth=0, l2=1.0, leaf="weibull").fit(x, (np.ones(80, bool), rng.exponential(size=80)))
     x[["b", "a"]].to_csv(tmp_path / "swapped.csv", index=False)
     np.testing.assert_allclose(tree.predict(tmp_path / "swapped.csv"), tree.predict(x), rtol=1e-12)
+
+
+def test_a_table_that_asks_for_many_leaves_has_more_than_eight_unless_a_depth_is_given(tmp_path):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.random((1200, 4)), columns=[*"abcd"])
+    cell = (X > 0.5).to_numpy() @ 2 ** np.arange(4)
+    time = np.exp(rng.permutation(np.linspace(-4, 4, 16))[cell]) * rng.exponential(1, 1200)
+    data = SurvivalData(X, time, np.ones(1200, bool))
+    how = {"leaf": "weibull", "max_terms": 1, "l2": 1e4}
+    tree = SoftSurvivalTree(**how).fit(data.X, data.y)
+    assert tree.candidate_.leaves > 8
+    assert len(tree.tree_.rules) == 15  # branch nodes of a tree of depth 4
+    assert agrees(tree, X.iloc[:200]).all()
+    tree.save(tmp_path / "model")
+    assert load_model(tmp_path / "model").export_text() == tree.export_text()
+    view = tree_view(tree)
+    encoded = data.with_features(pd.DataFrame(view.encode(X)))
+    again = rules_again(encoded, view.columns, [tree.tree_.family], tree.candidate_)
+    assert sum(rule is not None for rule in again) > 7
+    assert SoftSurvivalTree(**how, depth=3).fit(data.X, data.y).candidate_.leaves <= 8
