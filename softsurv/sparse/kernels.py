@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from softsurv.arrays import FloatArray
 from softsurv.kernel_cache import njit
 
 N_SUMS = 5
 """Sums of each cause: slopes of level and shape; curvatures level-level, level-shape, shape-shape."""
 
 
-def causes_of(sums):
+def causes_of(sums: FloatArray) -> tuple[int, ...]:
     """First column of each cause in sums (n, 5 K): a tuple, whose length the compiler knows and unrolls."""
     return tuple(range(0, max(sums.shape[1], N_SUMS), N_SUMS))
 
