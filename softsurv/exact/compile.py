@@ -16,7 +16,7 @@ from softsurv.exact.base_cases import bits, lanes, plain, sums
 from softsurv.exact.cuts import node
 from softsurv.exact.entries import Entry, make_ready
 from softsurv.exact.joint import kernels as joint
-from softsurv.exact.kernels import listing, recursion, root
+from softsurv.exact.kernels import grouping, listing, recursion, root
 from softsurv.exact.problem import Calls
 from softsurv.exact.task import Task, content_of
 from softsurv.stopping import StopSignal, heard_at_once
@@ -108,7 +108,7 @@ def _made_ready(
             make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
-    also = []
+    also = [grouping.group]  # rows are prepared by it: who is ready before the clock starts has it then
     if deep and (recursive or not in_lanes):
         entries["solve"] = recursion.solve
     elif deep:

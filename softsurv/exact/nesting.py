@@ -9,13 +9,15 @@ such columns are one feature. The splits stay the same, hence the optimum too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain as chain_up
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softsurv.arrays import BoolArray, FloatArray, IntArray
+from softsurv.arrays import BoolArray, IntArray
+from softsurv.exact.entries import make_ready
+from softsurv.exact.kernels.grouping import columns_of, group
+from softsurv.exact.kernels.views import Packed
+from softsurv.stopping import StopSignal
 
 MOST_WORK = 1e10
 """Pairs of columns times rows up to which columns are compared: a part of a second."""
@@ -59,6 +61,11 @@ def as_given(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray) -> 
     return Grouped(codes.astype(np.int32), np.asarray(n_codes, np.int64), nominal, splits)
 
 
+def ready_to_group(stop: StopSignal | None = None) -> None:
+    """Compile what `group_columns` calls, or read it from disk; the clock of ``stop`` does not count it."""
+    make_ready([group], "the grouping of columns", stop)
+
+
 def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray) -> Grouped:
     """Put nested and exclusive columns of two codes together.
 
@@ -71,24 +78,16 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     binary = np.flatnonzero(np.asarray(n_codes) == 2)
     if len(binary) < 2 or len(binary) ** 2 * len(codes) > MOST_WORK:
         return as_given(codes, n_codes, nominal)
-    answers = (codes if len(binary) == len(n_codes) else codes[:, binary]).T  # (B, U)
-    exact: NDArray[Any] = answers.astype(np.float32 if len(codes) < 1 << 24 else np.float64, order="C")
-    both = exact @ exact.T  # (B, B) rows that answer two columns with 1
-    count, free = both.diagonal(), np.ones(len(binary), np.bool_)
-    levels = _levels(count, both == 0, len(codes))
-    inside = (both == count) & (count < count[:, None])  # whoever goes left of the first goes left of the second
-    if levels:
-        free[[*chain_up.from_iterable(levels)]] = False
-        inside &= free[:, None] & free
-    chains = _chains(inside, free)
-    if not levels and len(chains) == len(binary):
+    columns = columns_of((codes if len(binary) == len(n_codes) else codes[:, binary]).T)
+    ready_to_group()
+    group(Packed(columns))
+    n_levels, n_groups = columns.found.tolist()
+    if not n_levels and n_groups == len(binary):
         return as_given(codes, n_codes, nominal)
-    new_codes = _codes_of(exact, [*levels, *chains], len(levels))
-    # the last code of a chain names no split; it is given that of the code before
-    named = [*levels, *([*chain, chain[-1]] for chain in chains)]
-    sizes, of_level = np.array(list(map(len, named))), np.arange(len(named)) < len(levels)
-    feature = binary[[*chain_up.from_iterable(named)]]
+    sizes, of_level = columns.size[:n_groups].astype(np.int64), np.arange(n_groups) < n_levels
+    feature = binary[columns.place[: sizes.sum()]]  # the last code of a chain names no split: that of the code before
     splits = Splits(feature, np.zeros(len(feature), np.int64), np.repeat(of_level, sizes))
+    new_codes = columns.codes[:n_groups].T
     if len(binary) == len(n_codes):
         return Grouped(new_codes, sizes, of_level, splits)
     others = np.flatnonzero(np.asarray(n_codes) != 2)
@@ -103,71 +102,3 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
             np.concatenate([rest.splits.swapped, splits.swapped]),
         ),
     )
-
-
-def _codes_of(answers: FloatArray, groups: list[list[int]], n_levels: int) -> NDArray[np.int32]:
-    """Codes (U, F) of groups of columns, whose ``answers`` are 0 or 1, (B, U).
-
-    Of a level, the place of the column that a row answers with 1; of a chain, how many columns it answers with 1. Both
-    are sums of weights over columns, exact in either type of float.
-    """
-    weights = np.zeros((len(groups), len(answers)), answers.dtype)
-    at = np.repeat(np.arange(len(groups)), list(map(len, groups)))
-    weight = [*chain_up.from_iterable(map(range, map(len, groups[:n_levels])))]
-    weights[at, [*chain_up.from_iterable(groups)]] = weight + [1] * (len(at) - len(weight))
-    return np.asarray((weights @ answers).T.astype(np.int32, order="C"))
-
-
-def _levels(size: FloatArray, apart: BoolArray, n: int) -> list[list[int]]:
-    """Groups of three or more columns of which every row answers 1 to exactly one.
-
-    ``size`` (B,) counts the rows with a 1, ``apart`` (B, B) says which columns exclude each other.
-    """
-    groups, used, sizes = list[list[int]](), 0, size.tolist()
-    packed = np.packbits(apart, axis=1, bitorder="little")
-
-    def beside(column: int) -> int:
-        """The columns apart from one, as bits."""
-        return int.from_bytes(packed[column].tobytes(), "little")
-
-    for first in np.flatnonzero(apart.astype(size.dtype) @ size + size >= n).tolist():
-        if used >> first & 1:
-            continue
-        group, total, fit = [first], sizes[first], beside(first) & ~used & -2 << first
-        while fit:
-            column = (fit & -fit).bit_length() - 1
-            if total + sizes[column] <= n:
-                group.append(column)
-                total += sizes[column]
-                fit &= beside(column)
-            fit &= -2 << column  # those behind it
-        if total == n and len(group) > 2:
-            groups.append(group)
-            used |= sum(1 << column for column in group)
-    return groups
-
-
-def _chains(inside: BoolArray, free: BoolArray) -> list[list[int]]:
-    """The free columns in as few chains as there can be, each from the smallest column to the largest (Dilworth).
-
-    ``inside`` (B, B) says which column lies inside which; it is transitive. A matching of columns with the next in
-    their chain that is as large as can be leaves as few chains as can be.
-    """
-    if not inside.any():
-        return [[column] for column in np.flatnonzero(free).tolist()]
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import maximum_bipartite_matching
-
-    row, inside_of = np.nonzero(inside)
-    start = np.searchsorted(row, np.arange(len(inside) + 1))
-    short = inside_of.astype(np.int32), start.astype(np.int32)  # for SciPy 1.13
-    graph = csr_array((np.ones(len(inside_of), np.bool_), *short), inside.shape)
-    follower = maximum_bipartite_matching(graph, perm_type="column")
-    after, chains = follower.tolist(), []
-    followers = set(after)
-    for column in np.flatnonzero(free).tolist():
-        if column not in followers:
-            chains.append(chain := [column])
-            while (column := after[column]) >= 0:
-                chain.append(column)
-    return chains

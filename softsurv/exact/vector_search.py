@@ -28,6 +28,7 @@ from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
+from softsurv.exact.nesting import ready_to_group
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
@@ -130,12 +131,12 @@ class VectorSearch:
         if not 0 <= depth <= MAX_DEPTH:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
         min_leaf, size = as_size(min_leaf, size, len(codes))
-        self.objectives, self.depth, self.n_jobs = objectives, depth, n_jobs
-        self.codes, self.nominal = codes, np.asarray(nominal, dtype=bool)
+        self.objectives, self.depth, self.n_jobs, self.codes = objectives, depth, n_jobs, codes
+        self.nominal, self.bounds = np.asarray(nominal, dtype=bool), bounds or Bounds()
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
         self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
-        self.bounds = bounds or Bounds()
+        ready_to_group(stop)
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
@@ -261,8 +262,7 @@ class VectorSearch:
         """The scratch of a listing, under the present weights."""
         objectives, given = self.objectives, self.rows.problem
         if self._listing is None:
-            points_bytes = 8 * (objectives.n + 4)
-            room = max(1024, int(0.5 * self.room / points_bytes))
+            room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
             self._listing = new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack)
         listing = self._listing
         if not self._listed:

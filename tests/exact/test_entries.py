@@ -36,8 +36,10 @@ def said_in_a_process(folder):
 def test_what_is_compiled_is_said_once_on_a_machine(tmp_path):
     first, second = said_in_a_process(tmp_path)
     assert first == [
-        f"compiling the exact search for 'relative_risk', once on this machine: part {k} of 2, {title}"
-        for k, title in ((1, "The cost of leaves"), (2, "Trees of depth two"))
+        f"compiling the exact search for 'relative_risk', once on this machine: part {k} of 3, {title}"
+        for k, title in enumerate(
+            ("The cost of leaves", "Trees of depth two", "Yes/no columns that belong together"), 1
+        )
     ]
     # another task shares all but its leaf cost
     assert second == [
