@@ -175,6 +175,8 @@ def distinct_features(codes: np.ndarray, nominal: np.ndarray, test_of: np.ndarra
     else:
         column = np.where(two[:, None], column ^ column[:, :1], column)
     content = column.view(np.dtype((np.void, column.shape[1] * column.itemsize))).ravel().tolist()
+    if len(set(content)) == len(content):
+        return np.arange(len(content))
     keys = list(zip(test_of.tolist(), (nominal & ~two).tolist(), content, strict=True))
     last_first = range(len(keys) - 1, -1, -1)
     return np.array(sorted(dict(zip(reversed(keys), last_first, strict=True)).values()), np.int64)
