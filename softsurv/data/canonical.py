@@ -140,8 +140,8 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     Content is the values in the order of the outcomes. Without an outcome it is the set of values, so that a row of
     weight two orders as two equal rows do.
     """
-    names = [str(name) for name in X.columns]
-    if set(names) != {f"x{k}" for k in range(len(names))}:
+    names = [str(name) for name in X.columns.tolist()]
+    if "x0" not in names or set(names) != {f"x{k}" for k in range(len(names))}:
         return sorted(names)
     outcome = np.zeros(len(X), dtype=np.int64)
     if data is not None:

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.binarize import Binarizer
+from softsurv.data.blocks import column_types
 from softsurv.data.canonical import column_order
 from softsurv.data.encoding import read_columns
-from softsurv.data.frames import checked_features
+from softsurv.data.frames import as_frame, checked_table
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.readers import refuse_other_rows
 from softsurv.estimators.separable.limits import SearchLimits, TreeArguments
@@ -25,6 +26,7 @@ from softsurv.estimators.separable.solve import Solved
 from softsurv.estimators.shared.checks import rows_for_a_leaf
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree, warn_unless_proven
 from softsurv.estimators.shared.inputs import BinnedRows, binned_rows, checked_frame, checked_weight
+from softsurv.exact.memory import bytes_of_frame
 from softsurv.exact.tree import CodeTree
 from softsurv.trees.hard_tree import Branch, HardTree
 from softsurv.trees.missing_sides import larger_sides
@@ -120,16 +122,17 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         weight = checked_weight(sample_weight, len(frame))
         kept, n_given = np.flatnonzero(weight > 0), len(frame)
         if kept.size < n_given:
-            frame, weight = frame.iloc[kept], weight[kept]
+            frame, weight = as_frame(frame).iloc[kept], weight[kept]
         rows_for_a_leaf(limits.min_leaf, len(frame))
         binarizer = Binarizer(self.thresholds, self.max_levels, self.min_share, self.missing)
-        checked = checked_features(frame)
-        block = read_columns(checked)
+        checked, types = checked_table(frame)
+        types = column_types(checked) if types is None else types
+        block = read_columns(checked, types)
         table, n = binarizer.fit_filled(checked, order=column_order(checked), block=block)
         if not binarizer.columns_:
             limits = replace(limits, depth=0)
         rows = binned_rows(binarizer, table, n, weight, block)
-        limits = replace(limits, room=limits.room.beside(checked, table, rows))
+        limits = replace(limits, room=limits.room.less(bytes_of_frame(checked, types)).beside(table, rows))
         look_at_numbers(*checked.shape)
         return TrainingTable(table, rows, kept, n_given, binarizer, limits)
 

@@ -63,8 +63,10 @@ def checked_frame(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> p
     Frames, and mappings from name to column, may hold categories; missing values are filled or routed as in training.
     """
     if hasattr(type(X), "columns") or (isinstance(X, Mapping) and not issparse(X)):
-        frame = as_frame(X)
-        if reset and all(type(name) is str for name in frame.columns):  # as scikit-learn does, a tenth of a fit faster
+        frame = as_frame(X, native=False)
+        if reset and all(
+            type(name) is str for name in frame.columns.tolist()
+        ):  # as scikit-learn does, a tenth of a fit faster
             estimator.feature_names_in_ = frame.columns.to_numpy(dtype=object, copy=True)
             estimator.n_features_in_ = frame.shape[1]
         else:
