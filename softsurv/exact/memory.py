@@ -87,6 +87,8 @@ def bytes_of(*things: Any) -> int:
         thing = waiting.pop()
         if isinstance(thing, np.ndarray):
             base = thing.base
+            if id(base) in owners:  # most columns are views of one block
+                continue
             while isinstance(base, np.ndarray):
                 thing, base = base, base.base
             owners[id(thing)] = thing.nbytes
