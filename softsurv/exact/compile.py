@@ -108,7 +108,7 @@ def _made_ready(
             make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
-    also = [grouping.group]  # rows are prepared by it: who is ready before the clock starts has it then
+    also = [grouping.group]  # for the fits to come, where this one has prepared its rows already
     if deep and (recursive or not in_lanes):
         entries["solve"] = recursion.solve
     elif deep:
@@ -126,7 +126,7 @@ def _made_ready(
 def ready_to_join(task: Task, *, triples: bool, stop: StopSignal | None = None) -> Calls:
     """As `ready`, for the search by joint sums, over triples of features or over pairs alone."""
     price = price_of(task)
-    entries = [price, joint.join_pairs, joint.price_pairs, *([joint.join_triples] if triples else [])]
+    entries = [price, joint.join_pairs, joint.price_pairs, grouping.group, *([joint.join_triples] if triples else [])]
     make_ready(entries, f"the search by joint sums for {task.name!r}", stop)
     return Calls(price=price.address)
 

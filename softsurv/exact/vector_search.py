@@ -28,7 +28,6 @@ from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
-from softsurv.exact.nesting import ready_to_group
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
 from softsurv.exact.search import Search
@@ -136,7 +135,6 @@ class VectorSearch:
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
         self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
-        ready_to_group(stop)
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from softsurv.exact.bounds import Bounds
-from softsurv.exact.nesting import group_columns
+from softsurv.exact.nesting import _groups_of, group_columns, plain_groups_of
 from softsurv.exact.objectives import relative_risk
 from softsurv.exact.objectives.linear import ERRORS
 from softsurv.exact.search import Search
@@ -78,6 +78,16 @@ def test_chains_are_as_few_as_can_be():
         )
 
     assert len(n_codes) == fewest(members)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_groups_are_the_same_before_the_kernel_is_compiled(seed):
+    rng = np.random.default_rng(seed)
+    wide = np.array(table(rng)[0].T[:11] % 2)
+    few = (rng.random((60, int(rng.integers(3, 9)))) < rng.random((60, 1))).astype(np.int32)
+    for answers in (rng.permutation(np.unique(some, axis=0)) for some in (wide, few)):
+        for one, other in zip(_groups_of(answers), plain_groups_of(answers), strict=True):
+            assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,6 @@ from softsurv.arrays import FloatArray
 from softsurv.estimators.separable.limits import SearchLimits
 from softsurv.estimators.shared.inputs import BinnedRows
 from softsurv.estimators.shared.progress import search_bar
-from softsurv.exact.nesting import ready_to_group
 from softsurv.exact.rashomon.problem import SearchProblem
 from softsurv.exact.split_costs import SplitCosts
 from softsurv.exact.task import Task
@@ -84,7 +83,6 @@ def solve_task(
         Prices of splits; the sums of a leaf then have its weight behind.
     """
     problem = problem_of(task, statistics, rows, limits, offset=offset, weight=weight, scale=scale)
-    ready_to_group(limits.stop)
     search = problem.search(limits.room.left, split_costs=split_costs)
     limits.room.check(search.held)
     stop = limits.stop
