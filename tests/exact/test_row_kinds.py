@@ -94,7 +94,7 @@ def test_bits_pay_with_few_splits_and_not_with_many():
 
 
 @pytest.mark.parametrize("shares", [True, False])
-def test_scratch_is_as_large_as_the_units_of_all_rows(shares):
+def test_scratch_is_as_large_as_the_members_of_all_rows(shares):
     none = no_row_kinds(3)
     assert bit_sizes(none) == (0, 0, 0, 0)
     kinds = none._replace(
@@ -103,5 +103,5 @@ def test_scratch_is_as_large_as_the_units_of_all_rows(shares):
     )  # fmt: skip
     assert bit_sizes(kinds) == (2, 5, 64, 2 + 1)
     spaces = bit_spaces(bit_sizes(kinds), shares)
-    assert spaces["unit_row"] == Space((3 * 64,))
+    assert spaces["member_row"] == Space((3 * 64,))
     assert spaces["shared"].shape == ((13, 13) if shares else (0, 0))
