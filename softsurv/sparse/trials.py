@@ -106,6 +106,7 @@ class FamilyTrials:
                 self.smaller[_key(plan)] = one.rules[m], tuple(model[m : m + 1, :1] for model in one.models)
 
         def scored(job: tuple[slice, Grown | None]) -> list[Trial]:
+            """The trials of a part of the candidates, none where its trees were not grown."""
             part, one = job
             if one is None:
                 return []

@@ -26,7 +26,7 @@ GOOD = {"thresholds": 10, "max_levels": None, "min_share": 0.0, "missing": "impu
     ids=str,
 )
 def test_what_is_good_passes(changes):
-    check_binarizer(**(GOOD | changes))
+    assert check_binarizer(**(GOOD | changes)) is None
 
 
 @pytest.mark.parametrize(

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from oracles import histories
 
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
 
-TABLE = pd.DataFrame(
-    {
-        "who": ["b", "b", "a", "c", "c"],
-        "from": [0.0, 3.0, 0.5, 0.0, 2.0],
-        "to": [3.0, 5.0, 4.0, 2.0, 6.0],
-        "why": [0, 2, 1, 0, 0],
-        "x": [1.0, 2.0, 3.0, 4.0, 5.0],
-    }
-)
+TABLE = histories.TABLE.assign(who=["b", "b", "a", "c", "c"], **{"from": [0.0, 3.0, 0.5, 0.0, 2.0]})
+"""The first subject by name comes second, and later."""
 
-
-def read(table=TABLE, **changes):
-    return survival_data(table, **({"start": "from", "stop": "to", "cause": "why", "id": "who"} | changes))
+read = partial(histories.read, TABLE)
 
 
 def test_one_cause_at_a_time():
@@ -111,10 +105,10 @@ def test_the_data_of_all_causes_share_out_the_events():
 def test_a_history_cut_of_one_row_is_a_plain_row_again():
     """Where nobody is late, neither subject nor entry is left, and the causes stay."""
     table = TABLE.assign(x=[1.0, 1.0, 3.0, 4.0, 4.0], **{"from": [0.0, 3.0, 0.0, 0.0, 2.0]})
-    joined = read(table).joined()
+    joined = histories.read(table).joined()
     assert (joined.subject, joined.entry) == (None, None)
     assert joined.time.tolist() == [5.0, 4.0, 6.0]
     assert joined.cause.tolist() == [2, 1, 0]
-    late = read(table.assign(**{"from": [0.0, 3.0, 0.5, 0.0, 2.0]})).joined()
+    late = histories.read(table.assign(**{"from": [0.0, 3.0, 0.5, 0.0, 2.0]})).joined()
     assert late.subject is None
     assert late.entry.tolist() == [0.0, 0.5, 0.0]

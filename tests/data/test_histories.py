@@ -5,24 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.histories import read
 
 from softsurv import SurvivalData
 from softsurv.data.readers import survival_data
 from softsurv.errors import DataWarning, InvalidSurvivalDataError
-
-TABLE = pd.DataFrame(
-    {
-        "who": ["a", "a", "b", "c", "c"],
-        "from": [0.0, 3.0, 0.0, 0.0, 2.0],
-        "to": [3.0, 5.0, 4.0, 2.0, 6.0],
-        "why": [0, 2, 1, 0, 0],
-        "x": [1.0, 2.0, 3.0, 4.0, 5.0],
-    }
-)
-
-
-def read(table=TABLE, **changes):
-    return survival_data(table, **({"start": "from", "stop": "to", "cause": "why", "id": "who"} | changes))
 
 
 def test_causes_and_subjects_are_read_and_leave_the_features():

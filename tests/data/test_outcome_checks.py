@@ -26,8 +26,11 @@ def columns(**changes):
     ],
     ids=str,
 )
-def test_the_borders_are_allowed(changes):
-    check_values(columns(**changes))
+def test_the_borders_are_allowed_and_left_as_they_are(changes):
+    given = columns(**changes)
+    check_values(given)
+    for name, values in columns(**changes).items():
+        np.testing.assert_array_equal(given[name], values)
 
 
 @pytest.mark.parametrize(

@@ -20,33 +20,51 @@ SEEDS, LEAVES = st.integers(0, 10_000), st.sampled_from([None, 2, 3, 5])
 
 def least_cost(columns, costs, depth, leaves, least, complexity):
     """Of all trees, where a leaf costs the least of its labels (N, L)."""
+    return least_of_all(columns, lambda rows: costs[rows].sum(axis=0).min(), depth, leaves, least, complexity)
+
+
+def least_of_all(columns, cost, depth, leaves, least, complexity):
+    """Least cost of all trees, from the cost of a leaf's rows."""
 
     def leaf(rows):
-        return np.array([[costs[rows].sum(axis=0).min(), 1.0]])
+        return np.array([[cost(rows), 1.0]])
 
     trees = fuzz_pareto.all_trees(columns, depth, leaf, lambda rows: len(rows) >= least)
     trees = trees[trees[:, 1] <= (leaves or 99)]
     return (trees[:, 0] + complexity * trees[:, 1]).min()
 
 
-@few
-@given(SEEDS, st.sampled_from(["accuracy", "balanced_accuracy"]), st.integers(2, 4), st.integers(1, 3), LEAVES,
-       st.sampled_from([1, 3]), st.sampled_from([0.0, 0.02]), st.booleans())  # fmt: skip
-def test_classes(seed, objective, n_classes, depth, leaves, least, complexity, weighted):
+def classes(seed, n_classes, weighted):
+    """Columns, classes that all occur, and weights."""
     rng = np.random.default_rng(seed)
     columns, _ = fuzz_pareto.table(rng, 30, 4)
     columns = np.vstack([columns, rng.random((n_classes, columns.shape[1])) < 0.5])
     label = rng.integers(0, n_classes, len(columns))
     label[-n_classes:] = np.arange(n_classes)
     weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
+    return columns, label, weight
+
+
+def classifier(objective, columns, label, weight, depth, leaves, least, complexity):
+    """The optimal tree under these limits."""
     tree = OptimalClassificationTree(
         objective, max_depth=depth, max_leaves=leaves, min_samples_leaf=least, complexity=complexity
-    ).fit(columns.astype(float), label, sample_weight=weight)
+    )
+    return tree.fit(columns.astype(float), label, sample_weight=weight)
+
+
+@few
+@given(SEEDS, st.sampled_from(["accuracy", "balanced_accuracy"]), st.integers(2, 4), st.integers(1, 3), LEAVES,
+       st.sampled_from([1, 3]), st.sampled_from([0.0, 0.02]), st.booleans())  # fmt: skip
+def test_classes(seed, objective, n_classes, depth, leaves, least, complexity, weighted):
+    columns, label, weight = classes(seed, n_classes, weighted)
+    limits = depth, leaves, least, complexity
+    tree = classifier(objective, columns, label, weight, *limits)
     share = weight / weight.sum()
     if objective == "balanced_accuracy":
         share = weight / np.bincount(label, weight)[label] / n_classes
     costs = np.where(np.arange(n_classes) == label[:, None], 0.0, share[:, None])
-    expected = least_cost(columns, costs, depth, leaves, least, complexity)
+    expected = least_cost(columns, costs, *limits)
     assert tree.objective_ == pytest.approx(expected, abs=1e-9)
     assert tree.lower_bound_ == pytest.approx(expected, abs=1e-9)
 
@@ -62,24 +80,16 @@ IMPURITY = {
 @given(SEEDS, st.sampled_from(list(IMPURITY)), st.integers(2, 4), st.integers(1, 3), LEAVES, st.sampled_from([1, 3]),
        st.sampled_from([0.0, 0.02]), st.booleans())  # fmt: skip
 def test_impurities(seed, objective, n_classes, depth, leaves, least, complexity, weighted):
-    rng = np.random.default_rng(seed)
-    columns, _ = fuzz_pareto.table(rng, 30, 4)
-    columns = np.vstack([columns, rng.random((n_classes, columns.shape[1])) < 0.5])
-    label = rng.integers(0, n_classes, len(columns))
-    label[-n_classes:] = np.arange(n_classes)
-    weight = rng.integers(1, 8, len(label)) / 4 if weighted else np.ones(len(label))
-    tree = OptimalClassificationTree(
-        objective, max_depth=depth, max_leaves=leaves, min_samples_leaf=least, complexity=complexity
-    ).fit(columns.astype(float), label, sample_weight=weight)
+    columns, label, weight = classes(seed, n_classes, weighted)
+    limits = depth, leaves, least, complexity
+    tree = classifier(objective, columns, label, weight, *limits)
 
-    def leaf(rows):
+    def cost(rows):
         inside = np.bincount(label[rows], weight[rows], n_classes)
         n = max(inside.sum(), 1e-300)
-        return np.array([[n / weight.sum() * IMPURITY[objective](inside / n), 1.0]])
+        return n / weight.sum() * IMPURITY[objective](inside / n)
 
-    trees = fuzz_pareto.all_trees(columns, depth, leaf, lambda rows: len(rows) >= least)
-    trees = trees[trees[:, 1] <= (leaves or 99)]
-    expected = (trees[:, 0] + complexity * trees[:, 1]).min()
+    expected = least_of_all(columns, cost, *limits)
     assert tree.objective_ == pytest.approx(expected, abs=1e-9)
     assert tree.lower_bound_ == pytest.approx(expected, abs=1e-9)
 

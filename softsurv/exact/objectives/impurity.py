@@ -23,13 +23,20 @@ from softsurv.kernel_cache import njit
 
 
 @njit(**FAST)
+def _weight_and_squares(sums, i):
+    """Weight of leaf i, and the sum of squares of the weights of its classes."""
+    weight, squares = 0.0, 0.0
+    for k in range(sums.shape[0]):
+        weight += sums[k, i]
+        squares += sums[k, i] * sums[k, i]
+    return weight, squares
+
+
+@njit(**FAST)
 def gini_costs(sums, n, out):
     """Weight less the sum of squares over the weight."""
     for i in range(n):
-        weight, squares = 0.0, 0.0
-        for k in range(sums.shape[0]):
-            weight += sums[k, i]
-            squares += sums[k, i] * sums[k, i]
+        weight, squares = _weight_and_squares(sums, i)
         out[i] = weight - squares / (weight if weight > 0.0 else 1.0)
 
 
@@ -50,10 +57,7 @@ def entropy_costs(sums, n, out):
 def root_costs(sums, n, out):
     """Root of the square of the weight less the sum of squares."""
     for i in range(n):
-        weight, squares = 0.0, 0.0
-        for k in range(sums.shape[0]):
-            weight += sums[k, i]
-            squares += sums[k, i] * sums[k, i]
+        weight, squares = _weight_and_squares(sums, i)
         out[i] = np.sqrt(max(weight * weight - squares, 0.0))
 
 
