@@ -84,10 +84,8 @@ class NumberBlock:
             flags = [name for name, dtype in zip(names, dtypes, strict=True) if kind_of[id(dtype)] == "b"]
         values, whole = values_of(frame, plain), "f" not in kinds
         block = cls(dict(zip(plain, range(len(plain)), strict=True)), values, frozenset(flags), whole)
-        if (
-            whole and plain is names and len(kind_of) == 1 and values.size
-        ):  # smaller numbers are compared several times as fast
-            given = frame.to_numpy().T
+        if whole and plain is names and len(kind_of) == 1 and values.size:
+            given = frame.to_numpy().T  # smaller numbers are compared several times as fast
             vars(block)["extent"] = given.min(axis=1).astype(np.float64), given.max(axis=1).astype(np.float64)
         return block
 

@@ -42,6 +42,14 @@ class Splits:
     code: IntArray
     swapped: BoolArray
 
+    def of_branch(self, feature: int, code: int, left: int, right: int) -> tuple[int, int, int]:
+        """The split of the search for a branch of a tree on the given features, and the nodes left and right of it.
+
+        Of two codes for one split the first counts.
+        """
+        split = int(np.argmax((self.feature == feature) & (self.code == code)))
+        return (split, right, left) if self.swapped[split] else (split, left, right)
+
 
 @dataclass(frozen=True)
 class Grouped:

@@ -227,12 +227,8 @@ def _distinct(
         columns, n_codes, nominal = columns[features], n_codes[features], nominal[features]
     first, group = merge_equal_rows(columns.T)
     apart = split_costs is not None or not nesting  # a test is paid for by its own column
-    return (
-        features,
-        first,
-        group,
-        (as_given if apart else group_columns)(columns.take(first, axis=1).T, n_codes, nominal),
-    )
+    grouped = (as_given if apart else group_columns)(columns.take(first, axis=1).T, n_codes, nominal)
+    return features, first, group, grouped
 
 
 def _uses(

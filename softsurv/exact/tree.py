@@ -40,6 +40,10 @@ class CodeTree:
     right: IntArray
     sums: FloatArray
 
+    def branch(self, node: int) -> tuple[int, int, int, int]:
+        """Feature, code, left child and right child of a branch node."""
+        return int(self.feature[node]), int(self.code[node]), int(self.left[node]), int(self.right[node])
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves."""

@@ -73,7 +73,7 @@ def _count_pairs(columns):
 
 @shared_kernel
 def _add_levels(columns):
-    """Groups of three or more columns of which every row answers 1 to exactly one: each column with the first apart."""
+    """Groups of three or more columns, where each row has its 1 in exactly one; the first that fit are taken."""
     pair, count, free, place = columns.pair, columns.of_column[COUNT], columns.of_column[FREE], columns.place
     b, n, begin = pair.shape[0], columns.answer.shape[1], 0
     for first in range(b):
@@ -120,7 +120,7 @@ def _list_inside(columns):
 
 @shared_kernel
 def _find_layers(columns):
-    """Steps of the shortest paths to each column from one without an inner one; the step at which paths can end."""
+    """Layer of each column: the fewest steps from a column with no match inside. Returns the layer where paths end."""
     pair, of_column = columns.pair, columns.of_column
     layer, line, outer = of_column[LAYER], of_column[LINE], of_column[OUTER]
     n, last = 0, FAR
@@ -149,7 +149,7 @@ def _find_layers(columns):
 
 @shared_kernel
 def _end_path(columns, i):
-    """Give the columns of a path that ends at i their new inner ones, if i has an inner one to take; whether it has."""
+    """Whether a path can end at column i, as a column inside it is not taken yet; all on the path are matched anew."""
     pair, of_column = columns.pair, columns.of_column
     inner, outer, came = of_column[INNER], of_column[OUTER], of_column[CAME]
     for k in range(of_column[N_INSIDE, i]):
@@ -166,7 +166,7 @@ def _end_path(columns, i):
 
 @shared_kernel
 def _walk(columns, first, last):
-    """Look for a path from a column without an inner one to the last layer."""
+    """Look for a path to the last layer from a column with no match inside."""
     pair, of_column = columns.pair, columns.of_column
     layer, came, at = of_column[LAYER], of_column[CAME], of_column[AT]
     i, n_inside = first, of_column[N_INSIDE]
@@ -190,7 +190,7 @@ def _walk(columns, first, last):
 
 @shared_kernel
 def _match(columns):
-    """Match as many columns as can be with one inside."""
+    """Match as many columns as possible, each with one inside it."""
     last = _find_layers(columns)
     while last < FAR:
         for i in range(columns.pair.shape[0]):

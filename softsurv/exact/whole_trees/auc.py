@@ -208,18 +208,13 @@ class AucSearch:
 
     def _part(self, tree: CodeTree) -> PartTree:
         """A whole tree as this search has it."""
-        feature, code = self.search.search.splits.feature, self.search.search.splits.code  # (G,)
 
         def grow(node: int, rows: NDArray[np.int32]) -> PartTree:
             """The part of the tree below a node."""
             here = self.nodes.close(rows)
             if tree.feature[node] < 0:
                 return here
-            found = (feature == tree.feature[node]) & (code == tree.code[node])
-            split = int(np.argmax(found))  # of two codes for one split the first counts
-            below = [tree.left[node], tree.right[node]]
-            if self.search.split(split)[2]:
-                below.reverse()
+            split, *below = self.search.search.splits.of_branch(*tree.branch(node))
             left, right = (grow(*side) for side in zip(below, self.nodes.sides(rows, split), strict=True))
             return replace(here, split=split, left=left, right=right)
 

@@ -110,14 +110,9 @@ class LocalSearch:
         """The splits below a node of a tree, in heap order."""
         if tree.feature[node] < 0:
             return
-        splits = self.search.search.splits
-        found = (splits.feature == tree.feature[node]) & (splits.code == tree.code[node])
-        split = self.rows.split[at] = int(np.argmax(found))  # of two codes for one split the first counts
-        sides = [tree.left[node], tree.right[node]]
-        if splits.swapped[split]:
-            sides.reverse()
-        for k, side in enumerate(sides):
-            self._write(tree, side, 2 * at + 1 + k)
+        self.rows.split[at], left, right = self.search.search.splits.of_branch(*tree.branch(node))
+        self._write(tree, left, 2 * at + 1)
+        self._write(tree, right, 2 * at + 2)
 
     def _read(self, builder: TreeBuilder, at: int, rows: NDArray[np.int32]) -> int:
         """Add the tree below a place in heap order, with the sums of its rows; its node."""
