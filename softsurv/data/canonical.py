@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import NumberBlock, in_blocks
 from softsurv.data.encoding import labels, numbers
 from softsurv.data.kinds import is_text
 
@@ -151,12 +151,14 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     ends, by_outcome = np.cumsum(of_each), np.argsort(outcome, kind="stable")
     shared = np.flatnonzero(of_each > 1)
     spans = list(zip((ends - of_each)[shared].tolist(), ends[shared].tolist(), strict=True))
+    few = len(spans) <= FEW_SPANS
+    if data is not None and few and len(data.number_block().place) == len(names):
+        return sorted(names, key=_digests(data.number_block(), by_outcome, spans).__getitem__)
     block = NumberBlock.of(X.set_axis(names, axis="columns"))
 
     def digest(name: str) -> bytes:
         """Digest of the values by outcome and size; without an outcome, of the distinct values."""
         values = _comparable(block.column(name)) if name in block.place else _sortable(X[name])
-        few = len(spans) <= FEW_SPANS
         value = values[by_outcome if few else np.lexsort((values, outcome))]
         for begin, end in spans if few else []:
             value[begin:end].sort()
@@ -164,6 +166,17 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
         return hashlib.blake2b(value[new].tobytes()).digest()
 
     return sorted(names, key=digest)
+
+
+def _digests(block: NumberBlock, by_outcome: IntArray, spans: Sequence[tuple[int, int]]) -> dict[str, bytes]:
+    """Digest of the values of each column, rows (N,) in order of outcome, those of a span by size."""
+    found: dict[str, bytes] = {}
+    for some in in_blocks(list(block.place), len(by_outcome)):
+        values = _comparable(block.rows_of(some)).take(by_outcome, axis=1)
+        for begin, end in spans:
+            values[:, begin:end].sort(axis=1)
+        found |= {name: hashlib.blake2b(row).digest() for name, row in zip(some, values, strict=True)}
+    return found
 
 
 def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,6 +57,26 @@ def test_columns_of_an_array_are_ordered_by_content(seed):
     other = SurvivalData(pd.DataFrame(values[rows][:, columns], columns=places), time[rows], event)
     first, second = ([int(k[1:]) for k in column_order(d.X, d)] for d in (one, other))
     assert first == columns[second].tolist()
+
+
+@pytest.mark.parametrize("few_spans", [canonical.FEW_SPANS, -1])
+def test_columns_of_an_array_are_ordered_by_digests_of_their_values_by_outcome_and_size(few_spans, monkeypatch):
+    monkeypatch.setattr(canonical, "FEW_SPANS", few_spans)
+    rng = np.random.default_rng(3)
+    values, time, event = (
+        rng.integers(0, 4, (40, 6)).astype(float),
+        rng.integers(1, 6, 40).astype(float),
+        rng.random(40) < 0.6,
+    )
+    values[::9, 2], values[3, 4] = np.nan, -0.0
+    data = SurvivalData(pd.DataFrame(values, columns=[f"x{k}" for k in range(6)]), time, event)
+
+    def digest(name):
+        column = np.where(np.isnan(values[:, int(name[1:])]), np.inf, values[:, int(name[1:])]) + 0.0
+        ordered = sorted(zip(time, event, column, strict=True))
+        return hashlib.blake2b(np.array([value for _, _, value in ordered]).tobytes()).digest()
+
+    assert column_order(data.X, data) == sorted(data.X.columns, key=digest)
 
 
 def test_names_order_the_columns_of_a_frame():
