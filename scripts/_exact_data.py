@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from softsurv import load_dataset
 from softsurv.data.binarize import Binarizer
@@ -43,9 +44,13 @@ def coded(name: str, thresholds: Any = 10, max_levels: int | None = 10, min_shar
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         data = load_dataset(f"survset:{name}")
-        binarizer = Binarizer(thresholds, max_levels, min_share).fit(data.X)
-        codes = binarizer.codes(data.X)
-    time, event = data.time.numpy(), data.event.numpy()
+        binarizer = Binarizer(thresholds, max_levels, min_share)
+        return coded_rows(name, data.X, data.event.numpy(), data.time.numpy(), binarizer)
+
+
+def coded_rows(name: str, X: pd.DataFrame, event: np.ndarray, time: np.ndarray, binarizer: Binarizer) -> Coded:
+    """Rows of a survival data set as codes of a binarizer that is fitted here."""
+    codes = binarizer.fit(X).codes(X)
     hazard = relative_risk.baseline_hazard(nelson_aalen(time, event)(time), len(time))
     return Coded(
         name,

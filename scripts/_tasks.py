@@ -205,9 +205,9 @@ def cost_sensitive(name: str, split: int, level: str, depth: int) -> Case:
     """Misclassification matrix, test costs and group discounts of a set of paper `streed`."""
     from pystreed import CostSpecifier, STreeDCostSensitiveClassifier
 
-    X, y = _costly_rows(name, split, "train")
-    matrix, costs = _costs(name, level, X.shape[1], len(y))
     file = folder() / "cost-sensitive" / f"{name}-{level}-costs.csv"
+    X, y = costly_rows(folder() / "cost-sensitive" / f"{name}-train-{split}.csv")
+    matrix, costs = costs_of(file, X.shape[1], len(y))
 
     def fit(limit: float) -> Any:
         return STreeDCostSensitiveClassifier(max_depth=depth, time_limit=limit).fit(
@@ -220,15 +220,15 @@ def cost_sensitive(name: str, split: int, level: str, depth: int) -> Case:
     )  # fmt: skip
 
 
-def _costly_rows(name: str, split: int, part: str) -> tuple[np.ndarray, np.ndarray]:
+def costly_rows(file: Path) -> tuple[np.ndarray, np.ndarray]:
     """Columns and classes of the training or test rows of a split."""
-    table = np.loadtxt(folder() / "cost-sensitive" / f"{name}-{part}-{split}.csv").astype(int)
+    table = np.loadtxt(file, dtype=int)
     return table[:, 1:], table[:, 0]
 
 
-def _costs(name: str, level: str, n_columns: int, n: int) -> tuple[np.ndarray, SplitCosts]:
+def costs_of(file: Path, n_columns: int, n: int) -> tuple[np.ndarray, SplitCosts]:
     """Misclassification matrix (K, K) by class and label, and what the tests cost for n rows."""
-    lines = (folder() / "cost-sensitive" / f"{name}-{level}-costs.csv").read_text().splitlines()
+    lines = file.read_text().splitlines()
     k = next(number for number, line in enumerate(lines) if line.startswith("Attribute-name"))
     matrix = np.array([[float(v) for v in line.split()] for line in lines[:k]])
     tests = [line.split() for line in lines[k + 1 :] if line.strip()]
@@ -240,26 +240,6 @@ def _costs(name: str, level: str, n_columns: int, n: int) -> tuple[np.ndarray, S
         np.array([float(t[1]) for t in tests]), test_of, np.ones(n), np.array([float(t[2]) for t in tests]),
         np.array([-1 if t[3] == "x" else names.index(t[3]) for t in tests]),
     )  # fmt: skip
-
-
-def normalised_cost(name: str, split: int, level: str, depth: int) -> float:
-    """Mean cost of the test rows under the best tree of the training rows, over the standard costs (paper, eq. 60)."""
-    X, y = _costly_rows(name, split, "train")
-    matrix, costs = _costs(name, level, X.shape[1], len(y))
-    statistics = label_costs.from_matrix(y, matrix)
-    codes, sides = X.astype(np.int32), (np.full(X.shape[1], 2), np.zeros(X.shape[1], bool))
-    tree = Search(label_costs.TASK, codes, *sides, statistics, split_costs=costs).solve(depth).tree
-    label = label_costs.best_label(tree.sums[tree.leaves, : statistics.shape[1]])
-
-    X, y = _costly_rows(name, split, "test")
-    matrix, costs = _costs(name, level, X.shape[1], len(y))
-    node = tree.node_of(X.astype(np.int32), sides[1])
-    inside = np.bincount(node, minlength=len(tree.feature)).astype(float)
-    for parent in np.flatnonzero(tree.feature >= 0)[::-1]:  # preorder: children come later
-        inside[parent] = inside[tree.left[parent]] + inside[tree.right[parent]]
-    total = matrix[y, label[np.searchsorted(tree.leaves, node)]].sum() + paid(tree, costs, inside)
-    share = np.bincount(y, minlength=len(matrix)) / len(y)
-    return float(total / len(y) / (costs.full.sum() + (1 - share).min() * matrix.max()))
 
 
 def policy(method: str, depth: int) -> Case:

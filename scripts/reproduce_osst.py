@@ -4,8 +4,10 @@ Run from the repository root; the folder of the paper's binarised data (last two
 --data or by $SOFTSURV_DATA/osst. Every case is written to --out as soon as it ends and skipped in a later run, so an
 interrupted run goes on where it stopped.
 
-    python scripts/reproduce_osst.py times       # Table 1, Appendix H: seconds by depth, mean over complexities
+    python scripts/reproduce_osst.py times       # Appendix H: seconds by depth, mean over the twelve complexities
+    python scripts/reproduce_osst.py summary     # Table 1: the same runs, mean over depths and complexities
     python scripts/reproduce_osst.py frontier    # Figure 1, Appendix E: training ratio against leaves
+    python scripts/reproduce_osst.py trees       # Figures 5, 6 and 34 to 38: trees whose training ratio is printed
     python scripts/reproduce_osst.py folds       # Appendix F: five folds
     python scripts/reproduce_osst.py models      # Tables 6 and 7: Cox, forest, boosting
     python scripts/reproduce_osst.py guess       # Appendix J: reference-model bounds
@@ -33,7 +35,15 @@ import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
 from _osst_models import MIN_ROWS, Data, Results, curves, greedy_tree, load, our_tree, peer, rows, sksurv_tree
-from _osst_printed import GUESSED, PRINTED_MODELS, PRINTED_TIMES, SETTINGS
+from _osst_printed import (
+    FOREST,
+    GUESSED,
+    PRINTED_MODELS,
+    PRINTED_SUMMARY,
+    PRINTED_TIMES,
+    PRINTED_TREES,
+    SETTINGS,
+)
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.util import Surv
@@ -43,11 +53,28 @@ from softsurv.exact.brier.warm_up import ready
 
 COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 0.00005, 0.000025, 0.00001)
 FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")
+FRONTIER_SETS = ("aids_death", "uissurv", "veterans", "aids", "gbsg2", "churn", "maintenance", "whas500")
+"""Figure 1, then the other sets of Appendix E."""
+
+MOST_LEAVES = 30
+"""Larger trees are not drawn in the paper."""
 
 SAME = 1e-4
 """Test ratios closer than this count as equal."""
 
 PEER_TREES = ("scikit-survival", "greedy (RPART's rule)")
+
+
+def whole(options, results: Results, name: str, depth: int) -> list[dict]:
+    """Our trees on all rows of a set, for every complexity."""
+    data = load(options.data, name)
+    return [
+        results.get(
+            f"times {name} {depth} {c:g} {options.time_limit:g}",
+            lambda c=c: our_tree(data, data, depth, c, options.time_limit),
+        )
+        for c in complexities(options)
+    ]
 
 
 def times(options, results: Results) -> list[dict]:
@@ -56,30 +83,36 @@ def times(options, results: Results) -> list[dict]:
     for name, printed in chosen(options, PRINTED_TIMES):
         data = load(options.data, name)
         for depth, seconds in zip(range(2, 2 + options.depths), printed, strict=False):
-            cases = [
-                results.get(
-                    f"times {name} {depth} {c:g} {options.time_limit:g}",
-                    lambda c=c, depth=depth, data=data: our_tree(data, data, depth, c, options.time_limit),
-                )
-                for c in complexities(options)
-            ]
-            ended = sum(case["status"] == "optimal" for case in cases)
-            mean = np.mean([case["seconds"] for case in cases])
+            cases = whole(options, results, name, depth)
+            forest = depth >= FOREST.get(name, 99)
             row = {"set": name, "rows": len(data[1]), "columns": data[0].shape[1], "depth": depth}
-            table.append(row | {"printed (s)": seconds, "ours (s)": f"{mean:.3f}", "ended": f"{ended} of {len(cases)}"})
+            row |= {"printed (s)": seconds, "with a forest's bound": "yes" if forest else ""}
+            row |= {"ours (s)": f"{np.mean([case['seconds'] for case in cases]):.3f}"}
+            row |= {"ended": f"{sum(case['status'] == 'optimal' for case in cases)} of {len(cases)}"}
+            gap = max(case["gap"] for case in cases)
+            table.append(row | {"largest gap": f"{gap:.4f}" if gap else "0"})
+    return table
+
+
+def summary(options, results: Results) -> list[dict]:
+    """Table 1: mean and standard deviation over depths and complexities."""
+    table = []
+    for name, printed in chosen(options, PRINTED_SUMMARY):
+        cases = [case for depth in range(2, 2 + options.depths) for case in whole(options, results, name, depth)]
+        seconds = np.array([case["seconds"] for case in cases])
+        row = {"set": name, "printed (s)": printed, "ours (s)": f"{seconds.mean():.3f} ± {seconds.std():.3f}"}
+        table.append(row | {"ended": f"{sum(case['status'] == 'optimal' for case in cases)} of {len(cases)}"})
     return table
 
 
 def frontier(options, results: Results) -> list[dict]:
     """Figure 1: training ratio against leaves, depth 5; the others with as many leaves as ours."""
     table = []
-    for name in options.sets or ("veterans", "aids_death", "uissurv"):
+    for name in options.sets or FRONTIER_SETS:
         data = load(options.data, name)
         shown = set()
-        for c in complexities(options):
-            key = f"frontier {name} {c:g} {options.time_limit:g}"
-            ours = results.get(key, lambda c=c, data=data: our_tree(data, data, 5, c, options.time_limit))
-            if ours["leaves"] == 1 or ours["leaves"] in shown:
+        for c, ours in zip(complexities(options), whole(options, results, name, 5), strict=True):
+            if ours["leaves"] == 1 or ours["leaves"] > MOST_LEAVES or ours["leaves"] in shown:
                 continue
             shown.add(ours["leaves"])
             other, greedy = (tree(data, data, 5, ours["leaves"]) for tree in (sksurv_tree, greedy_tree))
@@ -89,6 +122,32 @@ def frontier(options, results: Results) -> list[dict]:
                 label: f"{t['train']:.4f} ({t['leaves']})" for label, t in zip(PEER_TREES, (other, greedy), strict=True)
             }
             table.append(row)
+    return table
+
+
+def trees(options, results: Results) -> list[dict]:
+    """Printed trees: ours with as many leaves, of every depth and complexity the one with the best training ratio."""
+    table = []
+    for figure, name, method, leaves, printed in PRINTED_TREES:
+        if options.sets and name not in options.sets:
+            continue
+        data = load(options.data, name)
+        row = {"figure": figure, "set": name, "of": method, "leaves": leaves, "printed (%)": printed}
+        if method == "OSST":
+            found = [
+                (case["train"], -depth, c, case["status"])
+                for depth in range(2, 2 + options.depths)
+                for c, case in zip(complexities(options), whole(options, results, name, depth), strict=True)
+                if case["leaves"] == leaves
+            ]
+            ratio, depth, c, status = max(found, default=(np.nan, 0, 0.0, "no tree with so many leaves"))
+            row |= {"here (%)": f"{100 * ratio:.2f}", "by": f"ours, depth {-depth}, lambda {c:g}: {status}"}
+        elif method == "SkSurv":  # as many leaves as the depth allows, as the paper has it
+            tree = sksurv_tree(data, data, int(np.log2(leaves)), leaves)
+            row |= {"here (%)": f"{100 * tree['train']:.2f}", "by": f"scikit-survival, {tree['leaves']} leaves"}
+        else:
+            row |= {"here (%)": "", "by": "needs R"}
+        table.append(row)
     return table
 
 
@@ -245,7 +304,16 @@ def complexities(options) -> tuple[float, ...]:
     return tuple(options.complexity or ((0.05, 0.01, 0.0025) if options.quick else COMPLEXITIES))
 
 
-PARTS = {"times": times, "frontier": frontier, "folds": folds, "models": models, "guess": guess, "leaves": leaves}
+PARTS = {
+    "times": times,
+    "summary": summary,
+    "frontier": frontier,
+    "trees": trees,
+    "folds": folds,
+    "models": models,
+    "guess": guess,
+    "leaves": leaves,
+}
 
 
 def main() -> None:
