@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-# Files, and the rows and 0/1 columns that Table 2 prints. One row more than there is comes of counting the head.
+# Files, and the rows and 0/1 columns that Table 2 prints. The print counts the head of some files as a row, and every
+# value of a continuous feature as a column, one more than it has cuts: for iris 123 = 119 + 4.
 SETS: dict[str, tuple[str, int, int]] = {
     "monk 1": ("monk_1/data.csv", 124, 11),
     "monk 2": ("monk_2/data.csv", 169, 11),
@@ -47,14 +48,19 @@ PRINTED_TREES: dict[tuple[str, int], dict[str, tuple[float, float]]] = {
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """0/1 columns (N, B) and class codes (N,): a column between any two adjacent values of a feature."""
+    """0/1 columns (N, B) and class codes (N,): a column between any two adjacent values of a feature.
+
+    The paper leaves rows with missing values out, but its numbers of rows and columns of COMPAS hold them. They are
+    kept, below every cut.
+    """
     file = Path(os.environ["SOFTSURV_DATA"]) / "gosdt" / SETS[name][0]
-    table = pd.read_csv(file, sep=None, engine="python").dropna()
+    table = pd.read_csv(file, sep=None, engine="python")
     y = np.unique(table.iloc[:, -1], return_inverse=True)[1]
     columns = [between(table[column].to_numpy()) for column in table.columns[:-1]]
     return np.hstack(columns), y
 
 
 def between(values: np.ndarray) -> np.ndarray:
-    """Whether each value is above each distinct value but the last, (N, V - 1)."""
-    return (values[:, None] > np.unique(values)[None, :-1]).astype(int)
+    """Whether each value is above each distinct value but the last, (N, V - 1); not where it is missing."""
+    known = np.unique(values[~pd.isna(values)])
+    return (values[:, None] > known[None, :-1]).astype(int)

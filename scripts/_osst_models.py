@@ -80,11 +80,19 @@ def ratio_of_leaves(train: Data, test: Data, leaf_train: np.ndarray, leaf_test: 
     return ratio(train, test, np.array([curves[k] for k in leaf_test]))
 
 
-def our_tree(train: Data, test: Data, depth: int | None, complexity: float, limit: float, leaf: str = "km") -> dict:
+def our_tree(
+    train: Data,
+    test: Data,
+    depth: int | None,
+    complexity: float,
+    limit: float,
+    leaf: str = "km",
+    least_rows: int = MIN_ROWS,
+) -> dict:
     """An optimal tree: leaves, status, seconds, ratios."""
     start = time.process_time()
     solution = solve_ibs(
-        *train, complexity=complexity, max_depth=depth, min_samples_leaf=MIN_ROWS, time_limit=limit, leaf=leaf
+        *train, complexity=complexity, max_depth=depth, min_samples_leaf=least_rows, time_limit=limit, leaf=leaf
     )
     seconds = time.process_time() - start
     leaf_test = assign_leaves(solution.plan, test[0])

@@ -7,79 +7,37 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
 
     python scripts/reproduce_gosdt.py --table          # what is finished, without computing
 
+    OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py optimality --limit 20     # Figure 18, the paper's own sets
+    OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py scalability --limit 5     # Figures 14 and 15
+    OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py trees --limit 20          # Figures 19 to 21
+
 Same 0/1 columns, one thread; the ``depth_budget`` of gosdt 1.0.4 counts splits on a path, as our depth does. It
 computes in single precision: objectives within 1e-5 are called equal. Where gosdt stops unfinished its bounds are
 printed, where it takes more than 8 GiB or twice the limit it is stopped. Seconds are CPU seconds. A case is written
 to ``--out`` as soon as it ends and skipped in a later run. The sets that scikit-learn brings are cut at their
-quartiles.
+quartiles. The sets of the paper are those that `_gosdt_paper.py` names.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import warnings
 from pathlib import Path
 from typing import Any
 
+import _gosdt_parts
 import _tasks
 import numpy as np
 import pandas as pd
+from _gosdt_peer import compare
 from _machine import as_markdown, machine_line
-from _results import Results, cpu, in_child
+from _results import Results
 
-from softsurv.exact.compile import ready
-from softsurv.exact.objectives import label_costs
-from softsurv.exact.search import Search
+PAPER = {"optimality": _gosdt_parts.optimality, "scalability": _gosdt_parts.scalability, "trees": _gosdt_parts.trees}
+"""The paper's own experiments."""
 
 SAME = 1e-5
 KNOWN = ("anneal", "breast-wisconsin", "german-credit", "heart-cleveland", "hepatitis", "tic-tac-toe", "vote", "yeast")
 """The sets of the folder `classification`, for which the speed is summed up."""
-
-
-def compare(X: np.ndarray, y: np.ndarray, depth: int, cost: float, limit: int) -> dict[str, Any]:
-    """Both sides of one case."""
-
-    def search() -> Search:
-        statistics = label_costs.misclassification(y, int(y.max()) + 1)
-        codes, p = X.astype(np.int32), X.shape[1]
-        return Search(label_costs.TASK, codes, np.full(p, 2), np.zeros(p, bool), statistics, complexity=cost * len(y))
-
-    def peer() -> dict[str, Any]:
-        from gosdt import GOSDTClassifier
-
-        warnings.simplefilter("ignore")
-        model = GOSDTClassifier(
-            regularization=cost, depth_budget=depth, time_limit=limit, allow_small_reg=True, worker_limit=1
-        )
-        seconds, _ = cpu(lambda: model.fit(X.astype(bool), y))
-        result = model.get_result()
-        return {
-            "gosdt_s": seconds,
-            "gosdt_lower": float(result["lower_bound"]),
-            "gosdt_upper": float(result["upper_bound"]),
-            "gosdt_ended": "CONVERGED" in str(result["status"]),
-            "gosdt_depth": max(map(splits_deep, json.loads(result["models_string"])), default=0),
-        }
-
-    ready(search().task)
-    seconds, solution = cpu(lambda: search().solve(depth, time_limit=limit))
-    report = solution.report
-    ours = {
-        "rows": len(y),
-        "columns": X.shape[1],
-        "objective": report.objective / len(y),
-        "lower": report.lower_bound / len(y),
-        "status": str(report.status),
-        "leaves": solution.tree.n_leaves,
-        "seconds": seconds,
-    }
-    return ours | (in_child(peer, 2 * limit + 20) or {})
-
-
-def splits_deep(node: dict[str, Any]) -> int:
-    """Longest path of a tree of gosdt, in splits."""
-    return 1 + max(splits_deep(node[side]) for side in ("true", "false")) if "feature" in node else 0
 
 
 def row(name: str, cost: float, case: dict[str, Any], depth: int = 4) -> dict[str, Any]:
@@ -136,6 +94,7 @@ def summary(rows: list[dict[str, Any]]) -> pd.DataFrame:
 def main() -> None:
     """Compare set by set; rows are printed as they come."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", default="beside", choices=["beside", *PAPER])
     parser.add_argument("--costs", type=float, nargs="+", default=[0.1, 0.05, 0.02, 0.01, 0.005])
     parser.add_argument("--depth", type=int, default=4)
     parser.add_argument("--limit", type=int, default=60, help="seconds of wall clock for each side")
@@ -145,8 +104,13 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.out)
     print(machine_line(), flush=True)
+    if options.part != "beside":
+        print(f"\n{as_markdown(PAPER[options.part](results, options.limit))}")
+        return
     rows = []
     for key, case in results.done.items() if options.table else ():
+        if key.split(" ")[0] in PAPER:
+            continue
         name, depth, cost = key.rsplit(" ", 2)
         rows.append(row(name, float(cost), case, int(depth)))
     for cost in () if options.table else options.costs:

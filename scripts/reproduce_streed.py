@@ -4,7 +4,10 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
 
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py                    # every task, depths 2, 3 and 4
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py accuracy f1 --depths 4
-    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py normalised         # Table 3 of the paper: costs of test rows
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py costs --splits 20      # Tables 2 and 3: costs of test rows
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py warfarin               # Table 6: policies of new patients
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py groups --limit 30      # Tables 8 and 9: group fairness
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py table-10 --limit 10    # Table 10: accuracy at depths 4 and 5
     python scripts/reproduce_streed.py --table                              # what is finished, without computing
 
 Both sides get the same 0/1 columns and one thread, and 120 s of wall clock for a fit; a minute later pystreed is
@@ -12,7 +15,8 @@ stopped from outside. Both trees are scored by our rule: "better" means that pys
 seconds, compilation of ours apart, the least of up to three runs where a run is short. A case is written to ``--out``
 as soon as it ends and skipped in a later run. The sets that scikit-learn brings are cut at their quartiles. Column
 "printed" holds the seconds of STreeD in the paper, where it has the set: another machine, and for the fairness sets
-and Warfarin averages over runs.
+and Warfarin averages over runs. The last four are the paper's own experiments, on the files that `_streed_paper.py`
+names; their cases are in ``--out`` too, and `--table` does not show them.
 """
 
 from __future__ import annotations
@@ -22,19 +26,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import _streed_paper
 import _tasks
 import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
 from _results import Results
-from _streed_printed import PRINTED_COSTS, PRINTED_SECONDS
+from _streed_printed import PRINTED_SECONDS
 
 TASKS = ("accuracy", "cost-complex", "f1", "cost-sensitive", "policy", "fairness", "regression")
 ORDER = (
     "accuracy", "cost-complex 0.01", "F1", "cost-sensitive", "policy", "demographic parity", "equality of opportunity",
     "regression",
 )  # fmt: skip
+COSTLY = ("car", "heart")
 LEVELS = ("low", "middle", "high")
+PAPER = {
+    "costs": _streed_paper.costs,
+    "warfarin": _streed_paper.warfarin,
+    "groups": _streed_paper.groups,
+    "table-10": _streed_paper.accuracy,
+}
+"""Experiments as the paper has them, on the files of its authors."""
 
 
 def cases(task: str, depth: int) -> Iterator[_tasks.Case]:
@@ -45,7 +58,7 @@ def cases(task: str, depth: int) -> Iterator[_tasks.Case]:
     elif task == "f1":
         yield from (_tasks.f1_score(n, *data, depth) for n, data in _tasks.two_class_sets().items())
     elif task == "cost-sensitive":
-        sets = [(name, split, level) for name in PRINTED_COSTS for split in (1, 2, 3) for level in LEVELS]
+        sets = [(name, split, level) for name in COSTLY for split in (1, 2, 3) for level in LEVELS]
         yield from (_tasks.cost_sensitive(*one, depth) for one in sets)
     elif task == "policy":
         yield from (_tasks.policy(method, depth) for method in _tasks.POLICY)
@@ -82,29 +95,12 @@ def summary(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def normalised(depth: int = 4) -> pd.DataFrame:
-    """Costs of test rows as shares of the standard costs (paper, eq. 60): means over our three splits."""
-    rows = []
-    for name, printed in PRINTED_COSTS.items():
-        for level, theirs in zip(LEVELS, printed, strict=True):
-            shares = [_tasks.normalised_cost(name, split, level, depth) for split in (1, 2, 3)]
-            rows.append(
-                {
-                    "set": name,
-                    "costs": level,
-                    "printed (%), tuned, 100 splits": theirs,
-                    "ours (%), untuned, 3 splits": f"{100 * np.mean(shares):.1f}",
-                    "splits": ", ".join(f"{100 * share:.1f}" for share in shares),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 def main() -> None:
     """Compare, print every row as it comes, then the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4])
+    parser.add_argument("--splits", type=int, default=100, help="files of each set of `costs`, and of `warfarin`")
     parser.add_argument("--limit", type=float, default=_tasks.LIMIT, help="seconds of wall clock for each side")
     parser.add_argument("--out", type=Path, default=Path("results/streed.jsonl"), help="finished cases, for resuming")
     parser.add_argument("--table", action="store_true", help="print the finished cases of --out, compute nothing")
@@ -112,10 +108,13 @@ def main() -> None:
     results = Results(options.out)
     print(machine_line(), flush=True)
     if options.table:
-        show(sorted(results.done.values(), key=lambda case: case["depth"]))
+        compared = [case for case in results.done.values() if "task" in case and not case["case"].startswith("groups")]
+        show(sorted(compared, key=lambda case: case["depth"]))
         return
-    if "normalised" in options.tasks:
-        print(as_markdown(normalised()))
+    for name in PAPER:
+        if name in options.tasks:
+            table = PAPER[name](results, options.limit if name in ("groups", "table-10") else options.splits)
+            print(f"\n### {name}\n\n{as_markdown(table)}", flush=True)
     raw = []
     for task in options.tasks:
         for depth in options.depths if task in TASKS else ():
