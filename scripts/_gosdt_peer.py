@@ -34,7 +34,7 @@ def compare(
 
         warnings.simplefilter("ignore")
         model = GOSDTClassifier(
-            regularization=cost, depth_budget=depth or 0, time_limit=limit, allow_small_reg=True, worker_limit=1
+            regularization=cost, depth_budget=depth, time_limit=limit, allow_small_reg=True, worker_limit=1
         )
         seconds, _ = cpu(lambda: model.fit(X.astype(bool), y))
         result = model.get_result()
