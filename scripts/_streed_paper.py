@@ -117,8 +117,12 @@ def standard_cost(rows: Rows, file: Any) -> float:
 
 
 def full_price(price: SplitCosts) -> float:
-    """All tests without a discount."""
-    return float(price.full.sum())
+    """What all tests cost a row together: of a group the first at its full price, the others at the lower one."""
+    group = price.group
+    assert group is not None
+    assert price.reduced is not None
+    first = np.array([one < 0 or one not in group[:at] for at, one in enumerate(group)])
+    return float(np.where(first, price.full, price.reduced).sum())
 
 
 # -- policies (Table 6) --------------------------------------------------------------------------------------------
