@@ -16,6 +16,7 @@ from _results import Results, cpu
 from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, FAIR_SECONDS, LEVELS, WARFARIN
 
 from softsurv.data.partition import stratified_folds
+from softsurv.exact.compile import ready
 from softsurv.exact.objectives import label_costs
 from softsurv.exact.objectives.policy import lost_rewards, treatment_scores
 from softsurv.exact.search import Search
@@ -81,6 +82,7 @@ def cost_case(name: str, level: str, split: int) -> dict[str, Any]:
         every = trees(train, file)
         return every[int(held_out.argmin())], every[-1]
 
+    ready(label_costs.TASK)
     seconds, (tuned, full) = cpu(choose, repeats=1)
     standard = standard_cost(test, file) * len(test[1])
     shares = {"tuned": total_cost(tuned, test, file) / standard, "full": total_cost(full, test, file) / standard}
@@ -161,6 +163,7 @@ def policy_case(folder: Any, name: str, method: str, depth: int) -> dict[str, An
         _tasks.POLICY[method], train[:, 2], train[:, 1].astype(int), 3, train[:, 3], train[:, 4:7]
     )
     lost = lost_rewards(scores, np.ones(len(X)))
+    ready(label_costs.TASK)
     seconds, solution = cpu(lambda: Search(label_costs.TASK, *_tasks.coded(X), lost).solve(depth, time_limit=60.0))
     tree = solution.tree
     label = label_costs.best_label(tree.sums[tree.leaves, : lost.shape[1]])
@@ -184,6 +187,8 @@ def groups(results: Results, limit: float) -> pd.DataFrame:
                     "set": name,
                     "depth": depth,
                     "STreeD, printed (s)": theirs,
+                    "rows": "",
+                    "columns": "",
                 }
                 if not printed.file or not file.exists():
                     lines.append(line | {"ours": "not to be had"})
@@ -195,7 +200,7 @@ def groups(results: Results, limit: float) -> pd.DataFrame:
                 row = _tasks.row(case)
                 wanted = ("rows", "columns", "ours", "pystreed", "verdict", "ours (s)", "pystreed (s)")
                 lines.append(line | {key: row[key] for key in wanted})
-    return pd.DataFrame(lines).fillna("")
+    return pd.DataFrame(lines).astype(object).fillna("")
 
 
 def fair_case(kind: Any, file: Any, depth: int, limit: float) -> dict[str, Any]:
@@ -238,6 +243,7 @@ def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
         X, y = table[:, 1:], table[:, 0]
     y = np.unique(y, return_inverse=True)[1]
     statistics = label_costs.misclassification(y, int(y.max()) + 1)
+    ready(label_costs.TASK)
     seconds, solution = cpu(
         lambda: Search(label_costs.TASK, *_tasks.coded(X), statistics).solve(depth, time_limit=limit), repeats=1
     )
