@@ -158,9 +158,10 @@ def show_real(results: Results) -> None:
         for at, label in enumerate(("CTree", "OST", "SurTree")):
             for kind in ("harrell_c", "ib"):
                 value = getattr(printed, kind)[at] if printed and depth == 3 else None
-                line[f"{'c' if kind == 'harrell_c' else 'IB'}: {label}"] = value
+                column = f"{'c' if kind == 'harrell_c' else 'IB'}: {label}"
+                line[column] = None if value is None else f"{value:.2f}"
         if printed and depth == 4:
-            line["c: SurTree"], line["IB: SurTree"] = LATER_TABLE[name]
+            line["c: SurTree"], line["IB: SurTree"] = (f"{value:.2f}" for value in LATER_TABLE[name])
         lines.append(line)
     out = pd.DataFrame(lines)
     for depth, group in out.groupby("depth"):
