@@ -95,7 +95,7 @@ class CudaGraphs:
             stream = self._idle.pop() if self._idle else torch.cuda.Stream()
             graph = torch.cuda.CUDAGraph()
             _capture(graph, stream, work)
-            return _Graph(graph, stream, self._idle)
+            return RecordedGraph(graph, stream, self._idle)
 
     def _has_room(self) -> bool:
         """Whether the device has as much free as the cache, which has held the temporary tensors of the work.
@@ -127,7 +127,7 @@ def _capture(graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, work: Work)
             gc.enable()
 
 
-class _Graph:
+class RecordedGraph:
     """A graph that leaves its stream to others when nobody replays it any more."""
 
     def __init__(self, graph: torch.cuda.CUDAGraph, stream: torch.cuda.Stream, idle: list[torch.cuda.Stream]) -> None:
