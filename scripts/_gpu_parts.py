@@ -5,10 +5,11 @@ And what the device allows: operators over its launch rate, bytes moved over its
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +26,11 @@ from softsurv.hazards import get_family
 from softsurv.soft.cross_validation import fit_folds, make_folds, measure_fold, measure_on_device
 from softsurv.soft.many import fit_many
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine, one_core_each
 from softsurv.soft.penalties import no_penalties
 from softsurv.soft.recipe import Candidate, Recipe
-from softsurv.soft.replay import cuda_graph, recording
+from softsurv.soft.replay import SWITCH
 from softsurv.soft.stacked_starts import propose
 from softsurv.soft.starts import TrainingRows
 from softsurv.soft.streaming.axis import make_axis
@@ -37,6 +38,7 @@ from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
+from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
@@ -45,6 +47,9 @@ CANDIDATE = Candidate("loglogistic", 2, 1.0, 3.0, 1.0)
 TRIALS, N_FOLDS = 8, 5
 ROUNDS = (4, 24)
 """Two runs, so that what is done once does not count."""
+
+GRAPH_ROUNDS = (24, 64)
+"""The same with graphs: both runs come to the replays, after the rounds that are taken one by one."""
 
 Part = Callable[[], int]
 """Does the work and returns how many units of it."""
@@ -215,6 +220,17 @@ def bytes_a_second(device: torch.device) -> float:
     return best
 
 
+@contextmanager
+def graphs(on: bool) -> Iterator[None]:
+    """While open, rounds on a device are recorded as graphs, or are not."""
+    before = os.environ.get(SWITCH)
+    os.environ[SWITCH] = "1" if on else "0"
+    try:
+        yield
+    finally:
+        os.environ.pop(SWITCH) if before is None else os.environ.update({SWITCH: before})
+
+
 def share_of_the_limit(
     objective: object, start: tuple[torch.Tensor, torch.Tensor], metric: object, graph: bool = False
 ) -> dict[str, float]:
@@ -223,7 +239,8 @@ def share_of_the_limit(
     With ``graph`` four rounds are one launch of a CUDA graph; the operators are those that it holds.
     """
     device, found = start[0].device, []
-    for steps in ROUNDS:
+    lengths = GRAPH_ROUNDS if graph else ROUNDS
+    for steps in lengths:
         settings = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0)
 
         def run(settings: LbfgsSettings = settings) -> None:
@@ -231,14 +248,14 @@ def share_of_the_limit(
                 minimise(objective, start, settings, metric)
             wait(device)
 
-        with Operators(large=1) as counted:
+        with graphs(False), Operators(large=1) as counted:
             run()
-        with recording(cuda_graph) if graph else nullcontext():
+        with graphs(graph):
             run()  # libraries are loaded, graphs take their memory
             began = time.perf_counter()
             run()
         found.append((time.perf_counter() - began, counted.total, 8 * counted.moved))
-    rounds = ROUNDS[1] - ROUNDS[0]
+    rounds = lengths[1] - lengths[0]
     seconds, operators, moved = ((long - short) / rounds for short, long in zip(*found, strict=True))
     least = max(operators / launches_a_second(device), moved / bytes_a_second(device))
     return {"operators": operators, "bytes": moved, "seconds": seconds, "share": least / seconds}

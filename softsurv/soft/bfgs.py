@@ -21,19 +21,9 @@ from softsurv.soft.nelder_mead import where_finite
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.node_rounds import Rounds
 from softsurv.soft.one_pass import arrays, is_compiled
-from softsurv.soft.optimisers import (
-    Function,
-    LbfgsSettings,
-    Metric,
-    Minimum,
-    Point,
-    Watch,
-    apart,
-    minimise,
-    runs_ahead,
-    side_by_side,
-)
+from softsurv.soft.optimisers import Function, LbfgsSettings, Metric, Minimum, Point, apart, minimise, side_by_side
 from softsurv.soft.problem import taken
+from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 
 SUFFICIENT_DECREASE = 0.1

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, Minimum, Watch, runs_ahead
+from softsurv.soft.optimisers import LbfgsSettings, Minimum
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import Moves, fit_moves
+from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 
 Pair = tuple[Tensor, Tensor]

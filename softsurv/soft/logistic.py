@@ -8,7 +8,7 @@ from torch import Tensor
 from softsurv.soft import logistic_kernels
 from softsurv.soft.gram import WeightedGram
 from softsurv.soft.one_pass import arrays, is_compiled
-from softsurv.soft.optimisers import Watch, runs_ahead
+from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
 

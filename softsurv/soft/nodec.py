@@ -16,9 +16,9 @@ from softsurv.soft.bfgs import BfgsSettings, Inner, room_for
 from softsurv.soft.logistic import fit_logistic
 from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.soft.problem import taken
 from softsurv.soft.restricted import fit_branches, fit_leaves
+from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import hbp_leaf
 from softsurv.trees.topology import level_slice, n_branches

@@ -8,9 +8,7 @@ leave the stack, so a round costs what the trees still moving cost.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +19,7 @@ from softsurv.soft.one_pass import arrays
 from softsurv.soft.problem import taken
 from softsurv.soft.quasi_newton import CURVATURE, Memory
 from softsurv.soft.replay import Repeated, capture_on
+from softsurv.soft.watch import LOOK_EVERY, Watch, runs_ahead
 from softsurv.stopping import StopSignal
 
 Point = tuple[Tensor, ...]
@@ -32,26 +31,8 @@ SUFFICIENT_DECREASE = 1e-4
 LEAST_STEP = 2.0**-26
 """Share of the first trial at which a step is given up: rounding, not the model, is what it meets there."""
 
-LOOK_EVERY = 4
-"""Rounds between calls of ``on_round``, and rounds that the host may be ahead of a device at most."""
-
-
-_ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
-
-
-@contextmanager
-def never_waiting() -> Iterator[None]:
-    """While open, no device is waited for inside training, as a CUDA device never is: for tests on a CPU."""
-    token = _ALWAYS_LATE.set(True)
-    try:
-        yield
-    finally:
-        _ALWAYS_LATE.reset(token)
-
-
-def runs_ahead(value: Tensor) -> bool:
-    """Whether a look at the value would wait for its device."""
-    return value.is_cuda or _ALWAYS_LATE.get()
+ALONE = 2 * LOOK_EVERY
+"""Rounds that are taken one by one before some are recorded: a minimisation of seven never has more than it needs."""
 
 
 @dataclass(frozen=True)
@@ -145,51 +126,16 @@ class _State:
     taken: Tensor  # (m,) accepted steps
     moving: Tensor  # (m,) bool
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that a round changes."""
+        memory = self.memory
+        return memory.table, memory.slot, self.f, self.direction, self.slope, self.step, self.taken, self.moving
+
     def take(self, rows: Tensor) -> _State:
         """The trees (r,) of the stack."""
         tensors = {name: taken(value, rows) for name, value in vars(self).items() if name != "memory"}
         return _State(memory=self.memory.take(rows), **tensors)
-
-
-class Watch:
-    """Tells the host which trees are moving, without waiting for a device.
-
-    On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
-    stay a round or more, which changes nothing but time.
-    """
-
-    def __init__(self, late: bool) -> None:
-        self.late = late
-        self.copies: list[tuple[Tensor, torch.cuda.Event | None]] = []
-
-    def __call__(self, mask: Tensor) -> Tensor | None:
-        """The mask (m,) on the host, or None before there is an answer."""
-        if not self.late:
-            return mask
-        arrived = self._arrived()
-        copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
-        event = torch.cuda.Event() if mask.is_cuda else None
-        if event is not None:
-            event.record()
-        self.copies.append((copy, event))
-        return arrived
-
-    def _arrived(self) -> Tensor | None:
-        """The newest copy that is complete; the host is never more than :data:`LOOK_EVERY` rounds ahead."""
-        newest = None
-        while self.copies:
-            copy, event = self.copies[0]
-            if event is not None and not event.query():
-                if len(self.copies) < LOOK_EVERY:
-                    break
-                event.synchronize()
-            newest = copy
-            self.copies.pop(0)
-        return newest
-
-    def narrow(self) -> None:
-        """Forget the copies under way: the stack has changed."""
-        self.copies.clear()
 
 
 def minimise(
@@ -231,20 +177,23 @@ def minimise(
         cut_off[rows] = state.taken >= settings.max_iterations
 
     capture = capture_on(value.device)
-    stride = 1 if capture is None else LOOK_EVERY
 
-    def rounds_of(function: Function, metric: Metric, state: _State) -> Repeated:
-        return Repeated(lambda: _take_rounds(function, metric, state, settings, shapes, stride), capture)
+    def rounds_of(function: Function, metric: Metric, state: _State, alone: int) -> Repeated:
+        def rounds(count: int) -> None:
+            _take_rounds(function, metric, state, settings, shapes, count)
 
-    take_rounds = rounds_of(function, metric, state)
-    for number in range(stride, last + 1, stride):
-        take_rounds()
+        return Repeated(rounds, capture, state.tensors, (state.f, state.memory.x), LOOK_EVERY, alone)
+
+    take_rounds, number = rounds_of(function, metric, state, ALONE), 0
+    while number < last:
+        taken_now = take_rounds()
+        number += taken_now
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
-        moving = watch(state.moving)
+        moving = watch(state.moving, taken_now)
         keep = None if moving is None else function.even_groups(moving)
         left = None if keep is None else torch.nonzero(keep)[:, 0]
-        ended = over or number == last or (left is not None and len(left) == 0)
+        ended = over or number >= last or (left is not None and len(left) == 0)
         if on_round is not None and (ended or number % LOOK_EVERY == 0):
             keep_best()
             on_round(loss)
@@ -256,7 +205,7 @@ def minimise(
             here = left.to(best.device, non_blocking=True)
             rows = here if isinstance(rows, slice) else rows[here]
             watch.narrow()
-            take_rounds = rounds_of(function, metric, state)
+            take_rounds = rounds_of(function, metric, state, LOOK_EVERY + -number % LOOK_EVERY)
     keep_best()
     return Minimum(apart(best, shapes), loss, ~cut_off)
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from softsurv.soft.logistic import fit_logistic
-from softsurv.soft.optimisers import Watch, runs_ahead
 from softsurv.soft.starts import CLASS_STRENGTH, KMEANS_REPEATS, TIED, node_seeds
+from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.trees.routing import linear, linear_pullback
 from softsurv.trees.topology import n_branches
 

@@ -156,7 +156,7 @@ def test_a_round_of_the_optimiser_never_waits_for_the_device(family, monkeypatch
         raise SeenError
 
     with monkeypatch.context() as patch:
-        patch.setattr(optimisers.Watch, "__call__", lambda self, mask: None)  # the host asks nothing of four rounds
+        patch.setattr(optimisers.Watch, "__call__", lambda self, *mask: None)  # the host asks nothing of four rounds
         with pytest.raises(SeenError):
             minimise(objective, start, LbfgsSettings(), metric, on_round=look)
     assert looks == [True]

@@ -9,10 +9,11 @@ from softsurv.hazards import family_names, get_family
 from softsurv.soft.fit_stack import FIRST_LEAVES, fit_single_leaf
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
-from softsurv.soft.optimisers import LbfgsSettings, never_waiting
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.restricted import fit_leaves
 from softsurv.soft.starts import initial_leaves, logrank_routing, random_routing
+from softsurv.soft.watch import never_waiting
 from softsurv.stopping import StopSignal
 
 QUICK = NodecSettings(max_sweeps=3)

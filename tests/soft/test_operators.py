@@ -11,12 +11,13 @@ from softsurv.soft.fit_stack import FIRST_LEAVES, fit_anchors, fit_single_leaf, 
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings, minimise, never_waiting
+from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import make_problem
 from softsurv.soft.recipe import Candidate, Recipe
 from softsurv.soft.restricted import fit_leaves
 from softsurv.soft.starts import initial_leaves, random_routing, start_routing
+from softsurv.soft.watch import never_waiting
 
 TREES, ROWS = 4, 200
 

@@ -25,10 +25,11 @@ from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings, never_waiting
+from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
+from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import SoftTree
 
 PACKAGE = Path(softsurv.__file__).parent

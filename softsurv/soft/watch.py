@@ -1,0 +1,71 @@
+"""What the host knows of a device that it does not wait for: which trees are moving, a round or more ago."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+LOOK_EVERY = 4
+"""Rounds that the host may be ahead of a device at most, and rounds between calls of ``on_round``."""
+
+_ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
+
+
+@contextmanager
+def never_waiting() -> Iterator[None]:
+    """While open, no device is waited for inside training, as a CUDA device never is: for tests on a CPU."""
+    token = _ALWAYS_LATE.set(True)
+    try:
+        yield
+    finally:
+        _ALWAYS_LATE.reset(token)
+
+
+def runs_ahead(value: Tensor) -> bool:
+    """Whether a look at the value would wait for its device."""
+    return value.is_cuda or _ALWAYS_LATE.get()
+
+
+class Watch:
+    """Tells the host which trees are moving, without waiting for a device.
+
+    On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
+    stay a round or more, which changes nothing but time.
+    """
+
+    def __init__(self, late: bool) -> None:
+        self.late = late
+        self.copies: list[tuple[Tensor, torch.cuda.Event | None, int]] = []
+
+    def __call__(self, mask: Tensor, rounds: int = 1) -> Tensor | None:
+        """The mask (m,) on the host, or None before there is an answer; ``rounds`` were taken since the last look."""
+        if not self.late:
+            return mask
+        arrived = self._arrived()
+        copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
+        event = torch.cuda.Event() if mask.is_cuda else None
+        if event is not None:
+            event.record(torch.cuda.current_stream(mask.device))
+        self.copies.append((copy, event, rounds))
+        return arrived
+
+    def _arrived(self) -> Tensor | None:
+        """The newest copy that is complete; the host waits where it is :data:`LOOK_EVERY` rounds ahead."""
+        newest = None
+        while self.copies:
+            copy, event, _ = self.copies[0]
+            if event is not None and not event.query():
+                if sum(rounds for *_, rounds in self.copies) < LOOK_EVERY:
+                    break
+                event.synchronize()
+            newest = copy
+            self.copies.pop(0)
+        return newest
+
+    def narrow(self) -> None:
+        """Forget the copies under way: the stack has changed."""
+        self.copies.clear()
