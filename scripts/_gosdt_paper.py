@@ -6,9 +6,7 @@ Jimmy-Lin/GeneralizedOptimalSparseDecisionTrees, commit f427205. FourClass and b
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
+import _tasks
 import numpy as np
 import pandas as pd
 
@@ -53,7 +51,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     The paper leaves rows with missing values out, but its numbers of rows and columns of COMPAS hold them. They are
     kept, below every cut.
     """
-    file = Path(os.environ["SOFTSURV_DATA"]) / "gosdt" / SETS[name][0]
+    file = _tasks.folder_of("gosdt") / SETS[name][0]
     table = pd.read_csv(file, sep=None, engine="python")
     y = np.unique(table.iloc[:, -1], return_inverse=True)[1]
     columns = [between(table[column].to_numpy()) for column in table.columns[:-1]]

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _gosdt_paper import OPTIMALITY, PRINTED_TREES, SCALABILITY, SETS, load
-from _gosdt_peer import MOST_DEPTH, compare, search_of
+from _gosdt_peer import MOST_DEPTH, agreement, compare, found_by_peer, search_of
 from _results import Results, cpu
 from sklearn.model_selection import KFold
 
 OPTIMALITY_COST = 0.005
 SCALABILITY_COST = 1 / 32
 """Section I.7; the captions of Figures 14 to 17 say 0.3125."""
-
-SAME = 1e-5
-"""gosdt computes in single precision."""
 
 STRIKES = 3
 """A side that reached the limit so often is not asked again (section I.7)."""
@@ -38,11 +35,8 @@ def any_depth(case: dict[str, Any], cost: float) -> str:
 
 def line(case: dict[str, Any], cost: float) -> dict[str, Any]:
     """What the tables of both experiments share."""
-    peer, verdict = "stopped from outside" if case["peer_asked"] else "not asked", ""
-    if "gosdt_s" in case:
-        lower, upper = case["gosdt_lower"], case["gosdt_upper"]
-        peer = f"{upper:.6f}" if case["gosdt_ended"] else f"{lower:.4f} to {upper:.4f}, unfinished"
-        verdict = agreement(case)
+    peer = found_by_peer(case) if case["peer_asked"] else "not asked"
+    verdict = agreement(case) if "gosdt_s" in case else ""
     gap = case["objective"] - case["lower"]
     row = {"ours": f"{case['objective']:.6f}", "leaves": case["leaves"], "status": case["status"]}
     row |= {
@@ -53,16 +47,6 @@ def line(case: dict[str, Any], cost: float) -> dict[str, Any]:
     }
     row["ours (s)"] = f"{case['seconds']:.4f}"
     return row | {"gosdt (s)": f"{case['gosdt_s']:.3f}" if "gosdt_s" in case else ""}
-
-
-def agreement(case: dict[str, Any]) -> str:
-    """Whether the objectives of both are the same, or as their bounds allow."""
-    ours, lower, upper = case["objective"], case["gosdt_lower"], case["gosdt_upper"]
-    both = case["status"] == "optimal" and case["gosdt_ended"]
-    if both:
-        return "equal" if abs(ours - upper) < SAME else "DIFFERS"
-    apart = case["lower"] > upper + SAME or lower > ours + SAME
-    return "DIFFERS" if apart else "within"
 
 
 def optimality(results: Results, limit: int) -> pd.DataFrame:

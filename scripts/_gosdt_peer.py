@@ -6,6 +6,7 @@ import json
 import warnings
 from typing import Any
 
+import _tasks
 import numpy as np
 from _results import cpu, in_child
 
@@ -16,12 +17,14 @@ from softsurv.exact.search import Search
 MOST_DEPTH = 10
 """Of our search, where the problem sets no limit."""
 
+SAME = 1e-5
+"""gosdt computes in single precision."""
+
 
 def search_of(X: np.ndarray, y: np.ndarray, cost: float) -> Search:
     """Our search, whose objective is the number of misclassified rows plus ``cost`` times the rows a leaf."""
     statistics = label_costs.misclassification(y, int(y.max()) + 1)
-    codes, p = X.astype(np.int32), X.shape[1]
-    return Search(label_costs.TASK, codes, np.full(p, 2), np.zeros(p, bool), statistics, complexity=cost * len(y))
+    return Search(label_costs.TASK, *_tasks.coded(X), statistics, complexity=cost * len(y))
 
 
 def compare(
@@ -65,3 +68,21 @@ def compare(
 def splits_deep(node: dict[str, Any]) -> int:
     """Longest path of a tree of gosdt, in splits."""
     return 1 + max(splits_deep(node[side]) for side in ("true", "false")) if "feature" in node else 0
+
+
+def found_by_peer(case: dict[str, Any]) -> str:
+    """The objective of gosdt, or its bounds."""
+    if "gosdt_s" not in case:
+        return "stopped from outside"
+    lower, upper = case["gosdt_lower"], case["gosdt_upper"]
+    return f"{upper:.6f}" if case["gosdt_ended"] else f"{lower:.4f} to {upper:.4f}, unfinished"
+
+
+def agreement(case: dict[str, Any]) -> str:
+    """Whether the objectives of both are the same, or as their bounds allow."""
+    ours, lower, upper = case["objective"], case["gosdt_lower"], case["gosdt_upper"]
+    both = case["status"] == "optimal" and case["gosdt_ended"]
+    if both:
+        return "equal" if abs(ours - upper) < SAME else "DIFFERS"
+    apart = case["lower"] > upper + SAME or lower > ours + SAME
+    return "DIFFERS" if apart else "within"

@@ -70,7 +70,7 @@ def spread(values: np.ndarray) -> str:
 
 def cost_case(name: str, level: str, split: int) -> dict[str, Any]:
     """One split: the tree of the depth, of 0 to 4, with the least held-out cost in five folds, and that of depth 4."""
-    folder = _tasks.folder() / "streed" / "cost-sensitive" / name
+    folder = _tasks.folder_of("streed") / "cost-sensitive" / name
     train, test = (_tasks.costly_rows(folder / f"{name}-{part}-{split}.csv") for part in ("train", "test"))
     file = folder / f"{name}-{level}-costs.csv"
 
@@ -130,7 +130,7 @@ def full_price(price: SplitCosts) -> float:
 # -- policies (Table 6) --------------------------------------------------------------------------------------------
 def warfarin(results: Results, splits: int) -> pd.DataFrame:
     """Warfarin: right treatments of new patients by depth, mean over the 75 files and three scores."""
-    folder = _tasks.folder() / "streed" / "prescriptive-policy" / "warfarin"
+    folder = _tasks.folder_of("streed") / "prescriptive-policy" / "warfarin"
     names = sorted(file.stem.removeprefix("train_") for file in folder.glob("train_*.csv"))
     if splits < len(names):
         names = names[:: -(-len(names) // splits)]
@@ -179,7 +179,7 @@ def groups(results: Results, limit: float) -> pd.DataFrame:
     lines = []
     for kind in _tasks.FAIRNESS:
         for name, printed in FAIR_SECONDS.items():
-            file = _tasks.folder() / "streed" / "fairness" / f"{printed.file}-binarized.csv"
+            file = _tasks.folder_of("streed") / "fairness" / f"{printed.file}-binarized.csv"
             for depth in (2, 3):
                 theirs = (printed.parity if kind == "demographic_parity" else printed.opportunity)[depth - 2]
                 line = {

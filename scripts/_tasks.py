@@ -55,7 +55,17 @@ Sets = dict[str, tuple[np.ndarray, np.ndarray]]
 # -- sets ----------------------------------------------------------------------------------------------------------
 def folder() -> Path:
     """Where the data lie."""
+    if "SOFTSURV_DATA" not in os.environ:
+        raise SystemExit("set SOFTSURV_DATA to the folder of the data")
     return Path(os.environ["SOFTSURV_DATA"])
+
+
+def folder_of(paper: str) -> Path:
+    """Where the own sets of a paper lie."""
+    found = folder() / paper
+    if not found.is_dir():
+        raise SystemExit(f"{found} is not there; scripts/_{paper}_paper.py says where its files come from")
+    return found
 
 
 def classification_sets() -> Sets:
