@@ -127,13 +127,19 @@ def overhead_case(name: str, X: pd.DataFrame, fit: Callable[[], Any], clock: Sea
 
 
 def overheads(clock: SearchTime) -> str:
-    """A table of what fits take beside their search, on 0/1 columns and on raw ones."""
+    """A table of what fits take beside their search, on 0/1 columns, on raw ones and on measurements."""
     runs = []
     for name in ("veteran", "whas500", "GBSG2"):
         data = coded(name)
         for what, X in (("0/1", frame_of(data.binary)), ("raw", load_dataset(f"survset:{name}").X)):
             tree, y = OptimalSurvivalTree(max_depth=2, min_samples_leaf=1), (data.event, data.time)
             runs.append(overhead_case(f"{name}, {what}", X, partial(tree.fit, X, y), clock))
+    rng = np.random.default_rng(0)
+    for n_columns in (5, 10, 20):
+        X = pd.DataFrame(rng.normal(size=(500, n_columns)), columns=[f"c{k}" for k in range(n_columns)])
+        tree, y = OptimalSurvivalTree(max_depth=2), (rng.random(500) < 0.6, rng.exponential(size=500))
+        runs.append(overhead_case("floats, a frame", X, partial(tree.fit, X, y), clock))
+        runs.append(overhead_case("floats, an array", X, partial(tree.fit, X.to_numpy(), y), clock))
     for name in ("hepatitis", "heart-cleveland", "german-credit"):
         binary, label = _tasks.classification_sets()[name]
         X = frame_of(binary)

@@ -115,11 +115,11 @@ class NumberBlock:
 
     def found(self, names: Sequence[str]) -> NumberBlock | None:
         """The block of some columns in the order given, if all of them are here and complete."""
+        if list(names) == list(self.place):
+            return None if self.gaps.any() else self
         places = [self.place.get(name, -1) for name in names]
         if min(places, default=0) < 0 or self.gaps[places].any():
             return None
-        if places == list(range(len(self.values))):
-            return self
         part = NumberBlock(dict(zip(names, range(len(names)), strict=True)), self.values[places], whole=self.whole)
         vars(part)["extent"] = self.extent[0][places], self.extent[1][places]
         if "are_yes_no" in vars(self):

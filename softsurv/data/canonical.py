@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.data.blocks import NumberBlock, in_blocks
 from softsurv.data.encoding import labels, numbers
 from softsurv.data.kinds import is_text
@@ -36,11 +36,12 @@ FEW_CELLS = 1 << 18
 FEW_SPANS = 64
 """So few outcomes that rows share are sorted one by one: numbers sort ten times as fast as places."""
 
-KEYS_AT_ONCE = 2
-"""So few keys sort all rows before those are found that share an outcome."""
-
 FEW_KEYS = 16
 """A small table with so few groups of columns is sorted by all of them at once."""
+
+
+HEAD = 128
+"""So many rows tell columns of measurements apart."""
 
 
 def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
@@ -52,13 +53,20 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
     columns : sequence of str
         Features, in the order in which they are compared (see :func:`column_order`).
     """
-    fields, first = _fields(data, OUTCOME + BESIDE), 0
     if data.n * len(columns) <= FEW_CELLS:
+        order, same = _by_outcome(data, OUTCOME + BESIDE)
+        tied = np.flatnonzero(same[1:] | same[:-1])
+        if not tied.size:
+            return order
         block = data.number_block()
         groups = _groups(columns, block)
         if len(groups) <= FEW_KEYS:
-            return _order_of_few(fields, len(groups), lambda: [_key(one, data.X, block) for one in reversed(groups)])
-    place = _places(fields, np.zeros(data.n, dtype=np.int64))
+            rows, outcome = order[tied], np.cumsum(~same[:-1])[tied]
+            keys = [_key(one, data.X, block)[rows] for one in reversed(groups)]
+            order = order.copy()
+            order[tied] = rows[np.lexsort([*keys, outcome])]
+            return order
+    place, first = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64)), 0
     while first < len(columns) and (rows := _tied(place)).size:
         some = list(columns[first : first + max(AT_A_TIME, FEW_CELLS // rows.size)])
         first += len(some)
@@ -74,21 +82,23 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
     return np.argsort(place, kind="stable")
 
 
-def _order_of_few(fields: Sequence[FloatArray], n_keys: int, keys: Callable[[], list[FloatArray]]) -> IntArray:
-    """Rows by the fields (n,), the first one first; those of one outcome by keys, the last one first."""
-    if n_keys <= KEYS_AT_ONCE:
-        return np.lexsort([*keys(), *fields[::-1]])
-    order = np.lexsort(fields[::-1])
-    same = np.ones(len(order) + 1, dtype=bool)  # as the row before
-    same[[0, -1]] = False
-    for values in fields:
-        ordered = values[order]
-        same[1:-1] &= ordered[1:] == ordered[:-1]
-    tied = np.flatnonzero(same[1:] | same[:-1])
-    if tied.size:
-        rows, outcome = order[tied], np.cumsum(~same[:-1])[tied]
-        order[tied] = rows[np.lexsort([*(key[rows] for key in keys()), outcome])]
-    return order
+def _by_outcome(data: SurvivalData, names: Sequence[str]) -> tuple[IntArray, BoolArray]:
+    """The rows by some fields, the first one first; and which are as the row before them there, (N + 1,).
+
+    Kept beside the data, since columns and rows are put in order one after the other.
+    """
+    known = tuple(name for name in names if getattr(data, name) is not None)
+    kept = vars(data).setdefault("_orders", {})
+    if known not in kept:
+        fields, same = _fields(data, known), np.ones(data.n + 1, dtype=bool)
+        same[[0, -1]] = False
+        order = np.lexsort(fields[::-1])
+        for values in fields:
+            ordered = values[order]
+            same[1:-1] &= ordered[1:] == ordered[:-1]
+        kept[known] = order, same
+    found: tuple[IntArray, BoolArray] = kept[known]
+    return found
 
 
 def _groups(names: Sequence[str], block: NumberBlock) -> list[list[str]]:
@@ -143,18 +153,18 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     names = [str(name) for name in X.columns.tolist()]
     if "x0" not in names or set(names) != {f"x{k}" for k in range(len(names))}:
         return sorted(names)
-    outcome = np.zeros(len(X), dtype=np.int64)
-    if data is not None:
-        outcome = _places(_fields(data, OUTCOME), outcome)
-        outcome = np.unique(outcome, return_inverse=True)[1].astype(np.int64)  # 0, 1, ... however many rows each has
-    of_each = np.bincount(outcome)
-    ends, by_outcome = np.cumsum(of_each), np.argsort(outcome, kind="stable")
-    shared = np.flatnonzero(of_each > 1)
-    spans = list(zip((ends - of_each)[shared].tolist(), ends[shared].tolist(), strict=True))
+    if data is None:
+        by_outcome, same = np.arange(len(X)), np.array([False, *[True] * (len(X) - 1), False])
+    else:
+        by_outcome, same = _by_outcome(data, OUTCOME)
+    begins, ends = np.flatnonzero(same[1:] & ~same[:-1]), np.flatnonzero(same[:-1] & ~same[1:]) + 1
+    spans = list(zip(begins.tolist(), ends.tolist(), strict=True))
     few = len(spans) <= FEW_SPANS
     if data is not None and few and len(data.number_block().place) == len(names):
-        return sorted(names, key=_digests(data.number_block(), by_outcome, spans).__getitem__)
+        return sorted(names, key=_contents(data.number_block(), by_outcome, spans).__getitem__)
     block = NumberBlock.of(X.set_axis(names, axis="columns"))
+    outcome = np.empty(len(X), dtype=np.int64)
+    outcome[by_outcome] = np.cumsum(~same[:-1])
 
     def digest(name: str) -> bytes:
         """Digest of the values by outcome and size; without an outcome, of the distinct values."""
@@ -168,15 +178,30 @@ def column_order(X: pd.DataFrame, data: SurvivalData | None = None) -> list[str]
     return sorted(names, key=digest)
 
 
-def _digests(block: NumberBlock, by_outcome: IntArray, spans: Sequence[tuple[int, int]]) -> dict[str, bytes]:
-    """Digest of the values of each column, rows (N,) in order of outcome, those of a span by size."""
+def _contents(block: NumberBlock, by_outcome: IntArray, spans: Sequence[tuple[int, int]]) -> dict[str, bytes]:
+    """What orders the columns: their first values in order of outcome, or a digest of all where these are not enough.
+
+    Values of a span of rows are in the order of their size.
+    """
+    head = next((end for begin, end in spans if begin < HEAD < end), HEAD)
     found: dict[str, bytes] = {}
     for some in in_blocks(list(block.place), len(by_outcome)):
-        values = _comparable(block.rows_of(some)).take(by_outcome, axis=1)
-        for begin, end in spans:
-            values[:, begin:end].sort(axis=1)
+        values = _in_spans(block.rows_of(some), by_outcome[:head], spans)
+        found |= {name: row.tobytes() for name, row in zip(some, values, strict=True)}
+    if len(set(found.values())) == len(found) or len(by_outcome) <= head:
+        return found
+    for some in in_blocks(list(block.place), len(by_outcome)):
+        values = _in_spans(block.rows_of(some), by_outcome, spans)
         found |= {name: hashlib.blake2b(row).digest() for name, row in zip(some, values, strict=True)}
     return found
+
+
+def _in_spans(values: FloatArray, rows: IntArray, spans: Sequence[tuple[int, int]]) -> FloatArray:
+    """Some rows of columns (Q, N), (Q, R), those of a span by size."""
+    values = _comparable(values.take(rows, axis=1))
+    for begin, end in spans:
+        values[:, begin:end].sort(axis=1)
+    return values
 
 
 def _fields(data: SurvivalData, names: Sequence[str]) -> list[FloatArray]:

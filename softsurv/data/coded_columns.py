@@ -164,8 +164,8 @@ def codes_by_cuts(
             found = None if block is None else block.found(names)
             values = stacked([table[name] for name in names]) if found is None else found.values
             cuts = np.array([columns[k].cuts for k in some]).T[:, :, None]
-            codes = np.zeros(values.shape, dtype=np.int32) if len(cuts) != 1 else ~(values <= cuts[0])
-            for cut in cuts if len(cuts) != 1 else ():
+            codes = np.zeros(values.shape, dtype=np.int8)
+            for cut in cuts:
                 codes += ~(values <= cut)  # NaN lies above all cuts
             out[here] = codes
             look_at_numbers(out.shape[1], len(columns))

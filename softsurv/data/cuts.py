@@ -60,15 +60,17 @@ def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) ->
     """Cuts of any columns (Q, N), found in their order."""
     ordered = np.sort(values, axis=1)
     rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
-    n_rises = np.count_nonzero(rises, axis=1)
     if wanted != "all":
-        many = np.flatnonzero(n_rises > wanted)
+        many = np.flatnonzero(np.count_nonzero(rises, axis=1) > wanted)
         if many.size:
             rises[many] = _quantile_places(rises[many], wanted)
     rises[:, : max(least - 1, 0)] = False
     rises[:, max(values.shape[1] - max(least, 0), 0) :] = False
-    cut = between(ordered[:, :-1][rises], ordered[:, 1:][rises]).tolist()
-    ends = np.cumsum(np.count_nonzero(rises, axis=1)).tolist()
+    q, n_places = rises.shape
+    places = np.flatnonzero(rises)
+    low = places + places // max(n_places, 1)  # in the table, which has a row more
+    cut = between(ordered.ravel()[low], ordered.ravel()[low + 1]).tolist()
+    ends = np.searchsorted(places, np.arange(1, q + 1) * n_places).tolist()
     return [tuple(cut[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
@@ -76,19 +78,22 @@ def _quantile_places(rises: BoolArray, wanted: int) -> BoolArray:
     """Which places (Q, N - 1) follow the quantiles of the rows."""
     n = rises.shape[1] + 1
     rank = np.ceil(np.arange(1, wanted + 1) / (wanted + 1) * n - 1e-9).astype(int) - 1  # (W,) row that ends each share
-    chosen = next_rises(rises)[:, np.minimum(rank, n - 2)]  # (Q, W)
-    last = n - 2 - np.argmax(rises[:, ::-1], axis=1)
-    chosen = np.minimum(chosen, last[:, None])
-    kept = np.zeros_like(rises)
-    kept[np.arange(len(rises))[:, None], chosen] = True
-    return kept
+    kept = np.zeros(rises.size, dtype=bool)
+    kept[next_rises(rises, np.minimum(rank, n - 2))[0]] = True
+    return kept.reshape(rises.shape)
 
 
-def next_rises(rises: BoolArray) -> NDArray[np.int32]:
-    """The next of the places (Q, N - 1) from each one on, itself included; N - 1 where there is none."""
-    n_places = rises.shape[1]
-    places = np.where(rises, np.arange(n_places, dtype=np.int32), np.int32(n_places))
-    return np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
+def next_rises(rises: BoolArray, places: NDArray[np.integer]) -> tuple[NDArray[np.intp], BoolArray]:
+    """The next of the rises (Q, N - 1) of each column from these places (W,) on, as places of the flat array, (Q, W).
+
+    And whether there is one; where not, the place is that of the last rise of the column. Every column has one.
+    """
+    q, n_places = rises.shape
+    first = np.arange(0, q * n_places, n_places)[:, None]
+    all_places = np.flatnonzero(rises)
+    found = np.searchsorted(all_places, first + places)
+    there = found < np.searchsorted(all_places, first + n_places)
+    return all_places[found - ~there], there
 
 
 def between(low: FloatArray, high: FloatArray) -> FloatArray:

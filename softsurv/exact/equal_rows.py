@@ -11,6 +11,10 @@ SAMPLE = 1 << 14
 """Rows of that sample. None of them equal: of a million rows less than one in a hundred has an equal one."""
 
 
+EXACT_BITS = 53
+"""Bits of a whole number that is exact as float64."""
+
+
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First occurrence of every distinct row of codes (U,), and the group of every row (N,).
 
@@ -38,18 +42,21 @@ def _look_distinct(codes: np.ndarray) -> bool:
 
 
 def as_words(codes: np.ndarray) -> np.ndarray:
-    """Rows of codes (N, P) as words (W, N) uint64 that order the rows as their codes do: few keys sort fast."""
+    """Rows of codes (N, P) as whole numbers (W, N) that order the rows as their codes do: few keys sort fast."""
     if codes.max() == 1:  # eight columns to a byte, the first of them on top
         padded = np.zeros((len(codes), -(-codes.shape[1] // 64) * 64), np.uint8)
         padded[:, : codes.shape[1]] = codes
         return np.ascontiguousarray(np.packbits(padded).view(">u8").reshape(len(codes), -1).T, dtype=np.uint64)
-    words, room, largest = [np.zeros(len(codes), np.uint64)], 64, codes.max(axis=0).tolist()
-    for column, most in zip(np.ascontiguousarray(codes.T, dtype=np.uint64), largest, strict=True):
-        bits = max(1, most.bit_length())
-        if bits > room:
-            words.append(np.zeros(len(codes), np.uint64))
-            room = 64
-        words[-1] <<= np.uint64(bits)
-        words[-1] |= column
-        room -= bits
+    bits = [max(1, most.bit_length()) for most in codes.max(axis=0).tolist()]
+    columns, words, begin, end = codes.T.astype(np.float64), list[np.ndarray](), 0, 0
+    while end < len(bits):
+        below = 0  # bits of the word behind a column
+        while end < len(bits) and below + bits[end] <= EXACT_BITS:
+            below, end = below + bits[end], end + 1
+        powers = np.ones(end - begin)
+        for k in range(begin, end):
+            below -= bits[k]
+            powers[k - begin] = 2.0**below
+        words.append(powers @ columns[begin:end])
+        begin = end
     return np.stack(words)

@@ -142,10 +142,10 @@ def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfN
     many = np.flatnonzero(np.count_nonzero(rises, axis=1) >= n_bins)
     if many.size:
         rank = np.floor(np.arange(1, n_bins) / n_bins * (len(rows) - 1)).astype(np.intp)
-        after = next_rises(rises[many])[:, np.minimum(rank, len(rows) - 2)]  # (Q, n_bins - 1)
-        kept = np.zeros((many.size, len(rows)), dtype=bool)
-        kept[np.arange(many.size)[:, None], after] = True
-        rises[many] = kept[:, :-1]  # the last place is behind the largest value
+        after, there = next_rises(rises[many], np.minimum(rank, len(rows) - 2))  # (Q, n_bins - 1)
+        kept = np.zeros(many.size * rises.shape[1], dtype=bool)
+        kept[after[there]] = True  # the last place is behind the largest value
+        rises[many] = kept.reshape(many.size, -1)
     feature, place = np.nonzero(rises)
     low, high, end = ordered[feature, place], ordered[feature, place + 1], np.cumsum(np.count_nonzero(rises, axis=1))
     parts = zip(data.single, [0, *end[:-1].tolist()], end.tolist(), strict=True)

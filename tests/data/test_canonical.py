@@ -59,24 +59,33 @@ def test_columns_of_an_array_are_ordered_by_content(seed):
     assert first == columns[second].tolist()
 
 
-@pytest.mark.parametrize("few_spans", [canonical.FEW_SPANS, -1])
-def test_columns_of_an_array_are_ordered_by_digests_of_their_values_by_outcome_and_size(few_spans, monkeypatch):
+@pytest.mark.parametrize(
+    ("few_spans", "head", "by_digest"),
+    [(canonical.FEW_SPANS, 40, False), (canonical.FEW_SPANS, 9, False), (canonical.FEW_SPANS, 1, True), (-1, 40, True)],
+)
+def test_columns_of_an_array_are_ordered_by_their_values_by_outcome_and_size(few_spans, head, by_digest, monkeypatch):
+    """By the first values where they tell all columns apart, else by a digest; an outcome is never cut in two."""
     monkeypatch.setattr(canonical, "FEW_SPANS", few_spans)
+    monkeypatch.setattr(canonical, "HEAD", head)
     rng = np.random.default_rng(3)
     values, time, event = (
         rng.integers(0, 4, (40, 6)).astype(float),
-        rng.integers(1, 6, 40).astype(float),
+        np.r_[0.5, 0.6, rng.integers(1, 6, 38)],
         rng.random(40) < 0.6,
     )
     values[::9, 2], values[3, 4] = np.nan, -0.0
+    values[:2] = 1.0  # two rows tell no columns apart
     data = SurvivalData(pd.DataFrame(values, columns=[f"x{k}" for k in range(6)]), time, event)
 
-    def digest(name):
+    def content(name):
         column = np.where(np.isnan(values[:, int(name[1:])]), np.inf, values[:, int(name[1:])]) + 0.0
         ordered = sorted(zip(time, event, column, strict=True))
-        return hashlib.blake2b(np.array([value for _, _, value in ordered]).tobytes()).digest()
+        if by_digest:
+            return hashlib.blake2b(np.array([value for _, _, value in ordered]).tobytes()).digest()
+        last = ordered[min(head, 40) - 1][:2]
+        return np.array([value for *outcome, value in ordered if tuple(outcome) <= last]).tobytes()
 
-    assert column_order(data.X, data) == sorted(data.X.columns, key=digest)
+    assert column_order(data.X, data) == sorted(data.X.columns, key=content)
 
 
 def test_names_order_the_columns_of_a_frame():
