@@ -105,12 +105,14 @@ def _costs_a_cause(tree: Trial, one: Trial) -> bool:
 def _simple_tree(trees: list[Trial]) -> Trial:
     """The simplest of the good trees, one question after the other.
 
-    The usual ridge within half a standard error of the best tree; then the fewest leaves within one; then, within two
-    standard errors of the best of these, leaves that share their slopes, the strongest shrinkage, the fewest terms. The
-    lowest loss of so many settings is low by chance: what is taken instead is hardly worse and moves less.
+    The usual ridge, if a tree that has it is within half a standard error of the best one; then the fewest leaves
+    within one; then, within two standard errors of the best of these, leaves that share their slopes, the strongest
+    shrinkage, the fewest terms. The lowest loss of so many settings is low by chance: what is taken instead is hardly
+    worse and moves less.
     """
-    good = [t for t in trees if t.candidate.ridge == USUAL_RIDGE and _as_good(t, best_of(trees), 0.5)]
-    good = good or [t for t in trees if t.candidate.ridge == best_of(trees).candidate.ridge]
+    best, usual = best_of(trees), [t for t in trees if t.candidate.ridge == USUAL_RIDGE]
+    takes_usual = usual and _as_good(best_of(usual), best, 0.5)
+    good = usual if takes_usual else [t for t in trees if t.candidate.ridge == best.candidate.ridge]
     good = [t for t in good if _as_good(t, best_of(good))]
     good = [t for t in good if _leaves(t) == min(map(_leaves, good))]
     good = [t for t in good if _as_good(t, best_of(good), 2.0)]

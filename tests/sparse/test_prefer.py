@@ -94,3 +94,14 @@ def test_the_first_family_stays_unless_another_is_surely_better():
     first = trial(np.ones(100), family="loglogistic")
     assert usual_family([first, trial(0.97 + noise, family="weibull")]) == "loglogistic"
     assert usual_family([first, trial(0.8 + noise, family="weibull")]) == "weibull"
+
+
+def test_fewer_leaves_are_taken_within_one_error_of_the_best_tree_of_the_usual_ridge():
+    """And not within half an error only, which decides on the ridge alone."""
+    noise = np.random.default_rng(0).normal(size=100)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    four, one = trial(np.ones(100), leaves=4), trial(np.full(100, 1.5), leaves=1)
+    two = trial(1.0 + 0.075 + noise, leaves=2)  # its gap of .075 has the error .1
+    assert preferred([one, four, two], "tree")[0] is two
+    far = trial(1.0 + 0.125 + noise, leaves=2)
+    assert preferred([one, four, far], "tree")[0] is four
