@@ -11,7 +11,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.data.survival_data import SurvivalData
-from softsurv.sparse.prefer import BEYOND, CONSTANT, EDGE, USUAL_RIDGE
+from softsurv.sparse.prefer import CONSTANT, EVER_WEAKER, USUAL_RIDGE
 from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import StackRows
 
@@ -35,8 +35,7 @@ class Grid:
         (40.0, None),
         (160.0, None),
         (40.0, 10.0),
-        EDGE,
-        BEYOND,
+        *EVER_WEAKER,
     )
     """Pairs of shrinkage and slope shrinkage."""
     depth: int | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from softsurv.trees.linear_rule import Rules
 CONSTANT = 1e4
 """A ridge so strong that slopes vanish: all rows of a leaf then have one curve."""
 
-EDGE, BEYOND = (10.0, 1.0), (1.0, 0.1)
-"""Weak shrinkage of level and slopes, and the one that counts only where no other does better than the weak one."""
+EVER_WEAKER = ((10.0, 1.0), (1.0, 0.1), (0.1, 0.01))
+"""Shrinkage of level and slopes: each pair counts only where the one before it does best."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,17 @@ def _simple_tree(trees: list[Trial]) -> Trial:
 
 
 def within_reach(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials without those beyond the edge of the grid, unless the best of the others lies at the edge.
+    """The trials without those of ever weaker shrinkage, but for the pairs up to which each step does best.
 
     Leaves with slopes nearly of their own are low in loss by chance where little speaks for them.
     """
-    usual = [t for t in trials if _pair(t) != BEYOND]
-    return list(trials) if not usual or _pair(best_of(usual)) == EDGE else usual
+    out = set(EVER_WEAKER[1:])
+    for step, weaker in pairwise(EVER_WEAKER):
+        known = [t for t in trials if _pair(t) not in out]
+        if known and _pair(best_of(known)) != step:
+            break
+        out.remove(weaker)
+    return [t for t in trials if _pair(t) not in out]
 
 
 def clearly_own_slopes(trials: Sequence[Trial]) -> Candidate | None:

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from softsurv.soft.recipe import Candidate
 from softsurv.sparse.prefer import (
-    BEYOND,
     CONSTANT,
-    EDGE,
+    EVER_WEAKER,
     USUAL_RIDGE,
     Trial,
     best_of,
@@ -78,15 +77,19 @@ def test_losses_of_causes_add_for_each_subject():
     assert both.mean == 16.5
 
 
-def test_what_lies_beyond_the_edge_counts_only_where_the_edge_is_best():
-    usual, edge, beyond = (
+def test_weaker_shrinkage_counts_only_where_the_step_before_it_is_best():
+    first, second, third = EVER_WEAKER
+    usual, edge, beyond, last = (
         trial(level * np.ones(4), 2, shrinkage=pair[0], slopes=pair[1])
-        for level, pair in ((1.0, (40.0, None)), (0.9, EDGE), (0.1, BEYOND))
+        for level, pair in ((1.0, (40.0, None)), (0.9, first), (0.5, second), (0.1, third))
     )
-    assert within_reach([usual, edge, beyond]) == [usual, edge, beyond]
-    better = trial(0.5 * np.ones(4), 2, shrinkage=40.0)
-    assert within_reach([better, edge, beyond]) == [better, edge]
-    assert within_reach([beyond]) == [beyond]
+    assert within_reach([usual, edge, beyond, last]) == [usual, edge, beyond, last]
+    better = trial(0.7 * np.ones(4), 2, shrinkage=40.0)
+    assert within_reach([better, edge, beyond, last]) == [better, edge]
+    worse = trial(0.95 * np.ones(4), 2, shrinkage=second[0], slopes=second[1])
+    assert within_reach([usual, edge, worse, last]) == [usual, edge, worse]
+    assert within_reach([beyond, last]) == [beyond, last]
+    assert within_reach([last]) == [last]
 
 
 def test_the_first_family_stays_unless_another_is_surely_better():
