@@ -266,23 +266,34 @@ class FamilyTrials:
         """
         counts = self.fold.rows.counts if len(models) > 1 else None  # those of all causes together
         often = np.ones(len(models)) if counts is None else counts
-        out = np.zeros((len(models), *leaf.shape))
+        out, found, places = np.zeros((len(models), *leaf.shape)), [], []
         for fold, (rows, problems) in enumerate(self.held_out):
-            trees = torch.as_tensor(which == fold).nonzero()[:, 0]
+            trees = torch.as_tensor(np.flatnonzero(which == fold))
             if not len(rows):
                 continue
             own, weight = leaf[trees][:, rows], self.fold.held[fold, rows]
             for cause, (problem, model) in enumerate(zip(problems, models, strict=True)):
                 alone = (taken(model, trees),)
-                losses = held_out_losses((problem,), alone, own, weight, often[[cause]], self.fold.most)
-                out[cause][np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
+                found.append(held_out_losses((problem,), alone, own, weight, often[[cause]], self.fold.most))
+                places.append((out[cause], np.ix_(trees.numpy(), rows.numpy())))
+        for (table, place), losses in zip(places, on_host(found), strict=True):
+            table[place] = losses
         return self.fold.by_subject(out.swapaxes(0, 1))
 
     @cached_property
     def held_out(self) -> list[tuple[Tensor, Problems]]:
         """For each fold the rows held out (H,), and the problems on these; all rows, the last fold, hold none out."""
-        found = [held.nonzero()[:, 0] for held in self.fold.held]
+        found = [torch.as_tensor(np.flatnonzero(held.numpy())) for held in self.fold.held]
         return [(rows, tuple(problem.of_rows(rows) for problem in self.problems)) for rows in found]
+
+
+def on_host(tables: Sequence[Tensor]) -> list[FloatArray]:
+    """The tables, all of them waited for at once."""
+    if not tables:
+        return []
+    flat = torch.cat([table.flatten() for table in tables]).double().cpu()
+    parts = flat.split([table.numel() for table in tables])
+    return [part.view(table.shape).numpy() for part, table in zip(parts, tables, strict=True)]
 
 
 def _alike(common: Tensor, n_leaves: int) -> Tensor:

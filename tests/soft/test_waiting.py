@@ -4,15 +4,12 @@ The operators that make a host wait are known by name, so a look at every operat
 `tests/gpu` asks the device itself.
 """
 
-import traceback
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from oracles.looks import Waits
 
-import softsurv
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
@@ -32,34 +29,11 @@ from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import SoftTree
 
-PACKAGE = Path(softsurv.__file__).parent
-
-WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
-"""Operators whose result or its size the host needs at once."""
-
 ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("_local_scalar_dense", "fit_logistic")}
 """What reads a copy that is on the host already."""
 
 BETWEEN_SWEEPS = {("nonzero", "nodec")}
 """Of a copy on the host too."""
-
-
-class Waits(TorchDispatchMode):
-    """Records (operator, function of ours) for every operator that would wait for a device."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = set()
-
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        name = operator._schema.name.removeprefix("aten::")
-        by_mask = name in ("index", "index_put_") and any(
-            isinstance(at, torch.Tensor) and at.dtype == torch.bool for at in args[1]
-        )
-        if name in WAITING or by_mask:
-            ours = [f.name for f in traceback.extract_stack() if Path(f.filename).is_relative_to(PACKAGE)]
-            self.seen.add((name, ours[-1]))
-        return operator(*args, **(kwargs or {}))
 
 
 @pytest.fixture
