@@ -135,16 +135,21 @@ def streamed(device: str) -> list[Tensor]:
     return [value for one in passes for value in one]
 
 
-def rounds(device: str) -> list[Tensor]:
-    """Rounds of joint training, which a caller may have recorded."""
+def joint_training(device: str) -> tuple[Objective, tuple[Tensor, Tensor], GramMetric]:
+    """Objective, start and metric of two trees of depth 1."""
     data = rows()
     problem = make_problem(data, FAMILY, n_trees=2, device=device)
     rng = np.random.default_rng(3)
     routing, leaves = (torch.tensor(rng.standard_normal(size)).to(device) for size in ((2, 1, 4), (2, 2, 5)))
     one = problem.weight.new_full((2,), 0.1)
     objective = Objective(problem, 1, Penalties(one, one, one, torch.zeros_like(leaves[:, :1]), one))
-    rule = LbfgsSettings(max_iterations=6, ftol=0.0)
-    found = minimise(objective, (routing, leaves), rule, GramMetric(problem, 1, 2))
+    return objective, (routing, leaves), GramMetric(problem, 1, 2)
+
+
+def rounds(device: str) -> list[Tensor]:
+    """Rounds of joint training."""
+    objective, start, metric = joint_training(device)
+    found = minimise(objective, start, LbfgsSettings(max_iterations=6, ftol=0.0), metric)
     return [found.loss, *found.point]
 
 
