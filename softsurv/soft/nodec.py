@@ -157,7 +157,7 @@ def nodec(
         if len(left) < len(trees):
             part = part.take(left)
             trees, routing, leaves, waited = (taken(value, left) for value in (trees, routing, leaves, waited))
-            watch.narrow()
+            watch.narrow(left)
         balance = balance.decayed(settings.decay)
     return Trained(best.routing, best.leaves, best.objective, converged, tuple(trace))
 
