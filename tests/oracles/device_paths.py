@@ -45,6 +45,7 @@ from softsurv.tune import Range, study
 N, P = 60, 3
 FAMILY = get_family("weibull")
 FEW = LbfgsSettings(max_iterations=3, ftol=0.0)
+ONE = LbfgsSettings(max_iterations=1)
 DENSE = {
     "max_terms": None,
     "solver": "lbfgs",
@@ -155,19 +156,19 @@ def rounds(device: str) -> list[Tensor]:
 
 @contextmanager
 def few_rounds_of_leaves() -> Iterator[None]:
-    """While open, leaves of rules, and the dense tree that they are compared with, take a few rounds."""
+    """While open, leaves of rules, and the dense tree that they are compared with, take a round or some."""
 
     def cut_off(function, start, settings, metric, budget):
-        return minimise(function, start, FEW, metric, budget)
+        return minimise(function, start, ONE, metric, budget)
 
     with ExitStack() as patches:
         patches.enter_context(patch.object(leaf_fit, "minimise", cut_off))
-        patches.enter_context(patch.object(lost, "ROUNDS", FEW))
+        patches.enter_context(patch.object(lost, "ROUNDS", ONE))
         yield
 
 
 def tree_of_rules(device: str, data: SurvivalData | None = None) -> SoftSurvivalTree:
-    """A tree of rules on all ways from its start to its standard errors."""
+    """A tree of rules, from its start to its standard errors."""
     given = {"depth": 1, "leaf": "weibull", "max_terms": 1, "l2": 1.0, "shrinkage": 10.0}
     with few_rounds_of_leaves():
         return SoftSurvivalTree(device=device, **given).fit(rows_with_a_split() if data is None else data)
