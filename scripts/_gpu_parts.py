@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -231,31 +232,47 @@ def graphs(on: bool) -> Iterator[None]:
         os.environ.pop(SWITCH) if before is None else os.environ.update({SWITCH: before})
 
 
+class Counted:
+    """An objective that counts its evaluations."""
+
+    def __init__(self, objective: Any, calls: list[int]) -> None:
+        self.objective, self.calls, self.even_groups = objective, calls, objective.even_groups
+
+    def value_and_gradient(self, *point: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        self.calls.append(len(point[0]))
+        found: tuple[torch.Tensor, ...] = self.objective.value_and_gradient(*point)
+        return found
+
+    def take(self, trees: torch.Tensor) -> Counted:
+        return Counted(self.objective.take(trees), self.calls)
+
+
 def share_of_the_limit(
-    objective: object, start: tuple[torch.Tensor, torch.Tensor], metric: object, graph: bool = False
+    objective: Any, start: tuple[torch.Tensor, torch.Tensor], metric: Any, graph: bool = False
 ) -> dict[str, float]:
     """Of a round of L-BFGS by operators: their number, bytes moved, seconds, and the share of what is possible.
 
-    With ``graph`` four rounds are one launch of a CUDA graph; the operators are those that it holds.
+    A round is an evaluation of the stack, also where steps are halved. What narrows the stack counts in. With
+    ``graph`` four rounds are one launch of a CUDA graph; the operators are those that it holds.
     """
     device, found = start[0].device, []
     lengths = GRAPH_ROUNDS if graph else ROUNDS
     for steps in lengths:
-        settings = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0)
+        settings, calls = LbfgsSettings(max_iterations=steps, ftol=0.0, gtol=0.0), list[int]()
 
-        def run(settings: LbfgsSettings = settings) -> None:
+        def run(function: Any = objective, settings: LbfgsSettings = settings) -> None:
             with operators_alone(), never_waiting():
-                minimise(objective, start, settings, metric)
+                minimise(function, start, settings, metric)
             wait(device)
 
         with graphs(False), Operators(large=1) as counted:
-            run()
+            run(Counted(objective, calls))
         with graphs(graph):
             run()  # libraries are loaded, graphs take their memory
             began = time.perf_counter()
             run()
-        found.append((time.perf_counter() - began, counted.total, 8 * counted.moved))
-    rounds = lengths[1] - lengths[0]
-    seconds, operators, moved = ((long - short) / rounds for short, long in zip(*found, strict=True))
+        found.append((time.perf_counter() - began, counted.total, 8 * counted.moved, len(calls)))
+    *apart, rounds = (long - short for short, long in zip(*found, strict=True))
+    seconds, operators, moved = (one / rounds for one in apart)
     least = max(operators / launches_a_second(device), moved / bytes_a_second(device))
     return {"operators": operators, "bytes": moved, "seconds": seconds, "share": least / seconds}

@@ -181,7 +181,7 @@ def _minimise_together(function: Function, start: Point, settings: BfgsSettings,
             ended[trees], loss[trees] = state.x, state.f
             kept = torch.nonzero(function.even_groups(moving))[:, 0]
             trees, state, function = taken(trees, kept), state.take(kept), function.take(kept)
-            watch.narrow()
+            watch.narrow(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
 

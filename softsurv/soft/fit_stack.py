@@ -267,7 +267,7 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
     n_times = 0 if fairness is None else len(fairness.step)
     parts = stack_parts(problem, stack.leaves.shape[1], n_jobs=stack.n_trees, n_times=n_times)
     fit_part = partial(_fit_part, stack, training, machine.budget, progress)
-    return _joined(map_parts(fit_part, parts, machine.workers))
+    return _joined(map_parts(fit_part, parts, machine.at_once))
 
 
 def _fit_part(

@@ -106,10 +106,11 @@ class _Best:
 
     def keep(self, routing: Tensor, leaves: Tensor, value: Tensor, trees: Tensor, moving: Tensor) -> None:
         """Keep the given parameters of those of ``trees`` that are ``moving`` where their objective is lower."""
-        won = moving & (value < self.objective[trees])
+        before = self.objective[trees]
+        won = moving & (value < before)
         self.routing[trees] = torch.where(won[:, None, None], routing, self.routing[trees])
         self.leaves[trees] = torch.where(won[:, None, None], leaves, self.leaves[trees])
-        self.objective[trees] = torch.where(won, value, self.objective[trees])
+        self.objective[trees] = torch.where(won, value, before)
 
 
 def nodec(
@@ -135,7 +136,7 @@ def nodec(
     converged = torch.full_like(waited, objective.depth == 0).bool()
     watch, trace = Watch(late=runs_ahead(best.objective)), list[Tensor]()
     for sweep in range(settings.max_sweeps):
-        before, moving = best.objective[trees].clone(), waited < settings.patience
+        before, moving = best.objective[trees], waited < settings.patience
         for level in range(max(objective.depth, 1)):
             routing, leaves = _improve(part, routing, leaves, level, balance, settings, budget)
             best.keep(routing, leaves, part.value(routing, leaves), trees, moving)
@@ -157,7 +158,7 @@ def nodec(
         if len(left) < len(trees):
             part = part.take(left)
             trees, routing, leaves, waited = (taken(value, left) for value in (trees, routing, leaves, waited))
-            watch.narrow()
+            watch.narrow(left)
         balance = balance.decayed(settings.decay)
     return Trained(best.routing, best.leaves, best.objective, converged, tuple(trace))
 

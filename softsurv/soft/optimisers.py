@@ -204,7 +204,7 @@ def minimise(
             function, metric, state = function.take(left), metric.take(left), state.take(left)
             here = left.to(best.device, non_blocking=True)
             rows = here if isinstance(rows, slice) else rows[here]
-            watch.narrow()
+            watch.narrow(left)
             take_rounds = rounds_of(function, metric, state, LOOK_EVERY + -number % LOOK_EVERY)
     keep_best()
     return Minimum(apart(best, shapes), loss, ~cut_off)

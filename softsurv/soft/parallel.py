@@ -33,6 +33,11 @@ class Machine:
     workers: int = 1
 
     @property
+    def at_once(self) -> int:
+        """Stacks that train at once: one a thread on a CPU, one on a GPU, whose memory it is sized for."""
+        return self.workers if self.device.type == "cpu" else 1
+
+    @property
     def time_limit(self) -> float | None:
         """Seconds in all, None without a limit."""
         if self.budget is None or self.budget.deadline is None:
@@ -77,7 +82,7 @@ def one_core_each() -> Iterator[int]:
 
 
 def map_parts(function: Callable[[Part], Result], parts: Iterable[Part], workers: int) -> list[Result]:
-    """``[function(part) for part in parts]`` on that many threads; a GPU wants one."""
+    """``[function(part) for part in parts]`` on that many threads."""
     jobs = list(parts)
     if workers == 1 or len(jobs) < 2:
         return [function(part) for part in jobs]

@@ -153,7 +153,10 @@ class Problem:
             return part
         groups = groups_of(trees, self.n_trees // self.n_groups)
         chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
-        return replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
+        part = replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
+        if (known := vars(self).get("inverse_gram")) is not None:
+            vars(part)["inverse_gram"] = taken(known, groups)
+        return part
 
     def of_rows(self, rows: Tensor) -> Problem:
         """The problem on some rows, with their weights as they are: for losses, not for training."""

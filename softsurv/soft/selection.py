@@ -252,7 +252,7 @@ class InnerFolds:
 
         n_times = 0 if fairness is None else len(fairness.step)
         parts = stack_parts(self.problem, 2**depth, n_jobs=stack.n_trees, n_times=n_times)
-        losses = torch.cat(map_parts(losses_of, parts, machine.workers))
+        losses = torch.cat(map_parts(losses_of, parts, machine.at_once))
         return self._trials(candidates, losses.view(len(self.rows), len(candidates), -1).mean(-1))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -30,6 +31,21 @@ def runs_ahead(value: Tensor) -> bool:
     return value.is_cuda or _ALWAYS_LATE.get()
 
 
+@dataclass(frozen=True)
+class _Copy:
+    """A mask (m,) on its way to the host."""
+
+    mask: Tensor
+    event: torch.cuda.Event | None
+    rounds: int  # that were taken before it
+    kept: Tensor | None = None  # places of the trees that have stayed in the stack since
+
+    @property
+    def of_stack(self) -> Tensor:
+        """The mask of the stack as it is now."""
+        return self.mask if self.kept is None else self.mask[self.kept]
+
+
 class Watch:
     """Tells the host which trees are moving, without waiting for a device.
 
@@ -39,7 +55,7 @@ class Watch:
 
     def __init__(self, late: bool) -> None:
         self.late = late
-        self.copies: list[tuple[Tensor, torch.cuda.Event | None, int]] = []
+        self.copies: list[_Copy] = []
 
     def __call__(self, mask: Tensor, rounds: int = 1) -> Tensor | None:
         """The mask (m,) on the host, or None before there is an answer; ``rounds`` were taken since the last look."""
@@ -50,22 +66,21 @@ class Watch:
         event = torch.cuda.Event() if mask.is_cuda else None
         if event is not None:
             event.record(torch.cuda.current_stream(mask.device))
-        self.copies.append((copy, event, rounds))
+        self.copies.append(_Copy(copy, event, rounds))
         return arrived
 
     def _arrived(self) -> Tensor | None:
         """The newest copy that is complete; the host waits where it is :data:`LOOK_EVERY` rounds ahead."""
         newest = None
         while self.copies:
-            copy, event, _ = self.copies[0]
+            event = self.copies[0].event
             if event is not None and not event.query():
-                if sum(rounds for *_, rounds in self.copies) < LOOK_EVERY:
+                if sum(copy.rounds for copy in self.copies) < LOOK_EVERY:
                     break
                 event.synchronize()
-            newest = copy
-            self.copies.pop(0)
+            newest = self.copies.pop(0).of_stack
         return newest
 
-    def narrow(self) -> None:
-        """Forget the copies under way: the stack has changed."""
-        self.copies.clear()
+    def narrow(self, kept: Tensor) -> None:
+        """Trees (k,), numbered on the host, stay in the stack: the copies under way tell of these alone."""
+        self.copies = [replace(one, kept=kept if one.kept is None else one.kept[kept]) for one in self.copies]

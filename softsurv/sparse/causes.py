@@ -85,8 +85,9 @@ def losses_of_causes(
 def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:
     """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models times counts (K,), no row weight."""
     counts = np.ones(len(problems)) if counts is None else counts
-    own = zip(problems, models, counts, strict=True)
-    return np.concatenate([count * second_order(p, m[:, :1]).double().cpu().numpy() for p, m, count in own], -1)
+    own = zip(problems, models, counts.tolist(), strict=True)
+    found: FloatArray = torch.cat([count * second_order(p, m[:, :1]) for p, m, count in own], -1).cpu().numpy()
+    return found
 
 
 def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:

@@ -106,7 +106,7 @@ def try_all(
 
     parts = data.by_cause()
     asked = [(k, part, family) for k, (part, own) in enumerate(zip(parts, families, strict=True)) for family in own]
-    found = map_parts(one_leaf, asked, machine.workers)
+    found = map_parts(one_leaf, asked, machine.at_once)
     by_cause = [
         [one for one, (k, *_) in zip(found, asked, strict=True) if one and k == own] for own in range(len(parts))
     ]

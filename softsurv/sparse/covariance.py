@@ -7,15 +7,13 @@ sandwich: the inverse Hessian on both sides of the sum over subjects of the oute
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
-
+import numpy as np
 import torch
 from torch import Tensor
 
 from softsurv.arrays import FloatArray
 from softsurv.soft.problem import Problem
-from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, row_terms
+from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties, in_double, row_terms
 from softsurv.trees.routing import linear
 
 STEP = 1e-4
@@ -44,6 +42,8 @@ def rule_covariance(
     ----------
     problem : Problem
         Of one tree.
+    leaf : Tensor (N,)
+        On the host, whatever the device of the problem.
     penalties : LeafPenalties
         On the scale of the mean loss.
     total : float
@@ -56,10 +56,10 @@ def rule_covariance(
     ndarray or None
         None where there are more than :data:`MOST_PARAMETERS`.
     """
-    problem, model = _double(problem), model.double()
+    problem, model = in_double(problem), model.double()
     n_leaves, size = len(model) - 1, model.shape[-1]
-    objective = LeafObjective(problem, leaf[None], n_leaves, penalties)
-    free = torch.nonzero(objective.free[0])[:, 0]
+    strength, deviates = (part[0] for part in penalties.of_deviations(n_leaves, problem.design.shape[-1], size))
+    free = torch.as_tensor(np.flatnonzero(deviates.numpy()))
     if size + n_leaves * len(free) > MOST_PARAMETERS:
         return None
     leaves = model[:1] + model[1:]
@@ -71,14 +71,14 @@ def rule_covariance(
     places = [slice(size + k * len(free), size + (k + 1) * len(free)) for k in range(n_leaves)]
     for own, at in zip(each, places, strict=True):
         whole[:size, at], whole[at, :size] = own[:, free], own[free]
-        whole[at, at] = own[free][:, free] + torch.diag(objective.strength[0, free].double().cpu())
+        whole[at, at] = own[free][:, free] + torch.diag(strength[free].double())
     inverse = _inverse(whole) / total
     if subject is not None:
         scores = row_scores(problem, leaf, leaves).cpu()
         own = scores.new_zeros(int(subject.max()) + 1, len(whole))
         own[:, :size] = _by_subject(scores, subject)
         for k, at in enumerate(places):
-            own[:, at] = _by_subject(torch.where((leaf.cpu() == k)[:, None], scores[:, free], 0.0), subject)
+            own[:, at] = _by_subject(torch.where((leaf == k)[:, None], scores[:, free], 0.0), subject)
         inverse = _sandwich(inverse, own, total)
     found = torch.zeros_like(each)
     for k, at in enumerate(places):
@@ -91,7 +91,7 @@ def rule_covariance(
 
 def dense_covariance(
     problem: Problem,
-    leaf: Tensor,  # (N,)
+    leaf: Tensor,  # (N,) on the host
     leaves: Tensor,  # (L, Q + K)
     strength: Tensor,  # (Q + K,) penalty of each parameter, on the scale of the mean loss
     total: float,
@@ -100,12 +100,12 @@ def dense_covariance(
     """Covariance of the parameters of leaves that are fitted apart; None with too many of them."""
     if leaves.shape[-1] > MOST_PARAMETERS:
         return None
-    problem, leaves = _double(problem), leaves.double()
+    problem, leaves = in_double(problem), leaves.double()
     each = information(problem, leaf, leaves) + torch.diag(strength.double().cpu())
     found = [_inverse(own) / total for own in each]
     if subject is not None:
         scores = row_scores(problem, leaf, leaves).cpu()
-        parts = [torch.where((leaf.cpu() == k)[:, None], scores, 0.0) for k in range(len(leaves))]
+        parts = [torch.where((leaf == k)[:, None], scores, 0.0) for k in range(len(leaves))]
         found = [_sandwich(own, _by_subject(part, subject), total) for own, part in zip(found, parts, strict=True)]
     return torch.stack(found).numpy()
 
@@ -116,7 +116,7 @@ def row_scores(
     leaves: Tensor,  # (L, Q + K)
 ) -> Tensor:  # (N, Q + K)
     """Slopes of each row's weighted loss over the parameters of its leaf."""
-    q = problem.design.shape[-1]
+    q, leaf = problem.design.shape[-1], leaf.to(problem.design.device)
     offset = linear(leaves[None, :, :q], problem.design).gather(1, leaf[None, None])
     shape = leaves[None, :, q:]
 
@@ -146,9 +146,9 @@ def _sandwich(inverse: Tensor, scores: Tensor, total: float) -> Tensor:
 
 def information(
     problem: Problem,
-    leaf: Tensor,  # (N,)
+    leaf: Tensor,  # (N,) on the host
     leaves: Tensor,  # (L, Q + K)
-) -> Tensor:  # (L, Q + K, Q + K)
+) -> Tensor:  # (L, Q + K, Q + K) on the host
     """Second derivatives of the mean loss by each leaf's parameters, each row being in its leaf.
 
     Notes
@@ -159,12 +159,13 @@ def information(
     q, (n_leaves, size) = problem.design.shape[-1], leaves.shape
     free = LeafPenalties(NO_PENALTY, NO_PENALTY, NO_PENALTY)
     objective = LeafObjective(problem, leaf[None], n_leaves, free)
-    offset = linear(leaves[None, :, :q], problem.design).gather(1, leaf[None, None])
+    at_row = objective.leaf
+    offset = linear(leaves[None, :, :q], problem.design).gather(1, at_row[None])
     shape = leaves[None, :, q:]
 
     def slopes(level: float, moved: Tensor) -> tuple[Tensor, Tensor]:
         """Weighted slopes over the rows' offsets (N,) and over the shapes (L, K)."""
-        _, found = row_terms(problem, offset + level, moved, leaf[None])
+        _, found = row_terms(problem, offset + level, moved, at_row)
         by_offset, by_shape = objective.pulled(moved, found)
         return by_offset[0, 0], by_shape[0]
 
@@ -178,7 +179,7 @@ def information(
         mixed[:, k], own[:, :, k] = (up[0] - down[0]) / (2 * STEP), (up[1] - down[1]) / (2 * STEP)
     found = torch.zeros(n_leaves, size, size, dtype=leaves.dtype, device=leaves.device)
     for k in range(n_leaves):
-        rows = leaf == k
+        rows = torch.as_tensor(np.flatnonzero(leaf.numpy() == k)).to(leaves.device)
         x = problem.design[0, rows]
         found[k, :q, :q] = x.mT @ (level[rows, None] * x)
         found[k, :q, q:] = x.mT @ mixed[rows]
@@ -192,12 +193,5 @@ def _inverse(matrix: Tensor) -> Tensor:
     size = matrix.diagonal().clamp(min=0).sqrt()
     size = torch.where(size > 0, size, 1.0)
     values, vectors = torch.linalg.eigh(matrix / size / size[:, None])
-    values = values.clamp(min=FLAT * float(values.max().clamp(min=FLAT)))
+    values = values.clamp(min=FLAT * values.max().clamp(min=FLAT))
     return (vectors / values) @ vectors.mT / size / size[:, None]
-
-
-def _double(problem: Problem) -> Problem:
-    """The problem in double precision, as differences need."""
-    parts: dict[str, Any] = {f.name: getattr(problem, f.name) for f in fields(problem)}
-    real = {name for name, value in parts.items() if isinstance(value, Tensor) and value.is_floating_point()}
-    return replace(problem, **{name: parts[name].double() for name in real})

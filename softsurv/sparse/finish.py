@@ -106,17 +106,22 @@ def soft_trees(
     design, weight = problems[0].design, problems[0].weight[:, 0]
     routing = torch.as_tensor(routing_of(rules, data, columns)).to(design)[None]
     losses = losses_of_causes(problems, models)
-    best, chosen = np.inf, SHARPNESS[-1]
-    for sharpness in SHARPNESS if any(rule is not None for rule in rules) else ():
+
+    def mixed(sharpness: float) -> Tensor:
+        """Loss of the mixture with routing of this sharpness."""
         go_left = torch.sigmoid(linear(sharpened(routing, sharpness), design))  # no rule asks for a scaled column
         log_share = leaf_probability(go_left).clamp(min=1e-300).log()
-        loss = -(weight * torch.logsumexp(log_share - losses, 1)).sum()
-        if float(loss) < best:
-            best, chosen = float(loss), sharpness
+        return -(weight * torch.logsumexp(log_share - losses, 1)).sum()
+
+    chosen = SHARPNESS[-1]
+    if any(rule is not None for rule in rules):
+        tried = torch.stack([mixed(sharpness) for sharpness in SHARPNESS]).cpu().numpy()
+        tried[np.isnan(tried)] = np.inf
+        chosen = SHARPNESS[int(tried.argmin())] if tried.min() < np.inf else chosen
     routing, found = sharpened(routing, chosen), []
     for problem, model in zip(problems, in_data_units(models, scale), strict=True):
         leaves = leaf_models(model)
-        tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype)
+        tree = SoftTree(depth, len(columns), problem.family, 1, leaves.dtype).to(leaves.device)
         tree.rules = rules
         tree.load_state_dict({"routing": routing, "leaves": leaves, "time_scale": problem.time_scale[:1].to(leaves)})
         found.append(tree)

@@ -7,9 +7,11 @@ Slopes and baselines deviate apart: leaves may share all slopes and have a level
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +19,7 @@ from softsurv.hazards.likelihood import Slopes
 from softsurv.soft.optimisers import LbfgsSettings, Minimum, Rounds, minimise
 from softsurv.soft.problem import Problem, taken
 from softsurv.sparse.fit_rounds import rounds_of
-from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, leaf_metric
+from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, has_strong_ridge, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
 from softsurv.trees.routing import linear, linear_pullback
@@ -36,6 +38,8 @@ STEP = 1e-4
 class LeafPenalties:
     """Quadratic penalties of leaf models, one value per tree (M,), on the scale of the mean loss.
 
+    They lie on the host: what follows from them is known there without asking a device.
+
     Attributes
     ----------
     ridge : Tensor (M,)
@@ -50,9 +54,19 @@ class LeafPenalties:
     baseline: Tensor
     slopes: Tensor
 
-    def take(self, trees: Tensor) -> LeafPenalties:
-        """The penalties of some trees."""
-        return LeafPenalties(**{f.name: taken(getattr(self, f.name), trees) for f in fields(self)})
+    @property
+    def shared(self) -> bool:
+        """Whether the leaves of every tree share their slopes."""
+        return not np.isfinite(self.slopes.numpy()).any()
+
+    def of_deviations(self, n_leaves: int, columns: int, size: int) -> tuple[Tensor, Tensor]:
+        """Strengths of the penalties of deviations, and which of these are no constants: (M, size) on the host."""
+        own = torch.isfinite(self.slopes)
+        strength = self.baseline[:, None].repeat(1, size)
+        strength[:, 1:columns] = torch.where(own, self.slopes, 0.0)[:, None]
+        free = torch.ones_like(strength, dtype=torch.bool)
+        free[:, 1:columns] = own[:, None]
+        return strength, free & (n_leaves > 1)  # a single leaf is the common model
 
 
 class LeafObjective:
@@ -63,29 +77,25 @@ class LeafObjective:
     problem : Problem
         Of M trees.
     leaf : Tensor (M, N)
-        Leaf of each row.
+        Leaf of each row, on any device.
     n_leaves : int
         L.
     penalties : LeafPenalties
     """
 
     def __init__(self, problem: Problem, leaf: Tensor, n_leaves: int, penalties: LeafPenalties) -> None:
-        self.problem, self.leaf, self.n_leaves, self.penalties = problem, leaf, n_leaves, penalties
-        self.columns = problem.design.shape[-1]
-        own = torch.isfinite(penalties.slopes)
-        self.shared = not bool(own.any())
-        size = self.columns + problem.family.n_shape
-        strength = penalties.baseline[:, None].repeat(1, size)
-        strength[:, 1 : self.columns] = torch.where(own, penalties.slopes, 0.0)[:, None]
-        free = torch.ones_like(strength, dtype=torch.bool)
-        free[:, 1 : self.columns] = own[:, None]
-        self.strength, self.free = strength, free & (n_leaves > 1)  # a single leaf is the common model
+        self.problem, self.n_leaves = problem, n_leaves
+        self.columns, place = problem.design.shape[-1], problem.weight
+        self.leaf, self.ridge = leaf.to(place.device), penalties.ridge.to(place)
+        self.shared, self.ridged = penalties.shared, has_strong_ridge(penalties.ridge.numpy())
+        strength, free = penalties.of_deviations(n_leaves, self.columns, self.columns + problem.family.n_shape)
+        self.strength, self.free = strength.to(place), free.to(place.device)
 
     def take(self, trees: Tensor) -> LeafObjective:
         """The objective of some trees of the stack."""
         part = copy(self)
-        part.problem, part.penalties = self.problem.take(trees), self.penalties.take(trees)
-        part.leaf = taken(self.leaf, trees)
+        part.problem = self.problem.take(trees)
+        part.leaf, part.ridge = taken(self.leaf, trees), taken(self.ridge, trees)
         part.strength, part.free = taken(self.strength, trees), taken(self.free, trees)
         part.__dict__.pop("member", None)  # that of the whole stack
         return part
@@ -93,12 +103,14 @@ class LeafObjective:
     @cached_property
     def member(self) -> Tensor:
         """1 where a row is in a leaf, (M, L, N)."""
-        return torch.nn.functional.one_hot(self.leaf, self.n_leaves).to(self.problem.design).mT.contiguous()
+        every = torch.arange(self.n_leaves, device=self.leaf.device)[:, None]
+        return (self.leaf[:, None] == every).to(self.problem.design)
 
     @property
     def leaves(self) -> Leaves:
         """What a metric and compiled rounds are made of."""
-        return Leaves(self.problem, self.leaf, self.n_leaves, self.strength, self.free, self.penalties.ridge)
+        p = self.problem
+        return Leaves(p, self.leaf, self.n_leaves, self.strength, self.free, self.ridge, self.ridged)
 
     def even_groups(self, trees: Tensor) -> Tensor:
         """The mask (m,) of trees widened so that :meth:`take` accepts it."""
@@ -136,7 +148,7 @@ class LeafObjective:
         self, value: Tensor, common: Tensor, deviation: Tensor, d_common: Tensor, d_leaf: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Value (M,) and gradients with all penalties added."""
-        q, ridge = self.columns, self.penalties.ridge[:, None, None]
+        q, ridge = self.columns, self.ridge[:, None, None]
         away = torch.where(self.free[:, None], deviation, 0.0)
         value = value + 0.5 * (self.strength[:, None] * away.square()).sum((1, 2))
         value = value + 0.5 * (ridge * common[..., 1:q].square()).sum((1, 2))
@@ -184,7 +196,10 @@ def fit_leaves(
     settings: LbfgsSettings = FIT,
     budget: StopSignal | None = None,
 ) -> Minimum:
-    """Fit the leaves of every tree; the point is common models and deviations as one tensor (M, 1 + L, Q + K)."""
+    """Fit the leaves of every tree; the point is common models and deviations as one tensor (M, 1 + L, Q + K).
+
+    It is where the problem is; the leaves of the rows, and the penalties, may lie on the host.
+    """
     q = problem.design.shape[-1]
     if start is None:
         start = problem.design.new_zeros(problem.n_trees, 1 + n_leaves, q + problem.family.n_shape)
@@ -231,6 +246,15 @@ def losses_in_leaves(problem: Problem, leaves: Tensor) -> Tensor:
     return torch.cat(parts, 1)
 
 
+def in_double(problem: Problem) -> Problem:
+    """The problem in double precision, as differences need."""
+    if problem.design.dtype == torch.float64:
+        return problem
+    parts: dict[str, Any] = {f.name: getattr(problem, f.name) for f in fields(problem)}
+    real = {name for name, value in parts.items() if isinstance(value, Tensor) and value.is_floating_point()}
+    return replace(problem, **{name: parts[name].double() for name in real})
+
+
 def second_order(problem: Problem, model: Tensor) -> Tensor:
     """Slopes and curvatures (M, N, 5) of each row's loss in level and shape, at a common model (M, 1, Q + K).
 
@@ -238,7 +262,7 @@ def second_order(problem: Problem, model: Tensor) -> Tensor:
     adds to all shape parameters at once. They are central differences, so that every family and every kind of
     censoring is served alike; curvatures below 0 are taken as 0.
     """
-    q, h = problem.design.shape[-1], STEP
+    q, h, problem, model = problem.design.shape[-1], STEP, in_double(problem), model.double()
     offset = linear(model[..., :q], problem.design)
     only = torch.zeros(len(model), 1, dtype=torch.int64, device=model.device)
 

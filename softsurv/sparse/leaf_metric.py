@@ -13,6 +13,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from softsurv.arrays import FloatArray
 from softsurv.hazards.base import LinearBaseline
 from softsurv.soft.gram import MAX_COLUMNS, RIDGE
 from softsurv.soft.problem import Problem, groups_of, taken
@@ -44,6 +45,8 @@ class Leaves:
         Penalties of the leaves' deviations, and which of these are no constants.
     ridge : Tensor (M,)
         On the common slopes.
+    ridged : bool
+        Whether the ridge of some tree is strong (:func:`has_strong_ridge`), which the host knows.
     """
 
     problem: Problem
@@ -52,6 +55,12 @@ class Leaves:
     strength: Tensor
     free: Tensor
     ridge: Tensor
+    ridged: bool
+
+
+def has_strong_ridge(ridge: FloatArray) -> bool:
+    """Whether the ridge (M,) of some tree exceeds the curvature of a row's loss."""
+    return bool((ridge > CURVATURE).any())
 
 
 def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
@@ -72,7 +81,7 @@ def _with_ridge(inverse: Tensor, leaves: Leaves) -> Tensor:
     """
     columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
     strong = leaves.ridge[:, None] > CURVATURE
-    if leaves.n_leaves == 1 or (inverse.dim() == 3 and columns > RIDGED_COLUMNS) or not bool(strong.any()):
+    if leaves.n_leaves == 1 or (inverse.dim() == 3 and columns > RIDGED_COLUMNS) or not leaves.ridged:
         return inverse
     plain = inverse.repeat_interleave(trees // len(inverse), 0)
     ridge = torch.nn.functional.pad(leaves.ridge[:, None].repeat(1, columns - 1), (1, plain.shape[-1] - columns))

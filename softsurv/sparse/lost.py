@@ -84,20 +84,22 @@ def lost_likelihood(
     dense, _ = fit_tree(data, Recipe(problem.family, candidate, (start, "logrank"), Training(joint=ROUNDS)), machine)
     with torch.no_grad():
         other = dense.apply_leaf(data.x.to(dense.leaves))
+    leaf = leaf.to(other.device)
     alone = torch.zeros_like(leaf)
     flat = LeafPenalties(torch.full_like(penalties.ridge, CONSTANT), penalties.baseline, penalties.slopes)
-    return LostLikelihood(
+    found = (
         _log_likelihood(problem, alone, 1, flat),
         _log_likelihood(problem, leaf, 2**tree.depth, penalties),
         _log_likelihood(problem, other, 2**tree.depth, penalties),
     )
+    return LostLikelihood(*torch.stack(found).tolist())
 
 
-def _log_likelihood(problem: Problem, leaf: Tensor, n_leaves: int, penalties: LeafPenalties) -> float:
-    """Mean log-likelihood of the rows in leaves that are fitted to them."""
+def _log_likelihood(problem: Problem, leaf: Tensor, n_leaves: int, penalties: LeafPenalties) -> Tensor:
+    """Mean log-likelihood () of the rows in leaves that are fitted to them."""
     q, model = problem.design.shape[-1], fit_leaves(problem, leaf, n_leaves, penalties).point[0]
     leaves = model[:, :1] + model[:, 1:]
     offset = linear(leaves[..., :q], problem.design).gather(1, leaf[:, None])
     weight = problem.weight
     loss = row_terms(problem, offset, leaves[..., q:], leaf)[0]
-    return -float((loss * weight).sum() / weight.sum())
+    return -(loss * weight).sum() / weight.sum()

@@ -107,9 +107,8 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
     found = []
     for problem in problems:
         model = fit_leaves(problem, leaf, n_leaves, penalties, None, ROUGH, trials.budget).point[0]
-        losses = held_out_losses((problem,), (model,), leaf, fold.held, most=fold.most).sum(0)
-        found.append(fold.by_subject(losses.double().cpu().numpy()))
-    return np.stack(found)
+        found.append(held_out_losses((problem,), (model,), leaf, fold.held, most=fold.most).sum(0))
+    return fold.by_subject(torch.stack(found).double().cpu().numpy())
 
 
 def _simplest(tried: Losses) -> LeafSetting:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.soft.parallel import map_parts
+from softsurv.soft.problem import taken
 from softsurv.sparse.causes import Models, Problems, fit_causes, losses_of_causes, second_orders, take
 from softsurv.sparse.leaf_fit import ROUGH, LeafPenalties
 from softsurv.sparse.splits import NodeRows, SplitData, best_rule
@@ -78,11 +79,11 @@ class Grown:
     ----------
     rules : tuple of Rules (M,)
     leaf : Tensor (M, N)
-        The leaf of every row.
+        The leaf of every row, on the host.
     models : tuple of Tensor (M, 1 + L, Q + K)
         Of each cause.
     loss : Tensor (M,)
-        Penalised mean loss of the training rows, the causes' added up by what they count.
+        Penalised mean loss of the training rows, the causes' added up by what they count; on the host.
     """
 
     rules: tuple[Rules, ...]
@@ -92,18 +93,18 @@ class Grown:
 
     def better(self, other: Grown, trees: Tensor) -> Grown:
         """With those of some trees (m,) that are better in the other, which has m."""
-        gain = other.loss < self.loss[trees]
-        if not bool(gain.any()):
+        better = np.flatnonzero((other.loss < self.loss[trees]).numpy())
+        if not better.size:
             return self
-        rules, better = list(self.rules), gain.nonzero()[:, 0].tolist()
-        for k in better:
-            rules[int(trees[k])] = other.rules[k]
-        at = trees[gain]
+        rules, own = list(self.rules), torch.as_tensor(better)
+        at = trees[own]
+        for k, tree in zip(better.tolist(), at.tolist(), strict=True):
+            rules[tree] = other.rules[k]
 
         def joined(old: Tensor, new: Tensor) -> Tensor:
-            return old.index_copy(0, at.to(old.device), new[gain.to(new.device)])
+            return old.index_copy(0, at.to(old.device), taken(new, own))
 
-        models = tuple(joined(own, new) for own, new in zip(self.models, other.models, strict=True))
+        models = tuple(joined(old, new) for old, new in zip(self.models, other.models, strict=True))
         return Grown(tuple(rules), joined(self.leaf, other.leaf), models, joined(self.loss, other.loss))
 
 
@@ -183,7 +184,8 @@ def grow(
     """Fit the leaves, improve the rules, and so on; the trees have one depth.
 
     Of what a tree was after each fit of its leaves, that with the least loss is returned: rules are improved by what
-    they promise to second order, which is not always kept.
+    they promise to second order, which is not always kept. Leaves are fitted where the problems are, rules on the host:
+    it waits for a device once in a sweep, where it needs the losses.
 
     Parameters
     ----------
@@ -214,12 +216,14 @@ def grow(
     for sweep in range(sweeps + 1):
         leaf = leaves_of(rules, rows.split)
         models, loss = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget, rows.counts)
+        last = sweep == sweeps or not moving.any() or stop()
+        in_leaves = None if last else losses_of_causes(stack, models, rows.counts).double()
+        table = None if last else corrections(stack, models, rows)  # with these a device has done all of the sweep
         now = Grown(tuple(rules), leaf, models, loss.double().cpu())
         best = now if best is None else best.better(now, everyone)
-        if sweep == sweeps or not moving.any() or stop():
+        if in_leaves is None or table is None:
             break
-        losses = losses_of_causes(stack, models, rows.counts).double().cpu().numpy()
-        table = corrections(stack, models, rows)
+        losses = in_leaves.cpu().numpy()
         for m in np.flatnonzero(moving).tolist():
             better = polish(rules[m], rows, rows.folds[fold[m]], losses[m], table[m], plans[m].max_terms, stop)
             moving[m], rules[m] = better != rules[m], better
@@ -293,8 +297,9 @@ def held_out_losses(
 
     Of each cause the loss of a row is ``most`` at most.
     """
-    losses = losses_of_causes(problems, models, counts, most).gather(1, leaf[:, None])[:, 0]
-    return torch.where(weight > 0, losses * weight, 0.0)
+    losses = losses_of_causes(problems, models, counts, most)
+    leaf, weight = leaf.to(losses.device), weight.to(losses.device)
+    return torch.where(weight > 0, losses.gather(1, leaf[:, None])[:, 0] * weight, 0.0)
 
 
 def complete(rules: Rules, n_branches: int) -> Rules:

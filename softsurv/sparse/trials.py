@@ -39,7 +39,7 @@ class FamilyTrials:
 
     def __init__(self, name: str, problems: Problems, fold: FoldRows, grid: Grid, machine: Machine) -> None:
         self.name, self.problems, self.fold, self.grid = name, problems, fold, grid
-        self.workers, self.budget = machine.workers, machine.budget
+        self.machine, self.budget = machine, machine.budget
         self.n_folds = len(fold.masks)
         self.smaller: dict[tuple[int, float, int], tuple[Rules, Models]] = {}
         """The largest trees so far, by fold, ridge and terms: their rules and common models."""
@@ -62,7 +62,7 @@ class FamilyTrials:
 
     def trees(self, stop: Callable[[], bool], tell: Callable[[str, int], None]) -> list[Trial]:
         """Every size, ridge, number of terms and shrinkage, the shallow trees first."""
-        grid = self.grid
+        grid, machine = self.grid, self.machine
         if stop():
             return []
         _, bases = self.single_leaves(grid.ridges)
@@ -71,7 +71,7 @@ class FamilyTrials:
         which = np.arange(self.n_folds).repeat(len(grid.ridges))
         depth = max((size - 1).bit_length() for size in grid.leaves)
         stack = take(self.problems, torch.as_tensor(which))
-        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, self.workers, stop)
+        starts = start_rules(stack, self.fold.rows, which.tolist(), bases, depth, machine.workers, stop)
         trials: list[Trial] = []
         sizes = sorted(size for size in grid.leaves if size > 1)
         for size in (*sizes, *grid.more_leaves):
@@ -96,7 +96,7 @@ class FamilyTrials:
         def grown(part: slice) -> Grown | None:
             return None if stop() else self._grown(_plans_of(planned[part]), size)
 
-        found = map_parts(grown, parts, self.workers)
+        found = map_parts(grown, parts, self.machine.at_once)
         pool: Pool = {}
         for part, one in zip(parts, found, strict=True):
             if one is None:
@@ -116,9 +116,8 @@ class FamilyTrials:
             tell(len(planned[part]) * len(self.grid.shrinkage))
             return trials
 
-        return [
-            trial for of_part in map_parts(scored, zip(parts, found, strict=True), self.workers) for trial in of_part
-        ]
+        jobs = zip(parts, found, strict=True)
+        return [trial for of_part in map_parts(scored, jobs, self.machine.at_once) for trial in of_part]
 
     def _plans(self, starts: list[dict[int, Rules]], size: int, n_branches: int) -> list[Planned]:
         """Trees of one size to be trained: for each candidate one on each fold, none where rows allow no such tree."""
@@ -266,23 +265,34 @@ class FamilyTrials:
         """
         counts = self.fold.rows.counts if len(models) > 1 else None  # those of all causes together
         often = np.ones(len(models)) if counts is None else counts
-        out = np.zeros((len(models), *leaf.shape))
+        out, found, places = np.zeros((len(models), *leaf.shape)), [], []
         for fold, (rows, problems) in enumerate(self.held_out):
-            trees = torch.as_tensor(which == fold).nonzero()[:, 0]
+            trees = torch.as_tensor(np.flatnonzero(which == fold))
             if not len(rows):
                 continue
             own, weight = leaf[trees][:, rows], self.fold.held[fold, rows]
             for cause, (problem, model) in enumerate(zip(problems, models, strict=True)):
                 alone = (taken(model, trees),)
-                losses = held_out_losses((problem,), alone, own, weight, often[[cause]], self.fold.most)
-                out[cause][np.ix_(trees.numpy(), rows.numpy())] = losses.double().cpu().numpy()
+                found.append(held_out_losses((problem,), alone, own, weight, often[[cause]], self.fold.most))
+                places.append((out[cause], np.ix_(trees.numpy(), rows.numpy())))
+        for (table, place), losses in zip(places, on_host(found), strict=True):
+            table[place] = losses
         return self.fold.by_subject(out.swapaxes(0, 1))
 
     @cached_property
     def held_out(self) -> list[tuple[Tensor, Problems]]:
         """For each fold the rows held out (H,), and the problems on these; all rows, the last fold, hold none out."""
-        found = [held.nonzero()[:, 0] for held in self.fold.held]
+        found = [torch.as_tensor(np.flatnonzero(held.numpy())) for held in self.fold.held]
         return [(rows, tuple(problem.of_rows(rows) for problem in self.problems)) for rows in found]
+
+
+def on_host(tables: Sequence[Tensor]) -> list[FloatArray]:
+    """The tables, all of them waited for at once."""
+    if not tables:
+        return []
+    flat = torch.cat([table.flatten() for table in tables]).double().cpu()
+    parts = flat.split([table.numel() for table in tables])
+    return [part.view(table.shape).numpy() for part, table in zip(parts, tables, strict=True)]
 
 
 def _alike(common: Tensor, n_leaves: int) -> Tensor:

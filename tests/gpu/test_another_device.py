@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from oracles.device_paths import PATHS
+from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, looks_at_rules
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.preprocess import Preprocessor
@@ -60,6 +60,17 @@ def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device, few_rounds
     expected = PATHS[path]("cpu")
     found = [value.cpu() for value in PATHS[path](device)]
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_tree_of_rules_is_waited_for_where_rules_are_sought(device, few_rounds):
+    seen, fits = looks_at_rules(device)
+    assert seen["soft/optimisers.minimise"] >= fits  # the recorder works: here looks are not late
+    of_sweeps, trials = {name: seen[name] / fits for name in RULES_ARE_SOUGHT}, seen["sparse/trials.on_host"]
+    assert all(of_sweeps[name] <= most for name, most in RULES_ARE_SOUGHT.items()), of_sweeps
+    others = {name.removeprefix("sparse/") for name in seen if name.startswith("sparse/")}
+    assert others - {name.removeprefix("sparse/") for name in RULES_ARE_SOUGHT} == ONCE | {"trials.on_host"}
+    assert all(seen[f"sparse/{name}"] <= 2 for name in ONCE)
+    assert trials <= fits  # held-out losses, all folds together
 
 
 @pytest.mark.parametrize("family", family_names())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from oracles.device_paths import PATHS
+from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, looks_at_rules
 
 from softsurv import SoftSurvivalTree
 from softsurv.data.readers import survival_data
@@ -63,6 +63,22 @@ def test_a_fitted_tree_agrees_with_the_cpu(data, solver):
     models = [SoftSurvivalTree(device=d, solver=solver, **arguments).fit(data) for d in ("cpu", "cuda")]
     assert models[1].tree_.leaves.device.type == "cuda"
     assert models[1].report_.objective == pytest.approx(models[0].report_.objective, rel=1e-6)
+
+
+def test_a_tree_of_rules_agrees_with_the_cpu(data):
+    models = [SoftSurvivalTree(device=d, depth=1, leaf="weibull", max_terms=1).fit(data) for d in ("cpu", "cuda")]
+    assert models[1].tree_.leaves.device.type == "cuda"
+    assert models[1].tree_.rules == models[0].tree_.rules
+    assert models[1].report_.objective == pytest.approx(models[0].report_.objective, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")
+def test_a_tree_of_rules_is_waited_for_where_rules_are_sought():
+    seen, fits = looks_at_rules("cuda")
+    assert seen["sparse/train.grow"] > 0  # the recorder works
+    assert all(seen[name] <= most * fits for name, most in RULES_ARE_SOUGHT.items())
+    others = {name for name in seen if name.startswith("sparse/")} - set(RULES_ARE_SOUGHT)
+    assert {name.removeprefix("sparse/") for name in others} == ONCE | {"trials.on_host"}
 
 
 def test_auto_takes_the_device(data):

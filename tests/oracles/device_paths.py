@@ -6,15 +6,20 @@ In `tests/gpu` the test of CUDA compares a device with the CPU, and its twin tor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import torch
+from oracles.looks import Looks
 from torch import Tensor
 
-from softsurv import fit_many
+from softsurv import SoftSurvivalTree, fit_many
 from softsurv.data.readers import survival_data
+from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.metrics.stacked import StackedFold
 from softsurv.nonparametric import censoring_survival
@@ -33,12 +38,14 @@ from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
+from softsurv.sparse import causes, leaf_fit, lost, train
 from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
 N, P = 60, 3
 FAMILY = get_family("weibull")
 FEW = LbfgsSettings(max_iterations=3, ftol=0.0)
+ONE = LbfgsSettings(max_iterations=1)
 DENSE = {
     "max_terms": None,
     "solver": "lbfgs",
@@ -129,19 +136,91 @@ def streamed(device: str) -> list[Tensor]:
     return [value for one in passes for value in one]
 
 
-def rounds(device: str) -> list[Tensor]:
-    """Rounds of joint training, which a caller may have recorded."""
+def joint_training(device: str) -> tuple[Objective, tuple[Tensor, Tensor], GramMetric]:
+    """Objective, start and metric of two trees of depth 1."""
     data = rows()
     problem = make_problem(data, FAMILY, n_trees=2, device=device)
     rng = np.random.default_rng(3)
     routing, leaves = (torch.tensor(rng.standard_normal(size)).to(device) for size in ((2, 1, 4), (2, 2, 5)))
     one = problem.weight.new_full((2,), 0.1)
     objective = Objective(problem, 1, Penalties(one, one, one, torch.zeros_like(leaves[:, :1]), one))
-    rule = LbfgsSettings(max_iterations=6, ftol=0.0)
-    found = minimise(objective, (routing, leaves), rule, GramMetric(problem, 1, 2))
+    return objective, (routing, leaves), GramMetric(problem, 1, 2)
+
+
+def rounds(device: str) -> list[Tensor]:
+    """Rounds of joint training."""
+    objective, start, metric = joint_training(device)
+    found = minimise(objective, start, LbfgsSettings(max_iterations=6, ftol=0.0), metric)
     return [found.loss, *found.point]
 
 
+@contextmanager
+def few_rounds_of_leaves() -> Iterator[None]:
+    """While open, leaves of rules, and the dense tree that they are compared with, take a round or some."""
+
+    def cut_off(function, start, settings, metric, budget):
+        return minimise(function, start, ONE, metric, budget)
+
+    with ExitStack() as patches:
+        patches.enter_context(patch.object(leaf_fit, "minimise", cut_off))
+        patches.enter_context(patch.object(lost, "ROUNDS", ONE))
+        yield
+
+
+def tree_of_rules(device: str, data: SurvivalData | None = None) -> SoftSurvivalTree:
+    """A tree of rules, from its start to its standard errors."""
+    given = {"depth": 1, "leaf": "weibull", "max_terms": 1, "l2": 1.0, "shrinkage": 10.0}
+    with few_rounds_of_leaves():
+        return SoftSurvivalTree(device=device, **given).fit(rows_with_a_split() if data is None else data)
+
+
+def rows_with_a_split():
+    """Rows whose hazard rises where the first feature is above one half."""
+    rng = np.random.default_rng(4)
+    x = rng.random((N, P))
+    time = rng.exponential(np.exp(-3 * (x[:, 0] > 0.5))) + 0.01
+    return survival_data(pd.DataFrame(x), time=time, event=rng.random(N) < 0.8)
+
+
+def rules(device: str) -> list[Tensor]:
+    """The tree of rules, its standard errors, and what it loses against a dense tree."""
+    tree = tree_of_rules(device)
+    details = tree.report_.details["lost_likelihood"]
+    found = [tree.tree_.routing, tree.tree_.leaves, torch.tensor(tree.covariance_)]
+    return [*(value.detach() for value in found), torch.tensor([details["one_curve"], details["rules"]])]
+
+
+def rules_of_causes(device: str) -> list[Tensor]:
+    """The same of two causes."""
+    data, cause = rows_with_a_split(), 1 + (np.arange(N) % 3 == 0)
+    data = survival_data(data.X, time=data.time.numpy(), cause=np.where(data.event.numpy(), cause, 0))
+    return [one.detach() for tree in tree_of_rules(device, data).cause_trees_ for one in (tree.routing, tree.leaves)]
+
+
+def looks_at_rules(device: str) -> tuple[Counter[str], int]:
+    """Where the host reads a device while a tree of rules is fitted there, and how often leaves of trees are fitted."""
+    fits = []
+
+    def counted(*given):
+        fits.append(1)
+        return causes.fit_causes(*given)
+
+    with patch.object(train, "fit_causes", counted), Looks() as looks:
+        tree_of_rules(device)
+    return looks.seen, len(fits)
+
+
+RULES_ARE_SOUGHT = {"sparse/train.grow": 2, "sparse/causes.second_orders": 1}
+"""Reads where the host seeks rules, at most so many for a fit of the leaves."""
+
+ONCE = {
+    "trials.of_all_rows", "causes._hazards", "finish.soft_trees", "covariance.information", "lost.lost_likelihood",
+    "fit.fit_rules",
+}  # fmt: skip
+"""Reads of one tree, when it is known: which fit is best, splits that change nothing, sharpness, standard errors."""
+
+
 PATHS: dict[str, Callable[[str], list[Tensor]]] = {
-    one.__name__: one for one in (measures, clusters, logrank, trials, many, batch, streamed, rounds)
+    one.__name__: one
+    for one in (measures, clusters, logrank, trials, many, batch, streamed, rounds, rules, rules_of_causes)
 }

@@ -1,13 +1,16 @@
 """A stand-in for a CUDA graph on any device: operators are recorded with their very tensors, and replayed on these.
 
 What Python does beside torch is done once, when the work is recorded, and never again; what an operator made lies where
-it lay. So work that replays right here asks the host for nothing on the way, and changes tensors in place alone.
+it lay. So work that replays right here asks the host for nothing on the way, and changes tensors in place alone. What
+asks for a value is refused, as CUDA refuses it.
 """
 
 from __future__ import annotations
 
 from oracles.live_memory import id_of, tensors_in
 from torch.utils._python_dispatch import TorchDispatchMode
+
+ASKS = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
 
 
 class Recorded(TorchDispatchMode):
@@ -23,13 +26,17 @@ class Recorded(TorchDispatchMode):
         super().__init__()
         self.calls, self.replays = [], 0
         self._made, self._before = set(), {}
-        with self:
-            work()
-        for tensor, value in self._before.values():
-            tensor.copy_(value)
+        try:
+            with self:
+                work()
+        finally:
+            for tensor, value in self._before.values():
+                tensor.copy_(value)
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if operator._schema.name.removeprefix("aten::") in ASKS:
+            raise RuntimeError("operation not permitted when stream is capturing")
         for place, declared in enumerate(operator._schema.arguments):
             if declared.alias_info is not None and declared.alias_info.is_write:
                 self._keep(args[place] if place < len(args) else kwargs[declared.name])

@@ -12,7 +12,8 @@ from oracles.mixed_data import some_data
 from oracles.simulated import simulate, with_everything
 
 from softsurv.hazards import family_names, get_family
-from softsurv.soft import capacity, optimisers
+from softsurv.soft import capacity, optimisers, selection
+from softsurv.soft import fit_stack as fit_stack_module
 from softsurv.soft.capacity import (
     CENSORED_TABLES,
     FAIR_TABLES,
@@ -33,6 +34,7 @@ from softsurv.soft.penalties import Penalties
 from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.recipe import Training
+from softsurv.soft.selection import DenseGrid, select
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties
 
 CPU = torch.device("cpu")
@@ -130,6 +132,28 @@ def test_training_a_part_stays_within_the_memory_that_it_was_sized_for(tools, so
     n_times = 0 if fairness is None else len(fairness.step)
     parts = stack_parts(objective.problem, 4, n_jobs=TREES, n_times=n_times, free_bytes=live.peak)
     assert len(parts) > 1  # a device with so much memory would not train them all at once
+
+
+@pytest.mark.parametrize("rows", [1_000_000, 2_000_000])
+@pytest.mark.parametrize("gigabytes", [24, 80])
+def test_a_choice_among_settings_stays_within_the_memory_of_a_device(rows, gigabytes, monkeypatch):
+    """90 trees a depth, cut into parts. A thousandth of the rows, on a device with a thousandth of the memory."""
+    free, found = gigabytes * 10**6, []
+    grid = DenseGrid(starts=("random",) * 3, training=Training(joint=LbfgsSettings(max_iterations=1)))
+    data = simulate(rows // 1000)
+    keep_memory()
+    with operators_alone(), LiveMemory() as live:
+
+        def parts(problem, n_leaves, **jobs):
+            found.append(stack_parts(problem, n_leaves, **jobs | {"free_bytes": free - live.now}))
+            return found[-1]
+
+        monkeypatch.setattr(selection, "stack_parts", parts)
+        monkeypatch.setattr(fit_stack_module, "stack_parts", parts)
+        select(data, [get_family("weibull")], grid, 0, Machine(CPU))
+    assert {part[-1].stop for part in found} == {90}
+    assert max(map(len, found)) > 1  # as one stack they would not fit
+    assert live.peak < free
 
 
 @pytest.mark.parametrize("family", family_names())

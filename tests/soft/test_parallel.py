@@ -80,3 +80,9 @@ def test_reading_long_leaves_as_long_for_finishing_up_to_a_quarter():
     budget.started -= 35.0
     whole = machine.time_limit
     assert whole - machine.ending_sooner().time_limit == pytest.approx(MOST_FINISHING * whole, abs=0.5)
+
+
+def test_a_gpu_trains_one_stack_at_a_time():
+    """Its memory is what the stack was sized for."""
+    assert Machine(CPU, workers=3).at_once == 3
+    assert Machine(torch.device("cuda"), workers=3).at_once == 1

@@ -4,19 +4,17 @@ The operators that make a host wait are known by name, so a look at every operat
 `tests/gpu` asks the device itself.
 """
 
-import traceback
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from oracles.looks import Waits
 
-import softsurv
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.metrics.stacked import StackedFold
+from softsurv.soft import gram, problem
 from softsurv.soft.bfgs import BfgsSettings
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.fit_stack import fit_single_leaf
@@ -25,41 +23,19 @@ from softsurv.soft.newton import NewtonSettings
 from softsurv.soft.nodec import NodecSettings, nodec
 from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
-from softsurv.soft.optimisers import LbfgsSettings
+from softsurv.soft.optimisers import LbfgsSettings, minimise
+from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import groups_of, join_problems, make_problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import SoftTree
 
-PACKAGE = Path(softsurv.__file__).parent
-
-WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "bincount"}
-"""Operators whose result or its size the host needs at once."""
-
 ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("_local_scalar_dense", "fit_logistic")}
 """What reads a copy that is on the host already."""
 
 BETWEEN_SWEEPS = {("nonzero", "nodec")}
 """Of a copy on the host too."""
-
-
-class Waits(TorchDispatchMode):
-    """Records (operator, function of ours) for every operator that would wait for a device."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = set()
-
-    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        name = operator._schema.name.removeprefix("aten::")
-        by_mask = name in ("index", "index_put_") and any(
-            isinstance(at, torch.Tensor) and at.dtype == torch.bool for at in args[1]
-        )
-        if name in WAITING or by_mask:
-            ours = [f.name for f in traceback.extract_stack() if Path(f.filename).is_relative_to(PACKAGE)]
-            self.seen.add((name, ours[-1]))
-        return operator(*args, **(kwargs or {}))
 
 
 @pytest.fixture
@@ -177,6 +153,49 @@ def test_a_late_look_changes_only_the_time(tools):
     with never_waiting():
         late = nodec(objective, routing, leaves, NodecSettings(max_sweeps=2))
     torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
+
+
+class Rounds:
+    """A function that counts its evaluations."""
+
+    def __init__(self, function, calls):
+        self.function, self.calls, self.even_groups = function, calls, function.even_groups
+
+    def value_and_gradient(self, *point):
+        self.calls.append(len(point[0]))
+        return self.function.value_and_gradient(*point)
+
+    def take(self, trees):
+        return Rounds(self.function.take(trees), self.calls)
+
+
+@pytest.mark.parametrize("steps", [3, 6, 20])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_late_look_costs_one_round_in_which_nothing_moves(tools, groups, steps):
+    """However short a minimisation is, and though the stack narrows on the way."""
+    objective, routing, leaves = stack(tools, "weibull", groups)
+    metric, rule, counts = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=steps, ftol=1e-3), []
+    with operators_alone():
+        in_time = minimise(Rounds(objective, in_time_calls := []), (routing, leaves), rule, metric)
+        with never_waiting():
+            late = minimise(Rounds(objective, counts), (routing, leaves), rule, metric)
+    assert len(counts) <= len(in_time_calls) + 1
+    torch.testing.assert_close(late.loss, in_time.loss, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("groups", "tolerance"), [(1, 1e-6), (2, 1e-2), (2, 1e-6)])
+def test_the_inverse_gram_matrix_is_kept_over_sweeps(tools, groups, tolerance, monkeypatch):
+    """Also where trees, and whole groups, leave the stack."""
+    objective, routing, leaves = stack(tools, "weibull", groups)
+    inner, calls, widths = LbfgsSettings(max_iterations=5), [], []
+    monkeypatch.setattr(problem, "inverse_gram", lambda design: calls.append(1) or gram.inverse_gram(design))
+    take = Objective.take
+    monkeypatch.setattr(Objective, "take", lambda self, trees: widths.append(len(trees)) or take(self, trees))
+    settings = NodecSettings(max_sweeps=8, patience=1, tolerance=tolerance, branch=inner, leaf=inner)
+    found = nodec(objective, routing, leaves, settings)
+    assert len(found.trace) >= 2
+    assert min(widths) < len(routing)  # some left
+    assert len(calls) == 1
 
 
 def test_groups_of_trees():

@@ -1,5 +1,7 @@
 """What the host knows of a device without waiting: the newest copy, and never too far ahead."""
 
+from dataclasses import replace
+
 import torch
 
 from softsurv.soft.watch import LOOK_EVERY, Watch, never_waiting, runs_ahead
@@ -29,19 +31,25 @@ def test_a_late_look_is_the_one_before():
     mask[0] = False
     assert watch(mask).tolist() == [True, True]
     assert watch(mask).tolist() == [False, True]
-    watch.narrow()
-    assert watch(mask) is None
+
+
+def test_copies_under_way_tell_of_the_trees_that_stay():
+    watch, mask = Watch(late=True), torch.tensor([True, False, True, False])
+    watch(mask)
+    watch.narrow(torch.tensor([1, 2, 3]))
+    watch.narrow(torch.tensor([0, 1]))
+    assert watch(torch.tensor([False, False])).tolist() == [False, True]
+    assert watch(torch.tensor([False, False])).tolist() == [False, False]
 
 
 def test_the_host_waits_where_it_is_four_rounds_ahead():
     for rounds in (1, LOOK_EVERY):
         watch = Watch(late=True)
         for _ in range(LOOK_EVERY // rounds):
-            assert watch.copies == [] or all(not event.waited for _, event, _ in watch.copies)
+            assert all(not copy.event.waited for copy in watch.copies)
             watch(torch.ones(1, dtype=torch.bool), rounds)
-            copy, _, count = watch.copies[-1]
-            watch.copies[-1] = copy, Event(), count
-        oldest = watch.copies[0][1]
+            watch.copies[-1] = replace(watch.copies[-1], event=Event())
+        oldest = watch.copies[0].event
         assert watch(torch.ones(1, dtype=torch.bool), rounds) is not None
         assert oldest.waited
 

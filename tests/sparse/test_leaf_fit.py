@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 import torch
+from oracles.looks import Waits
 
 from softsurv.data.datasets import load_dataset
 from softsurv.data.preprocess import Preprocessor
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.fit_stack import fit_single_leaf
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.problem import make_problem
+from softsurv.soft.watch import never_waiting
 from softsurv.sparse.leaf_fit import (
+    ROUGH,
     LeafObjective,
     LeafPenalties,
     fit_leaves,
@@ -114,3 +118,13 @@ def test_second_order_is_that_of_autograd(data, family):
     curvature = torch.autograd.functional.hessian(lambda v: loss(v)[row], zero)
     expected = torch.stack([curvature[0, 0], curvature[0, 1], curvature[1, 1].clamp(min=0)])
     torch.testing.assert_close(found[row, 2:], expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["weibull", "spline_po"])
+@pytest.mark.parametrize(("ridge", "slopes"), [(0.02, np.inf), (0.02, 0.05), (25.0, np.inf)])
+def test_leaves_are_fitted_without_waiting(data, family, ridge, slopes):
+    """What follows from the penalties is known on the host: a device is looked at late, in a copy."""
+    problem, leaf = make_problem(data, get_family(family)), torch.arange(data.n)[None] % 3
+    with never_waiting(), operators_alone(), Waits() as waits:
+        fit_leaves(problem, leaf, 3, penalties(ridge=ridge, slopes=slopes), settings=ROUGH)
+    assert waits.seen == {("nonzero", "minimise")}

@@ -90,7 +90,7 @@ def test_the_joint_metric_is_the_inverse_of_a_curvature():
 @pytest.mark.parametrize("family", ["spline_po", "loglogistic"])
 def test_some_trees_keep_their_metric(family, ridge):
     objective = objective_of(family)
-    objective.penalties.ridge[1:] = ridge
+    objective.ridge[1:], objective.ridged = ridge, ridge > CURVATURE
     shape = torch.full((TREES, objective.problem.family.n_shape), 0.3, dtype=torch.float64)
     gradient = torch.randn(TREES, (1 + LEAVES) * (objective.columns + shape.shape[1]), dtype=torch.float64)
     metric, some = metric_of(objective, shape), torch.tensor([2, 0])

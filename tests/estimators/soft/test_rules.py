@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from oracles.printed_tree import PrintedTree
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -16,6 +17,7 @@ from softsurv.sparse.again import rules_again
 from softsurv.sparse.finish import LEAST_DIFFERENCE
 
 QUICK = {"leaf": "loglogistic", "device": "cpu"}
+TYPES = "float64", "float32"
 DENSE = {"depth": 2, "l2": 1.0, "shrinkage": 0.3, "routing_l2": 0.1, "n_restarts": 1, "max_terms": None}
 
 
@@ -53,6 +55,18 @@ def test_the_printed_rule_is_the_model(name, max_terms):
     rows = rows[~rows[complete].isna().any(axis=1)]
     assert len(rows) > 0.5 * min(data.n, 2000)
     assert agrees(tree, rows).all()
+
+
+@pytest.mark.parametrize("leaf", ["loglogistic", "spline_po"])
+def test_single_precision_finds_rules_as_good(leaf):
+    """Slopes and curvatures are differences, which are taken in double precision."""
+    data, _ = two_groups()
+    double, single = (SoftSurvivalTree(depth=1, leaf=leaf, device="cpu", dtype=d).fit(data) for d in TYPES)
+    assert single.tree_.leaves.dtype == torch.float32
+    rules = single.tree_.rules + double.tree_.rules
+    assert len({frozenset(rule.columns) for rule in rules}) == 1
+    assert single.report_.objective == pytest.approx(double.report_.objective, rel=1e-3)
+    assert leaf != "loglogistic" or rules[0] == rules[1]  # no two cuts are nearly as good
 
 
 def test_the_oracle_sees_a_rule_that_is_not_the_model():
