@@ -74,11 +74,12 @@ def test_a_tree_of_rules_agrees_with_the_cpu(data):
 
 @pytest.mark.filterwarnings("ignore:the fit took all its", "ignore:the single-leaf fit")
 def test_a_tree_of_rules_is_waited_for_where_rules_are_sought():
-    seen, fits = looks_at_rules("cuda")
+    seen, fits, scored = looks_at_rules("cuda")
     assert seen["sparse/train.grow"] > 0  # the recorder works
     assert all(seen[name] <= most * fits for name, most in RULES_ARE_SOUGHT.items())
     others = {name for name in seen if name.startswith("sparse/")} - set(RULES_ARE_SOUGHT)
     assert {name.removeprefix("sparse/") for name in others} == ONCE | {"trials.on_host"}
+    assert seen["sparse/trials.on_host"] <= scored  # held-out losses, all folds together
 
 
 def test_auto_takes_the_device(data):

@@ -39,6 +39,7 @@ from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
 from softsurv.sparse import causes, leaf_fit, lost, train
+from softsurv.sparse import trials as sparse_trials
 from softsurv.trees.soft_tree import with_intercept
 from softsurv.tune import Range, study
 
@@ -197,17 +198,23 @@ def rules_of_causes(device: str) -> list[Tensor]:
     return [one.detach() for tree in tree_of_rules(device, data).cause_trees_ for one in (tree.routing, tree.leaves)]
 
 
-def looks_at_rules(device: str) -> tuple[Counter[str], int]:
-    """Where the host reads a device while a tree of rules is fitted there, and how often leaves of trees are fitted."""
-    fits = []
+def looks_at_rules(device: str) -> tuple[Counter[str], int, int]:
+    """Where the host reads a device while a tree of rules is fitted there.
 
-    def counted(*given):
-        fits.append(1)
-        return causes.fit_causes(*given)
+    And how often leaves are fitted while rules are sought, and to score candidates.
+    """
+    fits = Counter[str]()
 
-    with patch.object(train, "fit_causes", counted), Looks() as looks:
+    def counting(module):
+        def counted(*given, **named):
+            fits[module.__name__] += 1
+            return causes.fit_causes(*given, **named)
+
+        return patch.object(module, "fit_causes", counted)
+
+    with counting(train), counting(sparse_trials), Looks() as looks:
         tree_of_rules(device)
-    return looks.seen, len(fits)
+    return looks.seen, fits[train.__name__], fits[sparse_trials.__name__]
 
 
 RULES_ARE_SOUGHT = {"sparse/train.grow": 2, "sparse/causes.second_orders": 1}
