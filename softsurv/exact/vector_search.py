@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.depth_run import new_shared
 from softsurv.exact.kernels.listing import front
 from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
-from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
+from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
 from softsurv.exact.search import Search
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
@@ -134,32 +133,39 @@ class VectorSearch:
         self.nominal, self.bounds = np.asarray(nominal, dtype=bool), bounds or Bounds()
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
-        self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
+        self.totals: FloatArray = column_sums(self.statistics)
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
-        self.size, self._counts = objectives.size_of(self.totals), self.rows.problem.row_kinds.kind_count.sum(axis=0)
+        self.size, self._kind_count = (
+            objectives.size_of(self.totals),
+            self.rows.problem.row_kinds.kind_count.astype(float),
+        )
+        self.size, self._counts = objectives.size_of(self.totals), column_sums(self._kind_count)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
-        self._listing: Listing | None = None
+        self._listing: Packed | None = None
         self._listed = False
-        weighted = self._weighted(np.eye(objectives.n)[0])
-        own = bytes_of(self.statistics, self.rows, weighted)
+        weighted = self._weighted(np.where(objectives.kept, 0.0, 1.0))  # what most searches begin with
+        self.search = Search.over(weighted)
+        own, scratch = bytes_of(self.statistics, self._kind_count, self.rows, weighted), self.search.scratch_bytes
         self.room = max(memory_limit - own, 0.0)
         """Bytes for cache and fronts."""
-        self.search = Search.over(weighted, 0.3 * self.room + bytes_of(weighted))
-        self.held = own + self.search.held - bytes_of(weighted)
+        self.search.memory_limit = 0.3 * self.room + self.search.held - scratch
+        self.held = own + scratch
         self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
-        """Take weights w (D,) for the following calls; what was found for other ones is forgotten.
+        """Take weights w (D,) for the following calls; what was found for other ones, or to full memory, is forgotten.
 
         Where the constraint holds, w . v <= first objective + ``shift``: that bounds the search for the best tree
         under it.
         """
-        self.search.take(self._weighted(np.asarray(w, dtype=float)))
-        self.shift, self._listed = shift, False
+        self.shift = shift
+        if not np.array_equal(w, self.w) or self.search.control[FULL]:
+            self.search.take(self._weighted(np.array(w, dtype=float)))
+            self._listed = False
 
     def _weighted(self, w: FloatArray) -> Prepared:
         """The rows with the costs of w . objectives."""
@@ -175,15 +181,15 @@ class VectorSearch:
             each = np.hstack([round_to_grid(each - base[:, None], self._counts if few else None), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
-                stats, base = row_kinds.kind_count @ each, row_kinds.kind_count @ base
+                stats, base = self._kind_count @ each, self._kind_count @ base
                 row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
                 use_similar = self.bounds.similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
-                floor = stats[:, : len(weights)].min(axis=1)
-            scale, parameters, width = float(stats[:, : len(weights)].sum(axis=0).max()), np.zeros(0), len(weights)
+                floor = row_minima(stats[:, : len(weights)])
+            scale, parameters, width = float(column_sums(stats[:, : len(weights)]).max()), np.zeros(0), len(weights)
 
             def costs(sums: FloatArray) -> FloatArray:
-                return (sums @ label_cost.T).min(axis=1)
+                return row_minima(sums @ label_cost.T)
         else:
             assert rule.parameters is not None
             assert rule.task.floor is not None
@@ -246,38 +252,35 @@ class VectorSearch:
         control[FULL] = 0
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
-        idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(search.problem.feature_of))))
         front(
             problem, search.rows, len(search.rows), *search.key, depth, upper - search.constant, 0,
-            *search.scratch[0], Packed(search.cache), Packed(idle), Packed(listing),
+            *search.scratch[0], Packed(search.cache), search.idle, listing,
         )  # fmt: skip
         if control[FULL] or control[STOP]:
             return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
-        start, end = listing.span[0]
-        return Points(listing.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
+        filed: Listing = listing.value
+        start, end = filed.span[0]
+        return Points(filed.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
 
-    def _filled(self, constrained: bool) -> Listing:
+    def _filled(self, constrained: bool) -> Packed:
         """The scratch of a listing, under the present weights."""
         objectives, given = self.objectives, self.rows.problem
         if self._listing is None:
             room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
-            self._listing = new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack)
-        listing = self._listing
+            self._listing = Packed(new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack))
+        packed, listing = self._listing, self._listing.value
         if not self._listed:
             listing.filed[0], self._listed = 0, True
             listing.stats[:, -2] = self.base
             if len(listing.kinds):
                 listing.kinds[:, -2] = 0.0 if not objectives.rule.task.linear else self._base_of_kind
-        return listing._replace(
-            w=self.w,
-            limit=objectives.limit + self.slack,
-            shift=self.shift - self.search.constant,
-            front=front.address,
-            constrained=constrained,
-        )
+        limit, shift = objectives.limit + self.slack, self.shift - self.search.constant
+        packed.take(listing._replace(w=self.w, limit=limit, shift=shift, front=front.address, constrained=constrained))
+        return packed
 
-    def _unfinished(self, listing: Listing, status: Status) -> Points:
+    def _unfinished(self, packed: Packed, status: Status) -> Points:
         """What the list of the root holds when a listing ends early, filed so that its trees can be read."""
+        listing: Listing = packed.value
         start = int(listing.filed[0])
         n = min(int(listing.n_points[0]), len(listing.filed_reduced) - start)
         listing.filed_point[start : start + n] = listing.point[0, :n]
@@ -290,7 +293,7 @@ class VectorSearch:
         """The tree of a point that was listed; before other weights are."""
         builder, label = TreeBuilder(), list[int]()
         assert self._listing is not None
-        origin, labels = self._listing.filed_origin, self.objectives.n_labels
+        origin, labels = self._listing.value.filed_origin, self.objectives.n_labels
 
         def leaf(one: int) -> int:
             label.append(one)
