@@ -292,33 +292,29 @@ class VectorSearch:
     def tree(self, place: int) -> LabelledTree:
         """The tree of a point that was listed; before other weights are."""
         builder, label = TreeBuilder(), list[int]()
-        assert self._listing is not None
-        origin, labels = self._listing.value.filed_origin, self.objectives.n_labels
-
-        def leaf(one: int) -> int:
-            label.append(one)
-            return builder.add(np.zeros(0))
-
-        def grow(place: int) -> int:
-            """Add the tree of a place to the builder; its node."""
-            if place < 0:  # a tree that a code of `listing` stands for
-                if place >= -labels:
-                    return leaf(-1 - place)
-                rest, right = divmod(-1 - labels - place, labels)
-                split, left = divmod(rest, labels)
-                return branch(split, -1 - left, -1 - right)
-            split, left, right = (int(x) for x in origin[place])
-            return grow(left) if split < 0 else branch(split, left, right)
-
-        def branch(split: int, left: int, right: int) -> int:
-            feature, code, swapped = self.split(split)
-            node = builder.add(np.zeros(0), feature, code)
-            sides = (right, left) if swapped else (left, right)
-            builder.connect(node, *(grow(side) for side in sides))
-            return node
-
-        grow(int(place))
+        self._grow(int(place), builder, label)
         return LabelledTree(builder.tree(), np.array(label))
+
+    def _grow(self, place: int, builder: TreeBuilder, label: list[int]) -> int:
+        """Add the tree of a place to the builder; its node. A nested function would keep the search alive (a cycle)."""
+        assert self._listing is not None
+        labels = self.objectives.n_labels
+        if place >= 0:
+            split, left, right = self._listing.value.filed_origin[place].tolist()
+            if split < 0:
+                return self._grow(left, builder, label)
+        elif place >= -labels:  # a tree that a code of `listing` stands for
+            label.append(-1 - place)
+            return builder.add(np.zeros(0))
+        else:
+            rest, right = divmod(-1 - labels - place, labels)
+            split, left = divmod(rest, labels)
+            left, right = -1 - left, -1 - right
+        feature, code, swapped = self.split(split)
+        node = builder.add(np.zeros(0), feature, code)
+        sides = (right, left) if swapped else (left, right)
+        builder.connect(node, *(self._grow(side, builder, label) for side in sides))
+        return node
 
     def split(self, g: int) -> tuple[int, int, bool]:
         """The given feature and the code of a split, and whether its left side is the right one of the search."""
