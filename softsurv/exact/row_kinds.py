@@ -121,7 +121,8 @@ def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> An
 
 def kinds_of(columns: Any) -> tuple[Any, Any] | None:
     """Different rows (C, W) of the statistics (N, W), in order, and which of them each row is; None where too many."""
-    if len({row.tobytes() for row in columns[:WORD]}) > MAX_KINDS:
+    some = np.ascontiguousarray(columns[:WORD])
+    if len(set(some.view(np.dtype((np.void, some.shape[1] * some.itemsize))).ravel().tolist())) > MAX_KINDS:
         return None
     kind, left, found = np.empty(len(columns), np.int64), np.ones(len(columns), np.bool_), list[Any]()
     by_column = np.ascontiguousarray(columns.T)

@@ -79,11 +79,18 @@ class SearchState:
 
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
-        self.needed = bytes_of(self.problem, self.rows, self.exact_sums) + self.scratch_bytes
-        self.needed += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
-        joint = JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
-        self.held = self.needed + joint
         self._cache = None
+
+    @property
+    def needed(self) -> float:
+        """Bytes of the rows as kernels see them and of scratch."""
+        rows = bytes_of(self.problem, self.rows, self.exact_sums)
+        return rows + self.scratch_bytes + (bytes_of_cuts(self.problem) if self.by_cuts else 0.0)
+
+    @property
+    def held(self) -> float:
+        """The same with the tables of a search by joint sums; the cache apart."""
+        return self.needed + (JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0)
 
     @property
     def scratch_bytes(self) -> float:

@@ -29,7 +29,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
 from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
-from softsurv.exact.search import Search
+from softsurv.exact.search import NO_CACHE, Search
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_task import Objectives
@@ -130,30 +130,33 @@ class VectorSearch:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
         min_leaf, size = as_size(min_leaf, size, len(codes))
         self.objectives, self.depth, self.n_jobs, self.codes = objectives, depth, n_jobs, codes
-        self.nominal, self.bounds = np.asarray(nominal, dtype=bool), bounds or Bounds()
+        self.nominal, self.bounds, self.memory_limit = np.asarray(nominal, dtype=bool), bounds or Bounds(), memory_limit
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
         self.totals: FloatArray = column_sums(self.statistics)
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
-        self.size, self._kind_count = (
-            objectives.size_of(self.totals),
-            self.rows.problem.row_kinds.kind_count.astype(float),
-        )
+        self._kind_count = self.rows.problem.row_kinds.kind_count.astype(float)
         self.size, self._counts = objectives.size_of(self.totals), column_sums(self._kind_count)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
         self._listing: Packed | None = None
         self._listed = False
-        weighted = self._weighted(np.where(objectives.kept, 0.0, 1.0))  # what most searches begin with
-        self.search = Search.over(weighted)
-        own, scratch = bytes_of(self.statistics, self._kind_count, self.rows, weighted), self.search.scratch_bytes
-        self.room = max(memory_limit - own, 0.0)
-        """Bytes for cache and fronts."""
-        self.search.memory_limit = 0.3 * self.room + self.search.held - scratch
-        self.held = own + scratch
+        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))  # as most searches begin
+        if depth > 2:  # else there is no cache
+            self.search.memory_limit = 0.3 * self.room + self.search.held - self.search.scratch_bytes
         self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)
+
+    @property
+    def held(self) -> float:
+        """Bytes of the rows, of what the search makes of them and of scratch; cache and fronts apart."""
+        return bytes_of(self.statistics, self._kind_count, self.rows, self.search.problem) + self.search.scratch_bytes
+
+    @property
+    def room(self) -> float:
+        """Bytes for cache and fronts."""
+        return max(self.memory_limit - self.held + self.search.scratch_bytes, 0.0)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
@@ -162,9 +165,9 @@ class VectorSearch:
         Where the constraint holds, w . v <= first objective + ``shift``: that bounds the search for the best tree
         under it.
         """
-        self.shift = shift
-        if not np.array_equal(w, self.w) or self.search.control[FULL]:
-            self.search.take(self._weighted(np.array(w, dtype=float)))
+        w, self.shift = np.array(w, dtype=float), shift
+        if w.tobytes() != self.w.tobytes() or self.search.control[FULL]:
+            self.search.take(self._weighted(w))
             self._listed = False
 
     def _weighted(self, w: FloatArray) -> Prepared:
@@ -177,7 +180,7 @@ class VectorSearch:
             label_cost = w @ weights  # (L, K)
             given = row_kinds.kind_stats if few else problem.stats
             each = given[:, :k] @ label_cost.T
-            base = each.min(axis=1)
+            base = row_minima(each)
             each = np.hstack([round_to_grid(each - base[:, None], self._counts if few else None), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
@@ -248,16 +251,15 @@ class VectorSearch:
         search = self.search
         problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
-        control = search.control
-        control[FULL] = 0
+        search.control[FULL] = 0
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
         front(
             problem, search.rows, len(search.rows), *search.key, depth, upper - search.constant, 0,
-            *search.scratch[0], Packed(search.cache), search.idle, listing,
+            *search.scratch[0], Packed(search.cache) if depth > 2 else NO_CACHE, search.idle, listing,
         )  # fmt: skip
-        if control[FULL] or control[STOP]:
-            return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
+        if search.control[FULL] or search.control[STOP]:
+            return self._unfinished(listing, Status.MEMORY_LIMIT if search.control[FULL] else stop.reason)
         filed: Listing = listing.value
         start, end = filed.span[0]
         return Points(filed.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
@@ -266,7 +268,9 @@ class VectorSearch:
         """The scratch of a listing, under the present weights."""
         objectives, given = self.objectives, self.rows.problem
         if self._listing is None:
-            room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
+            room = 2 * LIST_POINTS  # only lists of the root are filed
+            if self.depth > 2:
+                room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
             self._listing = Packed(new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack))
         packed, listing = self._listing, self._listing.value
         if not self._listed:
