@@ -217,7 +217,10 @@ class Search(SearchState):
                     found.append(ahead.best)
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
-        return self._solution(reader, found, bool(self.control[STOP]), run.proven(), upper, begin, stop)
+        stopped = bool(self.control[STOP])
+        return self._solution(
+            reader, found, stopped, run.proven() if stopped else run.incumbent, upper, begin, stop
+        )  # fmt: skip
 
     def _solution(
         self,

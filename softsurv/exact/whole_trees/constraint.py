@@ -175,7 +175,7 @@ def maximise_dual(
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        if depth <= 2 and not long:  # the best trees are listed as soon as one is read
+        if depth <= 2 and not long and multipliers.any():  # the best trees are listed as soon as one is read
             least = search.search.least(depth, stop)
             state.status = Status.OPTIMAL if least > -math.inf else stop.reason
         else:
