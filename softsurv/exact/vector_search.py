@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -142,7 +143,6 @@ class VectorSearch:
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
         self._listing: Packed | None = None
-        self._listed = False
         self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))  # as most searches begin
         if depth > 2:  # else there is no cache
             self.search.memory_limit = 0.3 * self.room + self.search.held - self.search.scratch_bytes
@@ -153,7 +153,7 @@ class VectorSearch:
         """Bytes of the rows, of what the search makes of them and of scratch; cache and fronts apart."""
         return bytes_of(self.statistics, self._kind_count, self.rows, self.search.problem) + self.search.scratch_bytes
 
-    @property
+    @cached_property
     def room(self) -> float:
         """Bytes for cache and fronts."""
         return max(self.memory_limit - self.held + self.search.scratch_bytes, 0.0)
@@ -168,12 +168,11 @@ class VectorSearch:
         w, self.shift = np.array(w, dtype=float), shift
         if w.tobytes() != self.w.tobytes() or self.search.control[FULL]:
             self.search.take(self._weighted(w))
-            self._listed = False
 
     def _weighted(self, w: FloatArray) -> Prepared:
         """The rows with the costs of w . objectives."""
         rule, weights, k = self.objectives.rule, self.objectives.weights, self.statistics.shape[1]
-        self.w, problem, row_kinds = w, self.rows.problem, self.rows.problem.row_kinds
+        self.w, self._listed, problem, row_kinds = w, False, self.rows.problem, self.rows.problem.row_kinds
         few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
         if rule.task.linear:
