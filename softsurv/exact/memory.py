@@ -85,6 +85,8 @@ def bytes_of(*things: Any) -> int:
     waiting = list(things)
     while waiting:
         thing = waiting.pop()
+        if type(thing) in PLAIN:
+            continue
         if isinstance(thing, np.ndarray):
             base = thing.base
             if id(base) in owners:  # most columns are views of one block
@@ -94,14 +96,12 @@ def bytes_of(*things: Any) -> int:
             owners[id(thing)] = thing.nbytes
         elif isinstance(thing, tuple | list):
             waiting += thing
-        elif type(thing) in PLAIN:
-            continue
+        elif is_dataclass(thing):
+            waiting += [getattr(thing, name) for name in thing.__dataclass_fields__]  # `fields` takes much longer
         elif isinstance(thing, Mapping):
             waiting += thing.values()
         elif isinstance(thing, pd.DataFrame):
             owners[id(thing)] = bytes_of_frame(thing, column_types(thing))
-        elif is_dataclass(thing):
-            waiting += [getattr(thing, name) for name in thing.__dataclass_fields__]  # `fields` takes much longer
     return sum(owners.values())
 
 

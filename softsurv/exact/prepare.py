@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def check_weights(weight: FloatArray) -> None:
 def check_sums(statistics: FloatArray) -> None:
     """Refuse statistics (N, K) whose sums cannot be squared."""
     with np.errstate(over="ignore"):
-        totals = np.abs(statistics).sum(axis=0)
+        totals = arrays.column_sums(np.abs(statistics))
     if (totals > LARGEST).any():
         raise InvalidParameterError(
             f"statistics must add up to at most {LARGEST:g}, got {totals.max():g}; divide the weights or the targets"
@@ -164,7 +164,7 @@ def prepare(
     whole = arrays.sum_by_group(columns, group, len(first))
     cancels = task.linear and size is None and split_costs is None and bounds.cancel
     if cancels:
-        columns = columns - columns.min(axis=1, keepdims=True)
+        columns = columns - arrays.row_minima(columns)[:, None]
     columns = arrays.round_to_grid(columns)
     by_bits = bounds.bits and bounds.base_case
     row_kinds = row_kinds_of(columns, group, codes, start, nominal, cancels, task.worst) if by_bits else None
@@ -221,11 +221,13 @@ def _distinct(
     test_of = np.zeros(codes.shape[1], int) if split_costs is None else split_costs.test_of
     n_codes, nominal = np.asarray(n_codes), np.asarray(nominal)
     small = np.uint8 if n_codes.max(initial=0) <= 256 else np.int32
-    columns: NDArray[np.integer] = np.ascontiguousarray(codes.T, dtype=small)  # (P, N)
+    codes = codes.astype(small)
+    columns: NDArray[np.integer] = np.ascontiguousarray(codes.T)  # (P, N)
     features = arrays.distinct_features(columns.T, nominal, test_of)
     if len(features) < len(columns):
-        columns, n_codes, nominal = columns[features], n_codes[features], nominal[features]
-    first, group = merge_equal_rows(columns.T)
+        codes, columns = codes[:, features], columns[features]
+        n_codes, nominal = n_codes[features], nominal[features]
+    first, group = merge_equal_rows(codes)
     apart = split_costs is not None or not nesting  # a test is paid for by its own column
     grouped = (as_given if apart else group_columns)(columns.take(first, axis=1).T, n_codes, nominal)
     return features, first, group, grouped
@@ -265,12 +267,12 @@ def _merged(
     if row_kinds is not None:
         return row_kinds.kind_count @ row_kinds.kind_stats
     stats = arrays.sum_by_group(columns, group, n_groups)
-    return arrays.round_to_grid(stats - stats.min(axis=1, keepdims=True)) if cancels else stats
+    return arrays.round_to_grid(stats - arrays.row_minima(stats)[:, None]) if cancels else stats
 
 
 def _live(stats: FloatArray, cancels: bool) -> BoolArray:
     """Distinct rows (U,) to look at: one that adds nothing to any sum is the same for all trees."""
-    live = np.asarray(stats.any(axis=1))
+    live: BoolArray = reduce(np.logical_or, stats.T != 0.0)
     return live if cancels and live.any() else np.ones(len(stats), np.bool_)
 
 
@@ -300,5 +302,5 @@ def _floor(
 
 def _tolerance(task: Task, whole: FloatArray, offset: float) -> float:
     """Objectives closer than this are the same; in the objective's own units, however small."""
-    total = abs(float(task.costs(whole.sum(axis=0, keepdims=True))[0]))
+    total = abs(float(task.costs(arrays.column_sums(whole)[None])[0]))
     return RELATIVE_TOLERANCE * (max(total, abs(offset)) or 1.0)

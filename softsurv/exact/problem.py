@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -150,6 +150,16 @@ def shape_of(problem: SearchArrays) -> Shape:
     )
 
 
+def column_sums(values: np.ndarray) -> np.ndarray:
+    """Sum of each column of ``values`` (N, W), which are few: `sum` takes three times as long."""
+    return np.einsum("ij->j", values)
+
+
+def row_minima(values: np.ndarray) -> np.ndarray:
+    """Least of each row of ``values`` (N, W), W >= 1, which are short: `min` takes ten times as long."""
+    return reduce(np.minimum, values.T)
+
+
 def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Round every column to a power-of-two grid on which all sums over rows are exact; ``counts`` of them, or one each.
 
@@ -157,7 +167,7 @@ def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.nda
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the
     column's total.
     """
-    total = np.abs(stats).sum(axis=0) if counts is None else counts @ np.abs(stats)
+    total = column_sums(np.abs(stats)) if counts is None else counts @ np.abs(stats)
     exponent = np.ceil(np.log2(np.where(total > 0, total, 1.0)))
     grid = 2.0 ** np.maximum(exponent - MANTISSA_BITS, SMALLEST_EXPONENT)
     return np.round(stats / grid) * grid

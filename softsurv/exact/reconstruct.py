@@ -15,7 +15,7 @@ from softsurv.exact.kernels.nodes import LEAF
 from softsurv.exact.kernels.recursion import solve
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
-from softsurv.exact.problem import Scratch, SearchArrays
+from softsurv.exact.problem import Scratch, SearchArrays, column_sums
 from softsurv.exact.split_costs import prices_after, show_prices
 from softsurv.exact.tree import CodeTree, TreeBuilder
 
@@ -58,22 +58,32 @@ class TreeReader:
         problem: SearchArrays = self.packed.value
         return problem
 
-    def read(self, depth: int, leaves: int, choice: float | None = None, horizon: int | None = None) -> CodeTree:
+    def read(
+        self, depth: int, leaves: int, choice: float | None = None, horizon: int | None = None,
+        upper: float = math.inf,
+    ) -> CodeTree:  # fmt: skip
         """The optimal tree within limits; ``choice`` is its first split where that is known already.
 
+        Where the base case of the root says that no tree is below ``upper``, none is read but a leaf.
         With a ``horizon`` below ``depth`` a good tree instead: each first split is that of the best tree as deep as the
         horizon, until no more depth is left than that.
         """
         builder, full = TreeBuilder(), self.problem.prices.full
+        if choice is None and depth <= 2 and upper < math.inf:
+            choice = self._choose(self.rows, depth, leaves, full, upper)
         self._grow(builder, self.rows, depth, leaves, choice, full, horizon or depth)
         return builder.tree()
+
+    def least(self, leaves: int) -> float:
+        """Cost of the best tree of depth two with at most 1 to 4 leaves."""
+        return min(self._shallow(self.rows, leaves, self.problem.prices.full)[1:])
 
     def _grow(
         self, builder: TreeBuilder, rows: Rows, depth: int, leaves: int, choice: float | None, due: FloatArray,
         horizon: int,
     ) -> int:  # fmt: skip
         """Add the tree of a subset, with the prices ``due`` (T,) of tests at its root."""
-        sums = self.sums[rows].sum(axis=0)
+        sums = column_sums(self.sums.take(rows, axis=0))
         depth = min(depth, leaves - 1)
         leaves = min(leaves, 1 << depth)
         seen = min(depth, horizon)
@@ -96,14 +106,14 @@ class TreeReader:
 
     def _goes_left(self, rows: Rows, split: int) -> BoolArray:
         feature = self.problem.feature_of[split]
-        codes = self.problem.gcode[rows, feature]
+        codes = self.problem.gcode[:, feature].take(rows)
         return codes == split if self.problem.nominal[feature] else codes <= split
 
     def _prices_after(self, feature: int, due: FloatArray) -> FloatArray:
         prices = self.problem.prices
         return prices_after(prices, due, int(prices.test_of[feature])) if len(due) else due
 
-    def _choose(self, rows: Rows, depth: int, leaves: int, due: FloatArray) -> float:
+    def _choose(self, rows: Rows, depth: int, leaves: int, due: FloatArray, upper: float = math.inf) -> float:
         """First split of the optimal subtree, packed with its left leaves, or `LEAF`."""
         if leaves == 1:
             return LEAF
@@ -114,7 +124,7 @@ class TreeReader:
             solve(self.packed, rows, len(rows), *key, depth, leaves, math.inf, 1, *self.scratch, self.cache, self.idle)
             return float(nodes.choice[1])
         split, value, leaf = self._shallow(rows, leaves, due)
-        if split < 0 or value >= leaf - self.problem.tolerance:
+        if split < 0 or value >= min(upper, leaf - self.problem.tolerance):
             return LEAF
         left_leaves = self._left_of_three(rows, split, due) if leaves == 3 else leaves // 2
         return float(split * MAX_LEAVES + left_leaves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -105,30 +106,34 @@ def row_kinds_of(
 
 def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> Any:
     """Words (U, B / 64) with a bit for every split: 1 where the row (U, P) goes left. A few rows at a time."""
-    alone, wide = nominal[feature_of], max(1, -(-len(feature_of) // WORD)) * WORD
+    alone, wide = np.flatnonzero(nominal[feature_of]), max(1, -(-len(feature_of) // WORD)) * WORD
     bits = np.empty((len(codes), wide // WORD), np.uint64)
     for begin in range(0, len(codes), SOME_ROWS):
-        value = codes[begin : begin + SOME_ROWS][:, feature_of]
-        full = np.zeros((len(value), wide), np.bool_)
-        full[:, : len(feature_of)] = np.where(alone, value == code_of, value <= code_of)
+        value = codes[begin : begin + SOME_ROWS].T.take(feature_of, axis=0)  # whole columns: copied as they lie
+        code = code_of.astype(value.dtype)[:, None]
+        goes_left = value <= code
+        goes_left[alone] = value[alone] == code[alone]
+        full = np.zeros((value.shape[1], wide), np.bool_)
+        full[:, : len(feature_of)] = goes_left.T
         bits[begin : begin + SOME_ROWS] = np.packbits(full, axis=1, bitorder="little").view(np.uint64)
     return bits
 
 
 def kinds_of(columns: Any) -> tuple[Any, Any] | None:
     """Different rows (C, W) of the statistics (N, W), in order, and which of them each row is; None where too many."""
-    if len({row.tobytes() for row in columns[:WORD]}) > MAX_KINDS:
+    some = np.ascontiguousarray(columns[:WORD])
+    if len(set(some.view(np.dtype((np.void, some.shape[1] * some.itemsize))).ravel().tolist())) > MAX_KINDS:
         return None
-    kind, left, found = np.empty(len(columns), np.int64), np.arange(len(columns)), list[Any]()
-    while len(left):
+    kind, left, found = np.empty(len(columns), np.int64), np.ones(len(columns), np.bool_), list[Any]()
+    by_column = np.ascontiguousarray(columns.T)
+    while left.any():
         if len(found) == MAX_KINDS:
             return None
-        same = np.ones(len(left), np.bool_)
-        for column in columns.T:  # few columns: one at a time is faster than `all` over them
-            same &= column[left] == column[left[0]]
-        kind[left[same]] = len(found)
-        found.append(columns[left[0]])
-        left = left[~same]
+        row = columns[left.argmax()]
+        same = reduce(np.logical_and, (column == one for column, one in zip(by_column, row, strict=True)))
+        kind[same] = len(found)
+        found.append(row)
+        left &= ~same
     kinds = np.array(found).reshape(-1, columns.shape[1])
     order = np.lexsort(kinds.T[::-1])
     return np.ascontiguousarray(kinds[order]), np.argsort(order)[kind]

@@ -39,7 +39,7 @@ from softsurv.exact.tree import CodeTree, SearchProgress, Solution
 from softsurv.results import FitReport, Status
 from softsurv.stopping import GRACE_SECONDS, StopSignal
 
-NO_CACHE = new_cache(0.0, expected=0.0)
+NO_CACHE = Packed(new_cache(0.0, expected=0.0))
 """What trees of depth two are read with: their base case writes to no cache."""
 
 CHILDREN = 2.0
@@ -169,6 +169,12 @@ class Search(SearchState):
             progress(1.0, report.lower_bound, report.objective)
         return solution
 
+    def least(self, depth: int, stop: StopSignal) -> float:
+        """Objective of the best tree of a depth of at most two by the base case, which is not read; -inf if stopped."""
+        reader = self._reader(self.make_ready(depth, stop), NO_CACHE)
+        value = reader.least(1 << depth) if stop.stage() else -math.inf
+        return -math.inf if self.control[STOP] else value + self.constant
+
     def _recurse(
         self, problem: Packed, depth: int, leaves: int, n_jobs: int, stop: StopSignal, upper: float
     ) -> Solution:
@@ -179,7 +185,7 @@ class Search(SearchState):
             self.take_scratch(n_jobs)
         if depth > 2:
             self.cache = with_heads(self.cache, CHILDREN * len(self.problem.feature_of) ** (depth - 2))
-        cache = Packed(self.cache if depth > 2 else NO_CACHE)
+        cache = Packed(self.cache) if depth > 2 else NO_CACHE
         reader = self._reader(problem, cache)
         stop.stage(stop.grace)
         if depth <= 2:
@@ -211,7 +217,10 @@ class Search(SearchState):
                     found.append(ahead.best)
                 break
             self.order = self.order[np.argsort(run.promise()[self.order], kind="stable")]
-        return self._solution(reader, found, bool(self.control[STOP]), run.proven(), upper, begin, stop)
+        stopped = bool(self.control[STOP])
+        return self._solution(
+            reader, found, stopped, run.proven() if stopped else run.incumbent, upper, begin, stop
+        )  # fmt: skip
 
     def _solution(
         self,
@@ -227,7 +236,7 @@ class Search(SearchState):
         trees = list[CodeTree]()
         for best in reversed(found):
             stop.stage(GRACE_SECONDS)
-            trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice))
+            trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice, upper=upper - self.constant))
             if not self.control[STOP]:
                 break
             stopped, bound = True, min(bound, best.value)  # read in part only: proven is the value, not this tree
@@ -239,7 +248,7 @@ class Search(SearchState):
             min(bound + self.constant, objective) if stopped else min(objective, upper),
             stop.seconds - begin,
             (*(max(one.value + self.constant, objective) for one in found[:-1]), objective),
-            details_of(self.control, self._cache or NO_CACHE, len(self.exact_sums)),
+            details_of(self.control, self._cache or NO_CACHE.value, len(self.exact_sums)),
         )
         return Solution(trees[objectives.index(objective)], report)
 
@@ -262,9 +271,8 @@ class Search(SearchState):
 
     def _reader(self, problem: Packed, cache: Packed) -> TreeReader:
         everything = np.arange(len(self.exact_sums), dtype=np.int32)
-        idle = new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of))))
         return TreeReader(
-            BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], Packed(idle), everything
+            BASES[self.base], problem, cache, self.exact_sums, self.splits, self.scratch[0], self.idle, everything
         )
 
     def rolling(
@@ -286,7 +294,7 @@ class Search(SearchState):
         trace = (*(max(value + constant, objective) for value in run.values[:-1]), objective)
         status = stop.reason if stopped else Status.OPTIMAL
         proven = min(bound if stopped else upper, objective)
-        details = details_of(self.control, self._cache or NO_CACHE, len(self.exact_sums))
+        details = details_of(self.control, self._cache or NO_CACHE.value, len(self.exact_sums))
         return Solution(tree, FitReport(status, objective, proven, stop.seconds - begin, trace, details))
 
     def path(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from softsurv.exact.compile import CUTS, price_of, ready, ready_to_join
 from softsurv.exact.cuts.run import CutRun
 from softsurv.exact.cuts.scratch import bytes_of_cuts
-from softsurv.exact.depth_run import DepthRun, work_of
+from softsurv.exact.depth_run import DepthRun, new_shared, work_of
 from softsurv.exact.first_trees import LONG_WORK, Ahead
 from softsurv.exact.joint.run import DEEPEST, JointRun
 from softsurv.exact.joint.scratch import bytes_of_joint
@@ -19,7 +20,7 @@ from softsurv.exact.kernels.cache import Cache, forget, new_cache
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of, bytes_of_scratch
 from softsurv.exact.prepare import Prepared
-from softsurv.exact.problem import Scratch
+from softsurv.exact.problem import Scratch, SearchArrays, column_sums
 from softsurv.exact.split_costs import SplitCosts, paid
 from softsurv.exact.tree import CodeTree
 from softsurv.stopping import StopSignal
@@ -33,10 +34,14 @@ class SearchState:
     """A prepared problem with the cache of a search, its scratch and the functions compiled for it."""
 
     _cache: Cache | None = None
+    problem: SearchArrays
+    by_joint: bool
 
     def _start(self, prepared: Prepared, memory_limit: float, split_costs: SplitCosts | None) -> None:
         self.split_costs, self.memory_limit = split_costs, memory_limit
-        self._deep = self._recursive = False
+        self._deep, self._recursive, self._leaf_points = False, False, None
+        self._packed: Packed | None = None
+        self._ready_for: tuple[Any, ...] = ()
         self._set(prepared)
         self.control = np.zeros(8, np.int64)
         self.scratch: list[Scratch] = []
@@ -46,7 +51,11 @@ class SearchState:
 
     def take(self, prepared: Prepared) -> None:
         """Go on with other costs of the same rows, in arrays of the same shapes; nothing found before is kept."""
+        calls = self.problem.calls
         self._set(prepared)
+        self.problem = self.problem._replace(calls=calls)
+        if self._packed is not None:
+            self._packed.take(self.problem)
         if self._cache is not None:
             forget(self._cache)
 
@@ -58,11 +67,9 @@ class SearchState:
         self.by_joint = prepared.by_joint and self._joint_bytes(prepared) <= self.memory_limit
         self.joint: JointRun | None = None  # with its sums, which serve all limits
         self.constant = prepared.offset + self.cancelled
-        key = self.problem.keys.sum(axis=0, dtype=np.uint64)
+        key = column_sums(self.problem.keys)
         self.key = key[0], key[1]
         self.order = np.empty(0, np.int32)  # splits of the root, the most promising first
-        self._packed: Packed | None = None
-        self._ready_for: tuple[Any, ...] = ()
 
     @staticmethod
     def _joint_bytes(prepared: Prepared) -> float:
@@ -72,11 +79,23 @@ class SearchState:
 
     def empty(self) -> None:
         """Empty the cache and give its memory back; the next one is as large as the limit allows beside all else."""
-        self.needed = bytes_of(self.problem, self.rows, self.exact_sums) + bytes_of_scratch(self.scratch)
-        self.needed += bytes_of_cuts(self.problem) if self.by_cuts else 0.0
-        joint = JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0
-        self.held = self.needed + joint
         self._cache = None
+
+    @property
+    def needed(self) -> float:
+        """Bytes of the rows as kernels see them and of scratch."""
+        rows = bytes_of(self.problem, self.rows, self.exact_sums)
+        return rows + self.scratch_bytes + (bytes_of_cuts(self.problem) if self.by_cuts else 0.0)
+
+    @property
+    def held(self) -> float:
+        """The same with the tables of a search by joint sums; the cache apart."""
+        return self.needed + (JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0)
+
+    @property
+    def scratch_bytes(self) -> float:
+        """Bytes of the scratch of all threads."""
+        return bytes_of_scratch(self.scratch)
 
     @property
     def cache(self) -> Cache:
@@ -88,6 +107,11 @@ class SearchState:
     @cache.setter
     def cache(self, cache: Cache) -> None:
         self._cache = cache
+
+    @cached_property
+    def idle(self) -> Packed:
+        """State for calls below the root, which share nothing but the flags."""
+        return Packed(new_shared(self.control, self.order, 1, math.inf, np.zeros((2, len(self.problem.feature_of)))))
 
     @property
     def n_cached(self) -> int:
@@ -119,14 +143,15 @@ class SearchState:
         if self.by_joint and depth > DEEPEST:
             ready_to_join(self.task, triples=True, stop=stop)
         self._deep = self._deep or depth > 2  # what was compiled for one call serves the later ones
-        self._recursive = self._recursive or recursive or depth > 3 or leaf_points is not None
-        asked = (self.by_cuts, self._deep, self._recursive, leaf_points)
+        self._leaf_points = leaf_points or self._leaf_points
+        self._recursive = self._recursive or recursive or depth > 3 or self._leaf_points is not None
+        asked = (self.by_cuts, self._deep, self._recursive, self._leaf_points)
         if self._packed is not None and asked == self._ready_for:
             return self._packed
         self._ready_for = asked
         calls = ready(
             self.task, CUTS if self.by_cuts else self.base, deep=self._deep, recursive=self._recursive,
-            in_lanes=self.problem.use_lanes, leaf_points=leaf_points, stop=stop,
+            in_lanes=self.problem.use_lanes, leaf_points=self._leaf_points, stop=stop,
         )  # fmt: skip
         if self._packed is None or self.problem.calls != calls:
             self.problem = self.problem._replace(calls=calls)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -22,15 +23,14 @@ from numpy.typing import NDArray
 from softsurv.arrays import BoolArray, FloatArray, IntArray
 from softsurv.errors import InvalidParameterError
 from softsurv.exact.bounds import Bounds, interval_applies
-from softsurv.exact.depth_run import new_shared
 from softsurv.exact.kernels.listing import front
 from softsurv.exact.kernels.lists import FULL, Listing, new_listing
 from softsurv.exact.kernels.subsets import CALLS, STOP
 from softsurv.exact.kernels.views import Packed
 from softsurv.exact.memory import bytes_of
 from softsurv.exact.prepare import RELATIVE_TOLERANCE, SHARED_SPLITS, Prepared, as_size, check_sums, prepare
-from softsurv.exact.problem import MAX_DEPTH, round_to_grid, sum_by_group
-from softsurv.exact.search import Search
+from softsurv.exact.problem import MAX_DEPTH, column_sums, round_to_grid, row_minima, sum_by_group
+from softsurv.exact.search import NO_CACHE, Search
 from softsurv.exact.task import Task
 from softsurv.exact.tree import CodeTree, LabelledTree, TreeBuilder
 from softsurv.exact.vector_task import Objectives
@@ -131,59 +131,67 @@ class VectorSearch:
             raise InvalidParameterError(f"max_depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
         min_leaf, size = as_size(min_leaf, size, len(codes))
         self.objectives, self.depth, self.n_jobs, self.codes = objectives, depth, n_jobs, codes
-        self.nominal, self.bounds = np.asarray(nominal, dtype=bool), bounds or Bounds()
+        self.nominal, self.bounds, self.memory_limit = np.asarray(nominal, dtype=bool), bounds or Bounds(), memory_limit
         self.statistics = np.ascontiguousarray(statistics, dtype=float)
         check_sums(self.statistics)
-        self.totals: FloatArray = np.asarray(self.statistics.sum(axis=0), dtype=float)
+        self.totals: FloatArray = column_sums(self.statistics)
         self.rows = prepare(
             GIVEN, codes, n_codes, nominal, self.statistics, None, size, min_leaf, 0.0, self.bounds, None
         )
-        self.size, self._counts = objectives.size_of(self.totals), self.rows.problem.row_kinds.kind_count.sum(axis=0)
+        self._kind_count = self.rows.problem.row_kinds.kind_count.astype(float)
+        self.size, self._counts = objectives.size_of(self.totals), column_sums(self._kind_count)
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
-        self._listing: Listing | None = None
-        self._listed = False
-        weighted = self._weighted(np.eye(objectives.n)[0])
-        own = bytes_of(self.statistics, self.rows, weighted)
-        self.room = max(memory_limit - own, 0.0)
-        """Bytes for cache and fronts."""
-        self.search = Search.over(weighted, 0.3 * self.room + bytes_of(weighted))
-        self.held = own + self.search.held - bytes_of(weighted)
+        self._listing: Packed | None = None
+        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))  # as most searches begin
+        if depth > 2:  # else there is no cache
+            self.search.memory_limit = 0.3 * self.room + self.search.held - self.search.scratch_bytes
         self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)
+
+    @property
+    def held(self) -> float:
+        """Bytes of the rows, of what the search makes of them and of scratch; cache and fronts apart."""
+        return bytes_of(self.statistics, self._kind_count, self.rows, self.search.problem) + self.search.scratch_bytes
+
+    @cached_property
+    def room(self) -> float:
+        """Bytes for cache and fronts."""
+        return max(self.memory_limit - self.held + self.search.scratch_bytes, 0.0)
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
-        """Take weights w (D,) for the following calls; what was found for other ones is forgotten.
+        """Take weights w (D,) for the following calls; what was found for other ones, or to full memory, is forgotten.
 
         Where the constraint holds, w . v <= first objective + ``shift``: that bounds the search for the best tree
         under it.
         """
-        self.search.take(self._weighted(np.asarray(w, dtype=float)))
-        self.shift, self._listed = shift, False
+        w, self.shift = np.array(w, dtype=float), shift
+        if w.tobytes() != self.w.tobytes() or self.search.control[FULL]:
+            self.search.take(self._weighted(w))
 
     def _weighted(self, w: FloatArray) -> Prepared:
         """The rows with the costs of w . objectives."""
         rule, weights, k = self.objectives.rule, self.objectives.weights, self.statistics.shape[1]
-        self.w, problem, row_kinds = w, self.rows.problem, self.rows.problem.row_kinds
+        self.w, self._listed, problem, row_kinds = w, False, self.rows.problem, self.rows.problem.row_kinds
         few, limited = len(row_kinds.kind_stats) > 0, problem.use_size
         floor, use_similar, base = np.zeros(len(problem.stats)), False, np.zeros(len(problem.stats))
         if rule.task.linear:
             label_cost = w @ weights  # (L, K)
             given = row_kinds.kind_stats if few else problem.stats
             each = given[:, :k] @ label_cost.T
-            base = each.min(axis=1)
+            base = row_minima(each)
             each = np.hstack([round_to_grid(each - base[:, None], self._counts if few else None), given[:, k:]])
             stats, self._base_of_kind = each, base
             if few:
-                stats, base = row_kinds.kind_count @ each, row_kinds.kind_count @ base
+                stats, base = self._kind_count @ each, self._kind_count @ base
                 row_kinds = row_kinds._replace(kind_stats=each, worst=each[:, : len(weights)].max(axis=1))
                 use_similar = self.bounds.similar and not limited and len(row_kinds.split_code) <= SHARED_SPLITS
             if self.bounds.equivalent_points:
-                floor = stats[:, : len(weights)].min(axis=1)
-            scale, parameters, width = float(stats[:, : len(weights)].sum(axis=0).max()), np.zeros(0), len(weights)
+                floor = row_minima(stats[:, : len(weights)])
+            scale, parameters, width = float(column_sums(stats[:, : len(weights)]).max()), np.zeros(0), len(weights)
 
             def costs(sums: FloatArray) -> FloatArray:
-                return (sums @ label_cost.T).min(axis=1)
+                return row_minima(sums @ label_cost.T)
         else:
             assert rule.parameters is not None
             assert rule.task.floor is not None
@@ -242,42 +250,40 @@ class VectorSearch:
         search = self.search
         problem = search.make_ready(self.depth, stop, leaf_points=self.objectives.rule.leaf_points)
         listing = self._filled(constrained)
-        control = search.control
-        control[FULL] = 0
+        search.control[FULL] = 0
         if not stop.stage():
             return self._unfinished(listing, stop.reason)
-        idle = new_shared(control, search.order, 1, math.inf, np.zeros((2, len(search.problem.feature_of))))
         front(
             problem, search.rows, len(search.rows), *search.key, depth, upper - search.constant, 0,
-            *search.scratch[0], Packed(search.cache), Packed(idle), Packed(listing),
+            *search.scratch[0], Packed(search.cache) if depth > 2 else NO_CACHE, search.idle, listing,
         )  # fmt: skip
-        if control[FULL] or control[STOP]:
-            return self._unfinished(listing, Status.MEMORY_LIMIT if control[FULL] else stop.reason)
-        start, end = listing.span[0]
-        return Points(listing.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
+        if search.control[FULL] or search.control[STOP]:
+            return self._unfinished(listing, Status.MEMORY_LIMIT if search.control[FULL] else stop.reason)
+        filed: Listing = listing.value
+        start, end = filed.span[0]
+        return Points(filed.filed_point[start:end].copy(), np.arange(start, end), Status.OPTIMAL)
 
-    def _filled(self, constrained: bool) -> Listing:
+    def _filled(self, constrained: bool) -> Packed:
         """The scratch of a listing, under the present weights."""
         objectives, given = self.objectives, self.rows.problem
         if self._listing is None:
-            room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
-            self._listing = new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack)
-        listing = self._listing
+            room = 2 * LIST_POINTS  # only lists of the root are filed
+            if self.depth > 2:
+                room = max(1024, int(0.5 * self.room / (8 * (objectives.n + 4))))  # by the bytes of a point
+            self._listing = Packed(new_listing(given, objectives, self.depth, LIST_POINTS, room, self.slack))
+        packed, listing = self._listing, self._listing.value
         if not self._listed:
             listing.filed[0], self._listed = 0, True
             listing.stats[:, -2] = self.base
             if len(listing.kinds):
                 listing.kinds[:, -2] = 0.0 if not objectives.rule.task.linear else self._base_of_kind
-        return listing._replace(
-            w=self.w,
-            limit=objectives.limit + self.slack,
-            shift=self.shift - self.search.constant,
-            front=front.address,
-            constrained=constrained,
-        )
+        limit, shift = objectives.limit + self.slack, self.shift - self.search.constant
+        packed.take(listing._replace(w=self.w, limit=limit, shift=shift, front=front.address, constrained=constrained))
+        return packed
 
-    def _unfinished(self, listing: Listing, status: Status) -> Points:
+    def _unfinished(self, packed: Packed, status: Status) -> Points:
         """What the list of the root holds when a listing ends early, filed so that its trees can be read."""
+        listing: Listing = packed.value
         start = int(listing.filed[0])
         n = min(int(listing.n_points[0]), len(listing.filed_reduced) - start)
         listing.filed_point[start : start + n] = listing.point[0, :n]
@@ -289,33 +295,29 @@ class VectorSearch:
     def tree(self, place: int) -> LabelledTree:
         """The tree of a point that was listed; before other weights are."""
         builder, label = TreeBuilder(), list[int]()
-        assert self._listing is not None
-        origin, labels = self._listing.filed_origin, self.objectives.n_labels
-
-        def leaf(one: int) -> int:
-            label.append(one)
-            return builder.add(np.zeros(0))
-
-        def grow(place: int) -> int:
-            """Add the tree of a place to the builder; its node."""
-            if place < 0:  # a tree that a code of `listing` stands for
-                if place >= -labels:
-                    return leaf(-1 - place)
-                rest, right = divmod(-1 - labels - place, labels)
-                split, left = divmod(rest, labels)
-                return branch(split, -1 - left, -1 - right)
-            split, left, right = (int(x) for x in origin[place])
-            return grow(left) if split < 0 else branch(split, left, right)
-
-        def branch(split: int, left: int, right: int) -> int:
-            feature, code, swapped = self.split(split)
-            node = builder.add(np.zeros(0), feature, code)
-            sides = (right, left) if swapped else (left, right)
-            builder.connect(node, *(grow(side) for side in sides))
-            return node
-
-        grow(int(place))
+        self._grow(int(place), builder, label)
         return LabelledTree(builder.tree(), np.array(label))
+
+    def _grow(self, place: int, builder: TreeBuilder, label: list[int]) -> int:
+        """Add the tree of a place to the builder; its node. A nested function would keep the search alive (a cycle)."""
+        assert self._listing is not None
+        labels = self.objectives.n_labels
+        if place >= 0:
+            split, left, right = self._listing.value.filed_origin[place].tolist()
+            if split < 0:
+                return self._grow(left, builder, label)
+        elif place >= -labels:  # a tree that a code of `listing` stands for
+            label.append(-1 - place)
+            return builder.add(np.zeros(0))
+        else:
+            rest, right = divmod(-1 - labels - place, labels)
+            split, left = divmod(rest, labels)
+            left, right = -1 - left, -1 - right
+        feature, code, swapped = self.split(split)
+        node = builder.add(np.zeros(0), feature, code)
+        sides = (right, left) if swapped else (left, right)
+        builder.connect(node, *(self._grow(side, builder, label) for side in sides))
+        return node
 
     def split(self, g: int) -> tuple[int, int, bool]:
         """The given feature and the code of a split, and whether its left side is the right one of the search."""

@@ -12,8 +12,10 @@ from oracles.plain_search import small
 
 from softsurv.exact.problem import (
     aligned,
+    column_sums,
     distinct_features,
     round_to_grid,
+    row_minima,
     shape_of,
 )
 from softsurv.exact.split_costs import SplitCosts
@@ -71,3 +73,12 @@ def test_scratch_begins_at_full_prices_and_reads_the_shared_flags():
     shape = shape_of(problem)
     assert (shape.rows, shape.features, shape.codes, shape.tests) == (*problem.gcode.shape, len(problem.feature_of), 2)
     assert shape.most_codes == np.diff(problem.code_start).max()
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (1, 1), (40, 1), (40, 3)])
+def test_sums_of_columns_and_least_of_rows(shape):
+    values = np.random.default_rng(0).integers(-9, 9, shape).astype(float)
+    np.testing.assert_array_equal(column_sums(values), values.sum(axis=0))
+    np.testing.assert_array_equal(row_minima(values), values.min(axis=1))
+    words = np.random.default_rng(1).integers(0, 2**64, shape, dtype=np.uint64)
+    np.testing.assert_array_equal(column_sums(words), words.sum(axis=0, dtype=np.uint64))  # modulo 2**64

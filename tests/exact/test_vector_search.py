@@ -1,6 +1,8 @@
 """Trees with several objectives against enumeration: the best one for given weights, and lists of them."""
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from oracles.two_classes import coded, error_search, few, tiny
 from softsurv.errors import InvalidParameterError
 from softsurv.exact import search_state, vector_search
 from softsurv.exact.bounds import Bounds
+from softsurv.exact.kernels.lists import FULL
 from softsurv.exact.objectives.fairness import KINDS, fair_search
 from softsurv.exact.whole_trees.constraint import constrained_optimum
 from softsurv.results import Status
@@ -107,3 +110,50 @@ def test_what_a_listing_calls_is_compiled_with_the_rest(monkeypatch):
     columns, label, rng = tiny(3)
     fair_search(*coded(columns), label, rng.integers(0, 2, len(label)), KINDS[0], 0.5, 2)
     assert asked == [True]
+
+
+def test_the_same_weights_keep_what_was_found_until_memory_is_full():
+    columns, label, _ = tiny(4)
+    search = error_search(columns, label, 3)
+    search.use(np.array([1.0, 2.0]))
+    listed = search.points(StopSignal(), 4.0)
+    entries = search.search.n_cached
+    assert entries > 0
+    search.use(np.array([1.0, 2.0]), 3.0)
+    assert (search.shift, search.search.n_cached) == (3.0, entries)
+    np.testing.assert_allclose(search.value(search.tree(listed.place[0])), listed.v[0])
+    search.search.control[FULL] = 1
+    search.use(np.array([1.0, 2.0]))
+    assert search.search.n_cached == 0
+    again = search.points(StopSignal(), 4.0)
+    np.testing.assert_allclose(again.v, listed.v)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_the_least_objective_without_a_tree(depth):
+    for seed in range(8):
+        columns, label, _ = tiny(seed)
+        search = error_search(columns, label, depth)
+        search.use(np.array([1.0, 1.5]))
+        least = search.search.least(depth, StopSignal())
+        assert least == pytest.approx((all_points(search) @ [1.0, 1.5]).min(), abs=1e-9)
+        above = search.best(StopSignal(), least - 0.25)
+        assert above.tree.tree.n_leaves == 1  # no tree is wanted, none is read
+        assert above.bound == pytest.approx(least - 0.25)
+    stop = StopSignal(0.0)
+    assert search.search.least(depth, stop) == -np.inf
+
+
+def test_a_search_ends_with_its_last_user():
+    """A cycle kept the memory of its lists until Python looked for cycles."""
+    columns, label, rng = tiny(3)
+    search = fair_search(*coded(columns), label, rng.integers(0, 2, len(label)), KINDS[0], 0.5, 2)
+    gone = weakref.ref(search)
+    gc.disable()
+    try:
+        constrained_optimum(search, StopSignal(), unit=1.0)
+        search.tree(search.points(StopSignal()).place[-1])
+        del search
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -186,12 +186,14 @@ def file_and_keep(listing, cache, control, level, low, high, tag, upper):
 
 
 @shared_kernel
-def open_listed(problem, rows, n, level, nodes, local):
-    """Base case of a node; its splits in order with lower bounds of their sides."""
+def open_listed(problem, rows, n, depth, level, nodes, local):
+    """Base case of a node; where trees are deeper, its splits in order with lower bounds of their sides."""
     local.control[CALLS] += 1
-    local.bits.wanted[0] = 1 if problem.use_similar else 0
+    local.bits.wanted[0] = 1 if problem.use_similar and depth > 2 else 0
     call(problem.calls.solve_two, (problem, address_of(rows), n, 2, local))
     local.bits.wanted[0] = 0
+    if depth <= 2:
+        return
     rank_splits(problem, level, nodes, local, 0.0)
     if problem.use_similar:
         keep_shared(level, nodes, local)
@@ -213,7 +215,7 @@ def front(problem, at, n, low, high, depth, upper, level, nodes, local, lanes, c
         listing.span[level, 1] = np.int64(cache.values[known, 2])
         return upper
     asked = upper
-    open_listed(problem, rows, n, level, nodes, local)
+    open_listed(problem, rows, n, depth, level, nodes, local)
     listing.n_points[level] = 0
     if control[STOP] != 0:
         return upper

@@ -66,7 +66,7 @@ def new_listing(
     problem: SearchArrays, objectives: Objectives, depth: int, points: int, room: int, slack: np.ndarray
 ) -> Listing:
     """Scratch over rows whose statistics are those of ``problem``: trees down to ``depth``, lists of so many points."""
-    v, d, labels = depth + 3, objectives.n, objectives.n_labels
+    v, d, labels = max(depth - 1, 1), objectives.n, objectives.n_labels  # nodes of depth two list all below them
     given, kinds, g = problem.stats, problem.row_kinds.kind_stats, len(problem.feature_of)
     count = problem.row_kinds.kind_count.sum(axis=1) if len(kinds) else np.ones(len(given))
     width = given.shape[1] + 2

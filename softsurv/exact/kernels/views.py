@@ -119,6 +119,15 @@ class Packed:
         self.words = np.array(_words(value, self.view), np.int64)
         self.address = start_of(self.words)
 
+    def take(self, value: Any) -> None:
+        """Point to another value of the same structure; only the words of fields that differ are written."""
+        for name, one, before in zip(value._fields, value, self.value, strict=True):
+            if one is not before:
+                field = self.view.fields[name]
+                words = _words_of(type(value).__name__, name, field, one)
+                self.words[field.at : field.at + len(words)] = words
+        self.value = value
+
 
 def start_of(array: np.ndarray) -> int:
     """Address of the first element."""
@@ -138,20 +147,21 @@ def _type_of(packed: Packed, context: Any) -> View:
 
 
 def _words(value: Any, view: View) -> list[int]:
-    words: list[int] = []
-    for (name, (_, kind, dtype)), one in zip(view.fields.items(), value, strict=True):
-        if dtype is not None:
-            if one.dtype != dtype or one.ndim != kind.ndim or not one.flags.c_contiguous:
-                raise TypeError(f"{type(value).__name__}.{name} must be {kind}, got {one.dtype} {one.shape}")
-            words.append(start_of(one))
-            words += one.shape
-        elif kind is types.float64:
-            words += _LONG.unpack(_DOUBLE.pack(one))
-        elif isinstance(kind, View):
-            words += _words(one, kind)
-        else:
-            words.append(int(one))
+    title, words = type(value).__name__, list[int]()
+    for (name, field), one in zip(view.fields.items(), value, strict=True):
+        words += _words_of(title, name, field, one)
     return words
+
+
+def _words_of(structure: str, name: str, field: _Field, one: Any) -> Sequence[int]:
+    kind = field.type
+    if field.dtype is not None:
+        if one.dtype != field.dtype or one.ndim != kind.ndim or not one.flags.c_contiguous:
+            raise TypeError(f"{structure}.{name} must be {kind}, got {one.dtype} {one.shape}")
+        return start_of(one), *one.shape
+    if kind is types.float64:
+        return _LONG.unpack(_DOUBLE.pack(one))
+    return _words(one, kind) if isinstance(kind, View) else (int(one),)
 
 
 _LONG, _DOUBLE = Struct("q"), Struct("d")

@@ -175,14 +175,18 @@ def maximise_dual(
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        best = search.best(stop, depth=depth)
-        state.status, least = best.status, best.bound
+        if depth <= 2 and not long and multipliers.any():  # the best trees are listed as soon as one is read
+            least = search.search.least(depth, stop)
+            state.status = Status.OPTIMAL if least > -math.inf else stop.reason
+        else:
+            best = search.best(stop, depth=depth)
+            state.status, least = best.status, best.bound
+            if search.meets(best.v):
+                state.offer(best.v, best.tree)
+            elif long and (found := repaired(search, best.tree.tree)):
+                state.offer(*found)
         if least - shift > state.bound:
             state.bound, state.multipliers = least - shift, multipliers
-        if search.meets(best.v):
-            state.offer(best.v, best.tree)
-        elif long and (found := repaired(search, best.tree.tree)):
-            state.offer(*found)
         if state.status != Status.OPTIMAL or state.bound >= state.value - state.margin:
             return
         listed = search.points(stop, least + SLACK * float(np.abs(w) @ search.size), depth=depth)

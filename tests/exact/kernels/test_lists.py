@@ -15,7 +15,7 @@ from softsurv.exact.vector_task import objectives
 
 def empty(kept=(False, False), points=16, room=64, **given):
     goals = objectives(LINEAR, np.zeros((2, len(kept), 2)), list(kept), **given)
-    return new_listing(small().problem, goals, 2, points, room, np.zeros(len(goals.limit)))
+    return new_listing(small().problem, goals, 4, points, room, np.zeros(len(goals.limit)))
 
 
 def add(listing, points, slot=1, control=None, upper=np.inf):

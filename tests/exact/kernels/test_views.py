@@ -90,3 +90,21 @@ def test_a_kernel_returns_a_number():
 def test_arrays_of_another_kind_are_refused(wrong):
     with pytest.raises(TypeError, match=r"Outer\.label must be"):
         Packed(structure(True)._replace(label=wrong))
+
+
+@pytest.mark.parametrize("changed", ["label", "inner", "on", "all of them"])
+def test_another_value_is_pointed_to(changed):
+    packed, out = Packed(structure(True)), np.zeros(9)
+    address, other = packed.address, structure(False)
+    other = other._replace(
+        label=np.full((4, 3), 8, np.int32), inner=Inner(np.array([2.0, 2.0]), 0.25, 3), cube=other.cube + 1.0
+    )
+    value = other if changed == "all of them" else packed.value._replace(**{changed: getattr(other, changed)})
+    packed.take(value)
+    assert packed.address == address
+    assert packed.value is value
+    assert packed.words.tolist() == Packed(value).words.tolist()
+    read_all(packed, out)
+    assert out[0] == value.label[1, 2]
+    with pytest.raises(TypeError, match=r"Outer\.label must be"):
+        packed.take(value._replace(label=np.zeros(3)))
