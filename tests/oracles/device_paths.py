@@ -101,9 +101,10 @@ def trials_of_kind(kind: str, device: str) -> list[Tensor]:
     goal = StudyObjective(rows_of_kind(kind, N), measures=measured, n_folds=2, space=DENSE, device=device)
     settings = [DENSE | {"shrinkage": s, "init": "random", "max_iter": 3, "device": device} for s in (3.0, 30.0)]
     found = goal.cross_validate_many([SoftSurvivalTree(**setting) for setting in settings])
-    scores = [[fold[name] for name in measured] for one in found for fold in one.folds]
+    names = measured if "histories" in kind else (*measured, "fairness")
+    scores = [[fold[name] for name in names] for one in found for fold in one.folds]
     by_cause = [list(own.values()) for one in found for fold in one.folds for own in fold.get("causes", {}).values()]
-    known = [[np.nan if value is None else float(value) for value in values] for values in by_cause]
+    known = [[-1.0 if value is None else float(value) for value in values] for values in by_cause]
     return [torch.tensor(scores), torch.tensor(known)]
 
 
@@ -173,7 +174,5 @@ def rounds(device: str) -> list[Tensor]:
     return [found.loss, *found.point]
 
 
-PATHS: dict[str, Callable[[str], list[Tensor]]] = {
-    one.__name__: one
-    for one in (measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds)
-}
+ALL = (measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds)
+PATHS: dict[str, Callable[[str], list[Tensor]]] = {one.__name__: one for one in ALL}

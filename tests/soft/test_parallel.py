@@ -80,3 +80,8 @@ def test_reading_long_leaves_as_long_for_finishing_up_to_a_quarter():
     budget.started -= 35.0
     whole = machine.time_limit
     assert whole - machine.ending_sooner().time_limit == pytest.approx(MOST_FINISHING * whole, abs=0.5)
+
+
+def test_an_empty_tensor_is_of_the_device_and_type():
+    like = Machine(CPU, torch.float32).like
+    assert (like.device, like.dtype, like.numel()) == (CPU, torch.float32, 0)
