@@ -22,7 +22,7 @@ from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converg
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.soft.cross_validation import folds_of_content
-from softsurv.soft.held_out import HeldOut, Known, measure_stacks
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import OfMany, can_stack
 from softsurv.soft.many import fit_many as fit_stacks
 from softsurv.soft.one_pass import by_operators
@@ -94,7 +94,7 @@ class ManyTrees:
 
 def _placed(tree: SoftSurvivalTree, test: SurvivalData) -> HeldOut:
     """Held-out rows on the device of a tree, for all trees that were fitted to the same rows."""
-    known = Known(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
     return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, by_cause=False)
 
 
@@ -235,7 +235,7 @@ class StackedRows:
         """Rows that are not of a set, encoded by it and placed on a device, to measure stacks of trees fitted to it."""
         reader, (raw, encoder, _), rows = self.readers[number], self.rows[number], rows.joined()
         x = rows.x if encoder is None else torch.from_numpy(encoder.transform(rows.X).to_numpy(np.float64))
-        return HeldOut(rows, x, Known(reader.censoring_, time_floor(raw.time), reader.horizon_), like)
+        return HeldOut(rows, x, TrainingTimes(reader.censoring_, time_floor(raw.time), reader.horizon_), like)
 
 
 def fit_stacked(

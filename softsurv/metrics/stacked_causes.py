@@ -15,8 +15,9 @@ from torch import Tensor
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.metrics.brier import trapezoid_weights
-from softsurv.metrics.competing import SeenWeights, counted_rises
+from softsurv.metrics.competing import counted_rises
 from softsurv.metrics.histories import pairs_of_cause
+from softsurv.metrics.seen_weights import SeenWeights
 from softsurv.metrics.stacked import won_by
 from softsurv.metrics.stacked_pairs import StackedPairs, nan_of, placed
 from softsurv.nonparametric import StepFunction, checked_columns

@@ -23,7 +23,7 @@ from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training
 from softsurv.metrics.fairness import curve_gap
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
-from softsurv.soft.held_out import HeldOut, Known, measure_stacks, two_groups
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks, two_groups
 from softsurv.soft.many import OfMany, fit_many
 from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
@@ -62,7 +62,7 @@ class Fold:
         key = like.device, like.dtype
         if key not in self._on_device:
             floor, horizon = time_floor(self.train.time), float(self.train.time.numpy().max())
-            self._on_device[key] = HeldOut(self.test, self.test.x, Known(self.censoring, floor, horizon), like)
+            self._on_device[key] = HeldOut(self.test, self.test.x, TrainingTimes(self.censoring, floor, horizon), like)
         return self._on_device[key]
 
 

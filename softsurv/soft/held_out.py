@@ -26,7 +26,7 @@ TreesOfCauses = tuple[SoftTree, ...]
 
 
 @dataclass(frozen=True)
-class Known:
+class TrainingTimes:
     """What a measure takes of the training rows.
 
     Attributes
@@ -53,7 +53,7 @@ class HeldOut:
         The rows, `SurvivalData.joined`.
     x : Tensor (N, P)
         Their features as the trees read them.
-    known : Known
+    known : TrainingTimes
     like : Tensor
         Of the device and type of the trees.
     by_cause : bool
@@ -65,7 +65,9 @@ class HeldOut:
         Where the rows cannot be measured.
     """
 
-    def __init__(self, data: SurvivalData, x: Tensor, known: Known, like: Tensor, by_cause: bool = True) -> None:
+    def __init__(
+        self, data: SurvivalData, x: Tensor, known: TrainingTimes, like: Tensor, by_cause: bool = True
+    ) -> None:
         self.x = x.to(like)
         self.has_causes = data.cause is not None
         fold = outcome(data, known.floor)

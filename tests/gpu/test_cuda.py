@@ -16,7 +16,7 @@ from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.cross_validation import fit_folds, make_folds
-from softsurv.soft.held_out import HeldOut, Known
+from softsurv.soft.held_out import HeldOut, TrainingTimes
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine
@@ -100,7 +100,7 @@ def test_measures_do_not_wait_for_the_device(kind):
     train, test = rows_of_kind(kind).joined().split(0.4, seed=0)
     how = {"depth": 1, "leaf": "weibull", "l2": 1.0, "shrinkage": 3.0, "routing_l2": 1.0, "max_iter": 3}
     tree = SoftSurvivalTree(device="cuda", init="random", **how).fit(train)
-    known = Known(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
     rows = HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves)
     expected = rows.measures(tree._trees).cpu()  # libraries are loaded
     torch.cuda.set_sync_debug_mode("error")

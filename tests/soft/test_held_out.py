@@ -11,7 +11,7 @@ from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError
 from softsurv.hazards import get_family
 from softsurv.metrics import curve_gap
-from softsurv.soft.held_out import HeldOut, Known, alike_trees, measure_stacks, two_groups
+from softsurv.soft.held_out import HeldOut, TrainingTimes, alike_trees, measure_stacks, two_groups
 from softsurv.trees.soft_tree import SoftTree
 
 DENSE = {"max_terms": None, "l2": 1.0, "routing_l2": 1.0, "n_restarts": 1, "init": "random", "device": "cpu"}
@@ -31,7 +31,7 @@ def fitted_to(train, settings=SETTINGS, **more):
 
 
 def placed(tree, test, **how):
-    known = Known(tree.censoring_, tree.time_floor_, tree.horizon_)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
     return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, **how)
 
 
