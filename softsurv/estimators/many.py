@@ -61,7 +61,8 @@ class ManyTrees:
         -------
         DataFrame (S rows)
             The arguments, the mean training ``objective`` (nats per row), ``together``, and with folds the mean of the
-            held-out measures with their standard errors (``harrell_c_se``).
+            held-out measures with their standard errors (``harrell_c_se``). Trees on a device are measured there, all
+            settings that are alike together; those on a CPU one by one.
         """
         scores = self._scores()
         rows = []
