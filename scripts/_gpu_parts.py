@@ -108,13 +108,14 @@ def measures(data: SurvivalData, device: torch.device) -> Part:
     """Concordance, AUC and Brier score of the held-out rows of each fold, of eight settings."""
     made, recipe = make_folds(data, N_FOLDS), Recipe(FAMILY, CANDIDATE, ("random",))
     recipes = [replace(recipe, candidate=replace(CANDIDATE, ridge=ridge)) for ridge in np.logspace(-1, 1, TRIALS)]
-    fitted = fit_many([fold.rows for fold in made], recipes, Machine(device))
+    machine = Machine(device)
+    fitted = fit_many([fold.rows for fold in made], recipes, machine)
 
     def run() -> int:
         if device.type == "cpu":
             found = [[measure_fold(fold, one.tree) for fold, one in zip(made, of, strict=True)] for of in fitted]
         else:
-            found = measure_on_device(made, recipes, fitted)
+            found = measure_on_device([fold.on_device(machine.like) for fold in made], fitted)
         return sum(map(len, found))
 
     return run

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
 from sklearn.base import clone
+from torch import Tensor
 
 from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
@@ -19,9 +22,12 @@ from softsurv.estimators.soft.training import Made, warn_of_what_did_not_converg
 from softsurv.estimators.soft.tree import SoftSurvivalTree
 from softsurv.metrics.evaluate import MEASURES
 from softsurv.soft.cross_validation import folds_of_content
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks
 from softsurv.soft.many import OfMany, can_stack
 from softsurv.soft.many import fit_many as fit_stacks
+from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine, one_core_each
+from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
 
@@ -55,18 +61,42 @@ class ManyTrees:
         -------
         DataFrame (S rows)
             The arguments, the mean training ``objective`` (nats per row), ``together``, and with folds the mean of the
-            held-out measures with their standard errors (``harrell_c_se``).
+            held-out measures with their standard errors (``harrell_c_se``). Trees on a device are measured there, all
+            settings that are alike together; those on a CPU one by one.
         """
+        scores = self._scores()
         rows = []
-        for setting, trees, together in zip(self.settings, self.estimators, self.together, strict=True):
+        for k, (setting, trees, together) in enumerate(zip(self.settings, self.estimators, self.together, strict=True)):
             objective = pd.Series([tree.report_.objective for tree in trees]).mean()
             row = dict(setting) | {"objective": objective, "together": together}
-            scores = [tree.evaluate(test) for tree, test in zip(trees, self.held_out, strict=False)]
-            for name in MEASURES if scores else ():
-                values = pd.Series([score[name] for score in scores], dtype=float)
+            for name in MEASURES if self.held_out else ():
+                values = pd.Series([score[name] for score in scores[k]], dtype=float)
                 row |= {name: values.mean(), f"{name}_se": values.sem()}
             rows.append(row)
         return pd.DataFrame(rows)
+
+    def _scores(self) -> list[list[dict[str, Any]]]:
+        """Held-out measures of each setting (S) in every fold (F): on a device those of all settings together."""
+        found: dict[int, list[dict[str, Any]]] = {}
+        groups: dict[Hashable, list[int]] = {}
+        for k, (first, *_) in enumerate(self.estimators if self.held_out else ()):
+            like = first.tree_.leaves
+            if by_operators(like.device):
+                groups.setdefault((first.preprocess, like.device, like.dtype), []).append(k)
+            else:
+                found[k] = [tree.evaluate(test) for tree, test in zip(self.estimators[k], self.held_out, strict=True)]
+        for members in groups.values():
+            folds = [test.joined() for test in self.held_out]
+            rows = [_placed(tree, test) for tree, test in zip(self.estimators[members[0]], folds, strict=True)]
+            trees = [[tree._trees for tree in self.estimators[k]] for k in members]
+            found |= dict(zip(members, measure_stacks(rows, trees), strict=True))
+        return [found[k] for k in sorted(found)]
+
+
+def _placed(tree: SoftSurvivalTree, test: SurvivalData) -> HeldOut:
+    """Held-out rows on the device of a tree, for all trees that were fitted to the same rows."""
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
+    return HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves, by_cause=False)
 
 
 def fit_many(
@@ -201,6 +231,12 @@ class StackedRows:
     def some(self, part: slice) -> StackedRows:
         """Some of the sets."""
         return StackedRows(self.readers[part], self.rows[part], self.training[part])
+
+    def held_out(self, number: int, rows: SurvivalData, like: Tensor) -> HeldOut:
+        """Rows that are not of a set, encoded by it and placed on a device, to measure stacks of trees fitted to it."""
+        reader, (raw, encoder, _), rows = self.readers[number], self.rows[number], rows.joined()
+        x = rows.x if encoder is None else torch.from_numpy(encoder.transform(rows.X).to_numpy(np.float64))
+        return HeldOut(rows, x, TrainingTimes(reader.censoring_, time_floor(raw.time), reader.horizon_), like)
 
 
 def fit_stacked(

@@ -15,8 +15,8 @@ from softsurv.errors import InvalidParameterError, InvalidTimesError, NoComparab
 from softsurv.metrics.brier import Scale, axis_of, mean_of_known
 from softsurv.metrics.calibration import CalibrationCurve, curve_of_groups
 from softsurv.metrics.concordance import Risk, TiedTimes, count_pairs
-from softsurv.metrics.entering import entry_distribution, some_late
-from softsurv.metrics.ranges import checked_matrix, checked_probabilities, checked_times, refuse_unknown_censoring
+from softsurv.metrics.ranges import checked_matrix, checked_probabilities, checked_times
+from softsurv.metrics.seen_weights import SeenWeights
 from softsurv.nonparametric import StepFunction, checked_columns
 
 
@@ -141,10 +141,10 @@ def brier_score_incidence(
     time_, codes = _checked(time, cause, code)
     grid = checked_times(times)
     predicted = checked_probabilities("incidence", incidence, time_.size, grid.size)
-    mass = _weights(time_, codes, grid, censoring, weight, entry)  # (N, T)
+    weights = SeenWeights.of(time_, codes, grid, censoring, weight, entry)
+    mass = weights.table(time_, grid)  # (N, T)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
-    _, _, own, entry_ = checked_columns(time_, codes > 0, weight, entry)
-    total = mass.sum(0) if some_late(entry_) else np.full(grid.size, own.sum())
+    total = weights.total(mass)
     squares = (mass * (case - predicted) ** 2).sum(0)
     return np.divide(squares, total, out=np.full(grid.size, np.nan), where=total > 0.0)
 
@@ -219,17 +219,34 @@ def auc_incidence(
     if scores.ndim == 1:
         scores = np.broadcast_to(scores[:, None], (scores.size, grid.size))
     scores = checked_matrix("risk", scores, time_.size, grid.size)
-    mass = _weights(time_, codes, grid, censoring, weight, entry)
+    mass = SeenWeights.of(time_, codes, grid, censoring, weight, entry).table(time_, grid)
     case = (codes == code)[:, None] & (time_[:, None] <= grid)
     auc = np.array([_weighted_auc(scores[:, k], case[:, k], mass[:, k]) for k in range(grid.size)])
-    incidence = aalen_johansen(time_, codes, weight, entry, n_causes=max(int(codes.max()), code)).of_cause(code)
-    rise = np.diff(incidence(grid), prepend=0.0)
-    seen = np.isfinite(auc) & (rise > 0.0)
-    if not seen.any():
+    rise = counted_rises(time_, codes, grid, code, np.isfinite(auc), weight, entry)
+    seen = rise > 0.0
+    return auc, float(auc[seen] @ rise[seen] / rise[seen].sum())
+
+
+def counted_rises(
+    time: FloatArray,
+    codes: IntArray,
+    grid: FloatArray,
+    code: int,
+    known: BoolArray,
+    weight: ArrayLike | None = None,
+    entry: ArrayLike | None = None,
+) -> FloatArray:
+    """How much the fold's incidence of a cause rises to each grid time (T,): 0 where it falls, or no AUC is known.
+
+    Raises NoComparablePairsError where it is 0 everywhere.
+    """
+    incidence = aalen_johansen(time, codes, weight, entry, n_causes=max(int(codes.max()), code)).of_cause(code)
+    rise = np.where(known, np.maximum(np.diff(incidence(grid), prepend=0.0), 0.0), 0.0)
+    if not rise.any():
         raise NoComparablePairsError(
             f"the AUC is undefined: cause {code} has no event up to {grid[-1]:g} with a control beside it; extend times"
         )
-    return auc, float(auc[seen] @ rise[seen] / rise[seen].sum())
+    return rise
 
 
 def calibration_curve_incidence(
@@ -293,27 +310,6 @@ def _checked(time: ArrayLike, cause: ArrayLike, code: int) -> tuple[FloatArray, 
         raise InvalidParameterError(f"code must be a cause 1, 2, ..., got {code!r}")
     time_, _, _, _ = checked_columns(time, codes > 0)
     return time_, codes.astype(np.int64)
-
-
-def _weights(
-    time: FloatArray,
-    codes: IntArray,
-    grid: FloatArray,
-    censoring: StepFunction,
-    weight: ArrayLike | None,
-    entry: ArrayLike | None,
-) -> FloatArray:
-    """Weight of each row at each time, (N, T): sample weight over the chance of being seen."""
-    refuse_unknown_censoring(censoring, grid)
-    _, _, mass, entry_ = checked_columns(time, codes > 0, weight, entry)
-    entering = entry_distribution(time, entry, weight)
-    counted = (codes > 0) & (time <= grid[-1])
-    own = np.zeros(time.size)
-    own[counted] = 1.0 / (censoring.left_limit(time[counted]) * entering.left_limit(time[counted]))
-    later = 1.0 / (censoring(grid) * entering(grid))
-    if entry_ is not None:
-        later = np.where(entry_[:, None] <= grid, later, 0.0)
-    return mass[:, None] * np.where(time[:, None] <= grid, own[:, None], later)
 
 
 def _weighted_auc(risk: FloatArray, case: BoolArray, weight: FloatArray) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softsurv.arrays import FloatArray
+from softsurv.arrays import FloatArray, IntArray
 from softsurv.errors import EvaluationWarning, warn
 from softsurv.metrics.brier import Scale
 from softsurv.metrics.competing import (
@@ -16,7 +16,7 @@ from softsurv.metrics.competing import (
     integrated_brier_score_incidence,
     without_other_causes,
 )
-from softsurv.metrics.concordance import PairCounts, TiedTimes, count_pairs
+from softsurv.metrics.concordance import PairCounts, Risk, TiedTimes, count_pairs
 from softsurv.nonparametric import StepFunction, checked_columns
 
 Incidence = Callable[[FloatArray, int], ArrayLike]
@@ -140,17 +140,7 @@ def evaluate_histories(
         "weight": weight,
     }
     pairs = count_pairs(ends, event_, log_cumulative_hazard, **how)
-    result: dict[str, Any] = {
-        "harrell_c": pairs.concordance(),
-        **dict.fromkeys(("uno_c", "cd_auc", "ibs")),
-        "n": int(time_.size),
-        "events": int(event_.sum()),
-        "range": (float(pairs.time[0]), float(pairs.time[-1])),
-        "n_times": 0,
-        "n_beyond": 0,
-        "events_beyond": 0,
-        "subjects": int(np.unique(np.asarray(subject)).size),
-    }
+    result: dict[str, Any] = {"harrell_c": pairs.concordance()} | facts_of_histories(pairs, event_, subject)
     if cause is not None and incidence is not None:
         codes = np.asarray(cause)
         result["causes"] = {
@@ -177,10 +167,35 @@ def ends_at_risk(time: FloatArray, event: ArrayLike, subject: ArrayLike, entry: 
     return ends
 
 
-def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, how: dict[str, Any]) -> float | None:
-    """Concordance of one cause; None where no pair can be ordered."""
+def pairs_of_cause(
+    ends: FloatArray, codes: IntArray, risk: Risk, code: int, how: dict[str, Any]
+) -> tuple[FloatArray, PairCounts] | None:
+    """Until when each row (N,) is compared in the concordance of one cause, and the pairs; None where there are none.
+
+    ``how`` holds further arguments of `count_pairs`.
+    """
     if not (codes == code).any():
         return None
-    later = without_other_causes(time, codes, code)
-    pairs: PairCounts = count_pairs(later, codes == code, lambda t: incidence(t, code), **how)
-    return pairs.concordance() if (pairs.comparable + pairs.tied_events).any() else None
+    later = without_other_causes(ends, codes, code)
+    pairs = count_pairs(later, codes == code, risk, **how)
+    return (later, pairs) if (pairs.comparable + pairs.tied_events).any() else None
+
+
+def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, how: dict[str, Any]) -> float | None:
+    """Concordance of one cause; None where no pair can be ordered."""
+    found = pairs_of_cause(time, codes, lambda t: incidence(t, code), code, how)
+    return None if found is None else found[1].concordance()
+
+
+def facts_of_histories(pairs: PairCounts, event: ArrayLike, subject: ArrayLike) -> dict[str, Any]:
+    """What the measures of subjects with several rows rest on, and those that there are none of; columns (N,)."""
+    return {
+        **dict.fromkeys(("uno_c", "cd_auc", "ibs")),
+        "n": int(np.size(event)),
+        "events": int(np.sum(event)),
+        "range": (float(pairs.time[0]), float(pairs.time[-1])),
+        "n_times": 0,
+        "n_beyond": 0,
+        "events_beyond": 0,
+        "subjects": int(np.unique(np.asarray(subject)).size),
+    }

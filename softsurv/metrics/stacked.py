@@ -7,8 +7,9 @@ stack is one number a model, which stays on the device.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,29 +19,15 @@ from torch import Tensor
 from softsurv.arrays import BoolArray, FloatArray
 from softsurv.metrics.auc import counted_times, drop_of_survival
 from softsurv.metrics.brier import control_weights, total_weight, trapezoid_weights
-from softsurv.metrics.concordance import PairCounts, count_pairs
+from softsurv.metrics.concordance import count_pairs
 from softsurv.metrics.entering import CheckedRows, under_observation
 from softsurv.metrics.evaluate import MEASURES, facts_of_fold, warn_of_ignored
 from softsurv.metrics.ranges import LARGEST_EXPONENT, column_parts, evaluation_range
+from softsurv.metrics.stacked_pairs import LogHazards, StackedPairs, nan_of, placed
 from softsurv.nonparametric import StepFunction
-
-LogHazards = Callable[[Tensor], Tensor]
-"""Takes times (T,), returns log H (M, N, T) of M models for the test subjects."""
 
 CELLS = 2**24
 """Predictions of a block: 128 MiB, of which a handful are alive at once."""
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Who is compared with whom."""
-
-    times: Tensor  # (U,) distinct times of events
-    row: Tensor  # (E,) of each event, in order of time
-    column: Tensor  # (E,) its time among the distinct ones
-    starts: tuple[int, ...]  # (U + 1,) first event of each distinct time
-    spans: Tensor  # (2, N) each subject is compared with the events from the first to before the second
-    weight: Tensor  # (2, E) of a point of each event, in Harrell's and in Uno's C
 
 
 @dataclass(frozen=True)
@@ -73,6 +60,8 @@ class StackedFold:
 
     Attributes
     ----------
+    grid : ndarray (T,)
+        Times of AUC and Brier score.
     facts : dict
         What the measures rest on, as in `softsurv.metrics.evaluate_with_censoring`.
 
@@ -93,18 +82,24 @@ class StackedFold:
         self.rows = CheckedRows.of(fold["time"], fold["event"], fold["weight"], fold["entry"])
         warn_of_ignored(self.rows.event, fold["upper"])
         self.device = like.device
+        self._placed = partial(placed, device=like.device)
         late = fold["entry"]
         pairs = count_pairs(
             self.rows.time, self.rows.event, np.zeros(self.rows.time.size), entry=late, weight=fold["weight"]
         )
         pairs.concordance()  # first: a fold without pairs has no range either
         span = evaluation_range(self.rows.time, self.rows.event, censoring, None, n_times)
+        self.grid = span.times
         self.facts = facts_of_fold(self.rows.event, span)
         after = float(np.nextafter(span.upper, np.inf))
         uno = pairs.uno_weight(censoring, after, None if late is None else self.rows.entering)
         entry = np.full(self.rows.time.size, -np.inf) if self.rows.entry is None else self.rows.entry
         self._time, self._mass, self._entry = (self._placed(v) for v in (self.rows.time, self.rows.mass, entry))
-        self._pairs = self._compared(pairs, uno)
+        times, weights = np.unique(pairs.time), (np.ones(uno.size), uno)
+        self._pairs = StackedPairs.of(
+            pairs, self.rows.time, self.rows.entry, self.rows.mass, times, self.device, weights
+        )
+        self._event_times = self._placed(times)
         self._grid = self._weighed(span.times, censoring)
         self._group = None if group is None else self._placed(np.where(group, 1 / group.sum(), -1 / (~group).sum()))
 
@@ -115,23 +110,8 @@ class StackedFold:
 
     def measures(self, log_hazard: LogHazards, n_models: int) -> Tensor:
         """The measures of each model, (K, M), NaN where a prediction is; nothing is brought to the host."""
-        return torch.cat([self._concordance(log_hazard, n_models), self._on_grid(log_hazard, n_models)])
-
-    def _placed(self, values: Any) -> Tensor:
-        return torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
-
-    def _compared(self, pairs: PairCounts, uno: FloatArray) -> _Pairs:
-        rows, own = self.rows, self.rows.mass[pairs.rows]
-        times, column = np.unique(pairs.time, return_inverse=True)
-        missed = np.zeros(rows.time.size, dtype=np.int64)
-        if rows.entry is not None:
-            missed = np.searchsorted(pairs.time, rows.entry, side="right")
-        earlier = np.searchsorted(pairs.time, rows.time, side="left")
-        weights = [weight * own / (weight @ pairs.comparable) for weight in (np.ones(own.size), uno)]
-        starts = np.append(np.searchsorted(pairs.time, times), pairs.time.size)
-        at_events = [self._placed(values) for values in (times, pairs.rows, column)]
-        spans, weight = self._placed([missed, earlier]), self._placed(weights)
-        return _Pairs(at_events[0], at_events[1], at_events[2], tuple(starts.tolist()), spans, weight)
+        ranked = self._pairs.concordances(self._event_times, log_hazard, n_models, CELLS)  # Harrell's and Uno's C
+        return torch.cat([ranked, self._on_grid(log_hazard, n_models)])
 
     def _weighed(self, grid: FloatArray, censoring: StepFunction) -> _Grid:
         rows = self.rows
@@ -147,51 +127,26 @@ class StackedFold:
         brier = np.divide(trapezoid_weights(grid, total > 0), total, out=np.zeros(grid.size), where=total > 0)
         return _Grid(*(self._placed(v) for v in (grid, case, control, auc, brier, axis)))
 
-    def _parts(self, n_models: int, n_times: int) -> Iterator[slice]:
-        """The times in parts, of as many as are held at once."""
-        return column_parts(n_models * self.rows.time.size, n_times, CELLS)
-
-    def _concordance(self, log_hazard: LogHazards, n_models: int) -> Tensor:
-        """Harrell's and Uno's C, (2, M)."""
-        p, found = self._pairs, []
-        for part in self._parts(n_models, len(p.times)):
-            risk = log_hazard(p.times[part]).double()  # (M, N, C)
-            here = slice(p.starts[part.start], p.starts[min(part.stop, len(p.times))])
-            number = torch.arange(here.start, here.stop, device=self.device)
-            compared = (number >= p.spans[0, :, None]) & (number < p.spans[1, :, None])  # (N, E)
-            found_nan = _nan_of(risk)
-            risk = risk.index_select(2, p.column[here] - part.start)  # (M, N, E)
-            own = risk.gather(1, p.row[here].expand(len(risk), 1, -1))
-            points = (risk < own).double() + 0.5 * (risk == own)
-            counts = (points * (compared * self._mass[:, None])).sum(1)  # (M, E)
-            found.append(p.weight[:, here] @ counts.mT + found_nan)
-        return torch.stack(found).sum(0)
-
     def _on_grid(self, log_hazard: LogHazards, n_models: int) -> Tensor:
         """Mean AUC, integrated Brier score, and the gap between groups, (2 or 3, M)."""
         g, found = self._grid, []
-        for part in self._parts(n_models, len(g.times)):
+        for part in column_parts(n_models * self.rows.time.size, len(g.times), CELLS):
             hazard = log_hazard(g.times[part]).double()  # (M, N, C)
             survival = torch.exp(-torch.exp(hazard.clamp(max=LARGEST_EXPONENT)))
             at = g.times[part, None]
             case = torch.where(self._time <= at, g.case, 0.0)  # (C, N)
             free = torch.where((self._time > at) & (self._entry <= at), self._mass, 0.0)
-            won = _won(case, free, hazard.mT)  # (M, C)
+            won = won_by(case, free, hazard.mT)  # (M, C)
             squares = (case.mT * survival.square()).sum(1)
             squares = squares + g.control[part] * (free.mT * (1.0 - survival).square()).sum(1)
             sums = [won @ g.auc[part], squares @ g.brier[part]]
             if self._group is not None:
                 sums.append((self._group @ survival).abs() @ g.axis[part])
-            found.append(torch.stack(sums) + _nan_of(hazard))
+            found.append(torch.stack(sums) + nan_of(hazard))
         return torch.stack(found).sum(0)
 
 
-def _nan_of(predicted: Tensor) -> Tensor:
-    """NaN for each model whose predictions (M, N, C) hold one, else 0, (M,)."""
-    return torch.where(torch.isnan(predicted).flatten(1).any(1), torch.nan, 0.0).double()
-
-
-def _won(case: Tensor, free: Tensor, risk: Tensor) -> Tensor:
+def won_by(case: Tensor, free: Tensor, risk: Tensor) -> Tensor:
     """Twice the weight of the pairs of a case and a control (C, N) that the risk (M, C, N) puts in order, (M, C).
 
     Of equal risks each pair counts half: what lies below the first of them and what lies not above the last.

@@ -21,16 +21,16 @@ from softsurv.data.preprocess import Preprocessor
 from softsurv.data.survival_data import SurvivalData
 from softsurv.metrics.evaluate import evaluate_with_censoring, outcome, training_censoring
 from softsurv.metrics.fairness import curve_gap
-from softsurv.metrics.ranges import refuse_nan, survival_from_log_cumulative_hazard
-from softsurv.metrics.stacked import StackedFold
+from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 from softsurv.nonparametric import StepFunction
-from softsurv.soft.many import OfMany, alike, fit_many
+from softsurv.soft.held_out import HeldOut, TrainingTimes, measure_stacks, two_groups
+from softsurv.soft.many import OfMany, fit_many
 from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
 from softsurv.soft.problem import time_floor
 from softsurv.soft.recipe import Recipe
 from softsurv.soft.starts import TrainingRows
-from softsurv.trees.soft_tree import SoftTree, joined
+from softsurv.trees.soft_tree import SoftTree
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Fold:
     rows: TrainingRows
     test: SurvivalData
     censoring: StepFunction
-    _on_device: dict[torch.device, StackedFold] = field(default_factory=dict, repr=False, compare=False)
+    _on_device: dict[tuple[torch.device, torch.dtype], HeldOut] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def train(self) -> SurvivalData:
@@ -55,16 +55,15 @@ class Fold:
     @cached_property
     def two_groups(self) -> BoolArray | None:
         """Members (N,) of the last of two groups; None without, or with other numbers of them."""
-        group = self.test.group
-        if group is None or group.unique().numel() != 2:
-            return None
-        return np.asarray((group == group.max()).numpy())
+        return two_groups(self.test)
 
-    def on_device(self, like: Tensor) -> StackedFold:
-        """The test rows, ready to measure stacks of trees there, worked out once for a device."""
-        if like.device not in self._on_device:
-            self._on_device[like.device] = StackedFold(self.censoring, self.outcome, like, self.two_groups)
-        return self._on_device[like.device]
+    def on_device(self, like: Tensor) -> HeldOut:
+        """The test rows, ready to measure stacks of trees there, worked out once for a device and type."""
+        key = like.device, like.dtype
+        if key not in self._on_device:
+            floor, horizon = time_floor(self.train.time), float(self.train.time.numpy().max())
+            self._on_device[key] = HeldOut(self.test, self.test.x, TrainingTimes(self.censoring, floor, horizon), like)
+        return self._on_device[key]
 
 
 def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: bool = True) -> list[Fold]:
@@ -117,14 +116,11 @@ def cross_validate_many(
         If a fit of a stack leaves the finite numbers.
     """
     machine = Machine(torch.device("cpu")) if machine is None else machine
-    began = time.perf_counter()
-    fitted = fit_many([fold.rows for fold in folds], recipes, machine)
+    rows = [fold.rows for fold in folds]
     if by_operators(machine.device):
-        results = measure_on_device(folds, recipes, fitted)
-        share = (time.perf_counter() - began) / len(fitted)
-        return [Measured(r, _together(of_recipe), share) for r, of_recipe in zip(results, fitted, strict=True)]
+        return cross_validate_on_device(rows, [fold.on_device(machine.like) for fold in folds], recipes, machine)
     measured = []
-    for of_recipe in fitted:
+    for of_recipe in fit_many(rows, recipes, machine):
         began = time.perf_counter()
         found = [measure_fold(fold, one.tree) for fold, one in zip(folds, of_recipe, strict=True)]
         seconds = time.perf_counter() - began + sum(one.report.seconds for one in of_recipe)
@@ -137,42 +133,28 @@ def _together(of_recipe: Sequence[OfMany]) -> int:
     return max(one.together for one in of_recipe)
 
 
-def measure_on_device(
-    folds: Sequence[Fold], recipes: Sequence[Recipe], fitted: Sequence[Sequence[OfMany]]
-) -> list[list[dict[str, Any]]]:
-    """:func:`measure_fold` of each recipe's tree (R) in every fold (F), those that are alike as one stack.
+def cross_validate_on_device(
+    rows: Sequence[TrainingRows], held_out: Sequence[HeldOut], recipes: Sequence[Recipe], machine: Machine
+) -> list[Measured]:
+    """The same of training rows and of held-out rows on a device, by its operators: nothing waits before the scores."""
+    began = time.perf_counter()
+    fitted = fit_many(rows, recipes, machine)
+    results = measure_on_device(held_out, fitted)
+    share = (time.perf_counter() - began) / len(fitted)
+    return [Measured(r, _together(of_recipe), share) for r, of_recipe in zip(results, fitted, strict=True)]
+
+
+def measure_on_device(held_out: Sequence[HeldOut], fitted: Sequence[Sequence[OfMany]]) -> list[list[dict[str, Any]]]:
+    """The measures of each recipe's trees (R) on all held-out rows (F), those that are alike as one stack.
 
     All scores come to the host together, after the word whether a fit failed.
     """
-    groups, like = alike(recipes), fitted[0][0].tree.leaves
-    plans = [fold.on_device(like) for fold in folds]
-    found = []
-    for f, fold in enumerate(folds):
-        stacks = (joined([fitted[k][f].tree for k in members]) for members in groups)
-        found.append(torch.cat([_of_stack(plans[f], fold.test.x.to(like), stack) for stack in stacks], 1))  # (K, R)
-    for one in (one for of_recipe in fitted for one in of_recipe):
-        one.refuse_failed()
-    places = np.argsort([k for members in groups for k in members])
-    scores = [table.cpu().numpy()[:, places] for table in found]
-    for table in scores:
-        refuse_nan("log_cumulative_hazard", table)
-    return [
-        [
-            dict(zip(plan.names, of_fold[:, k].tolist(), strict=True)) | plan.facts
-            for plan, of_fold in zip(plans, scores, strict=True)
-        ]
-        for k in range(len(fitted))
-    ]
 
+    def finished() -> None:
+        for one in (one for of_recipe in fitted for one in of_recipe):
+            one.refuse_failed()
 
-def _of_stack(plan: StackedFold, x: Tensor, stack: SoftTree) -> Tensor:
-    """The measures of a stack of trees on test rows (N, P), (K, M)."""
-
-    def log_hazard(times: Tensor) -> Tensor:
-        return stack.log_cumulative_hazard(x, times)
-
-    with torch.no_grad():
-        return plan.measures(log_hazard, stack.n_trees)
+    return measure_stacks(held_out, [[one.of_causes for one in of_recipe] for of_recipe in fitted], finished)
 
 
 def fit_folds(folds: Sequence[Fold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:

@@ -38,6 +38,11 @@ class Machine:
         return self.workers if self.device.type == "cpu" else 1
 
     @property
+    def like(self) -> torch.Tensor:
+        """An empty tensor of the device and type."""
+        return torch.empty(0, dtype=self.dtype, device=self.device)
+
+    @property
     def time_limit(self) -> float | None:
         """Seconds in all, None without a limit."""
         if self.budget is None or self.budget.deadline is None:

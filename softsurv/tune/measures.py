@@ -66,15 +66,18 @@ def fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData, interes
 
 def measured(fitted: Any, test: SurvivalData, interest: str | None) -> dict[str, Any]:
     """Measures of a fitted estimator on held-out rows."""
-    result: dict[str, Any] = fitted.evaluate(test)
-    if "causes" in result:
-        result |= _by_cause(result["causes"], interest)
+    result = counted(fitted.evaluate(test), interest)
     group = test.group
     if group is not None and group.unique().numel() == 2 and result["n_times"]:
         times = np.linspace(result["range"][0], result["range"][1], result["n_times"])
         curves = fitted.predict_survival_function(test.X, times)
         result["fairness"] = curve_gap(curves, times, (group == group.max()).numpy()).mean
     return result
+
+
+def counted(result: dict[str, Any], interest: str | None) -> dict[str, Any]:
+    """Measures of held-out rows, with those by cause in place of those of all events where there are causes."""
+    return result | _by_cause(result["causes"], interest) if "causes" in result else result
 
 
 def _by_cause(causes: dict[str, dict[str, Any]], interest: str | None) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import optuna
@@ -16,10 +16,19 @@ from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.estimators.many import StackedRows, can_share, fit_stacked, soft_setting
 from softsurv.estimators.soft.parameters import choose_device, torch_dtype
 from softsurv.estimators.soft.tree import SoftSurvivalTree
-from softsurv.soft.cross_validation import Fold, Measured, cross_validate_many, folds_of_content, make_folds
+from softsurv.soft.cross_validation import (
+    Fold,
+    Measured,
+    cross_validate_many,
+    cross_validate_on_device,
+    folds_of_content,
+    make_folds,
+)
+from softsurv.soft.held_out import HeldOut
+from softsurv.soft.one_pass import by_operators
 from softsurv.soft.parallel import Machine
 from softsurv.soft.recipe import Recipe
-from softsurv.tune.measures import DIRECTIONS, check_measures, fit_and_measure, mean_over_folds, measured
+from softsurv.tune.measures import DIRECTIONS, check_measures, counted, fit_and_measure, mean_over_folds, measured
 from softsurv.tune.spaces import Space, default_space, suggest
 
 ESTIMATORS = ("soft", "optimal")
@@ -119,6 +128,7 @@ class StudyObjective:
         self._rows = folds_of_content(data, n_folds, seed)
         self._folds: dict[bool, list[Fold]] = {}
         self._stacked_rows: dict[bool, StackedRows] = {}
+        self._held_out: dict[Any, HeldOut] = {}
         self._can_share = can_share([data.take(train) for train, _ in self._rows])
 
     @property
@@ -223,11 +233,13 @@ class StudyObjective:
             if not recipes:
                 return {k: self._fold_by_fold(models[k], part) for k in members}
             model = models[members[0]]
-            if self.data.cause is not None or self.data.subject is not None:
-                own = [models[k] for k in members]
-                return dict(zip(members, self._measured_histories(own, recipes, part), strict=True))
             machine = Machine(choose_device(model.device), torch_dtype(model.dtype))
-            together = cross_validate_many(self._prepared(model.preprocess)[part], recipes, machine)
+            if self.data.cause is None and self.data.subject is None:
+                together = cross_validate_many(self._prepared(model.preprocess)[part], recipes, machine)
+            elif by_operators(machine.device):
+                together = self._histories_on_device(model, recipes, part, machine)
+            else:
+                together = self._measured_histories([models[k] for k in members], recipes, part)
             return dict(zip(members, together, strict=True))
         except NumericalError as error:
             if len(members) == 1:
@@ -247,6 +259,24 @@ class StudyObjective:
                 seconds = time.perf_counter() - began + sum(tree.report_.seconds for tree in trees)
                 found.append(Measured(folds, together, seconds))
         return found
+
+    def _histories_on_device(
+        self, model: Any, recipes: Sequence[Recipe], part: slice, machine: Machine
+    ) -> list[Measured]:
+        """The same on a device, where the measures of all trees are taken as well; the trees are like the model's."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sets = self._encoded(model)
+            held_out = [self._test_rows(sets, k, model, machine) for k in range(self.n_folds)[part]]
+            found = cross_validate_on_device(sets.some(part).training, held_out, recipes, machine)
+        return [replace(one, folds=[counted(fold, self.interest) for fold in one.folds]) for one in found]
+
+    def _test_rows(self, sets: StackedRows, fold: int, model: Any, machine: Machine) -> HeldOut:
+        """Test rows of a fold on a device, read and encoded once for all trials."""
+        key = fold, model.preprocess, machine.device, machine.dtype
+        if key not in self._held_out:
+            self._held_out[key] = sets.held_out(fold, self.data.take(self._rows[fold][1]), machine.like)
+        return self._held_out[key]
 
     def _encoded(self, model: Any) -> StackedRows:
         """Training rows of all folds, read and encoded once for all trials."""

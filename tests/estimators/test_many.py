@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from oracles.spells import KINDS, rows_of_kind
 
 from softsurv import SoftSurvivalTree, fit_many, load_model
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError
 from softsurv.soft.cross_validation import folds_of_content
+from softsurv.soft.one_pass import operators_alone
 
 DENSE = {"max_terms": None, "leaf": "weibull", "depth": 1, "l2": 1.0, "routing_l2": 1.0, "n_restarts": 2}
 TO_THE_END = DENSE | {"max_iter": 400}
@@ -78,6 +80,23 @@ def test_the_table_has_the_held_out_measures(frame):
     assert table.loc[0, "ibs"] == pytest.approx(np.mean(scores))
     assert table.loc[0, "ibs_se"] == pytest.approx(np.std(scores, ddof=1) / 2**0.5)
     assert "ibs" not in fit_many(data_of(frame), settings=[DENSE | {"shrinkage": 1.0}]).table()
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning", "ignore:the fit took all its")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_of_a_device_has_the_measures_of_each_estimator(kind, monkeypatch):
+    """As one stack of all settings that are alike, trees of rules among them."""
+    settings = [DENSE | {"shrinkage": s, "max_iter": 4} for s in (1.0, 100.0)]
+    settings.append(DENSE | {"shrinkage": 1.0, "max_iter": 4, "leaf": "loglogistic", "preprocess": False})
+    if kind in ("events", "causes"):
+        settings.append({"depth": 1, "leaf": "weibull", "max_terms": 1, "l2": 1.0, "shrinkage": 1.0})
+    many = fit_many(rows_of_kind(kind), settings=settings, n_folds=2)
+    expected = many.table()
+    with operators_alone(), monkeypatch.context() as patch:
+        patch.setattr(SoftSurvivalTree, "evaluate", None)  # none is measured alone
+        found = many.table()
+    pd.testing.assert_frame_equal(found, expected, rtol=1e-10, atol=0)
+    assert expected["harrell_c"].between(0.4, 1).all()
 
 
 def test_trees_of_rules_are_fitted_one_after_the_other_and_say_so(frame):

@@ -9,12 +9,14 @@ import pandas as pd
 import pytest
 import torch
 from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, looks_at_rules
+from oracles.spells import KINDS, rows_of_kind
 
 from softsurv import SoftSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
 from softsurv.soft.capacity import stack_size
 from softsurv.soft.cross_validation import fit_folds, make_folds
+from softsurv.soft.held_out import HeldOut, TrainingTimes
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine
@@ -107,6 +109,25 @@ def test_rounds_do_not_wait_for_the_device(data):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert torch.isfinite(found.loss).all()
+
+
+@pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning", "ignore:the fit took all its")
+@pytest.mark.parametrize("kind", KINDS)
+def test_measures_do_not_wait_for_the_device(kind):
+    train, test = rows_of_kind(kind).joined().split(0.4, seed=0)
+    how = {"depth": 1, "leaf": "weibull", "l2": 1.0, "shrinkage": 3.0, "routing_l2": 1.0, "max_iter": 3}
+    tree = SoftSurvivalTree(device="cuda", init="random", **how).fit(train)
+    known = TrainingTimes(tree.censoring_, tree.time_floor_, tree.horizon_)
+    rows = HeldOut(test, tree._prepare(test.X).x, known, tree.tree_.leaves)
+    expected = rows.measures(tree._trees).cpu()  # libraries are loaded
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        found = rows.measures(tree._trees)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-12, atol=1e-12)
+    own = tree.evaluate(test)["harrell_c"]
+    assert rows.result(expected[:, 0].tolist())["harrell_c"] == pytest.approx(own, abs=1e-10)
 
 
 def test_the_largest_stack_fits_the_memory(data):

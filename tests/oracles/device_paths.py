@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from oracles.looks import Looks
+from oracles.spells import rows_of_kind
 from torch import Tensor
 
 from softsurv import SoftSurvivalTree, fit_many
@@ -38,10 +39,11 @@ from softsurv.soft.streaming.distributed import Ranks
 from softsurv.soft.streaming.objective import StreamedObjective
 from softsurv.soft.streaming.placed import PlacedChunks
 from softsurv.soft.streaming.store import ChunkStore, gather_outcomes
-from softsurv.sparse import causes, leaf_fit, lost, train
+from softsurv.sparse import causes as sparse_causes
+from softsurv.sparse import leaf_fit, lost, train
 from softsurv.sparse import trials as sparse_trials
 from softsurv.trees.soft_tree import with_intercept
-from softsurv.tune import Range, study
+from softsurv.tune import Range, StudyObjective, study
 
 N, P = 60, 3
 FAMILY = get_family("weibull")
@@ -100,6 +102,37 @@ def trials(device: str) -> list[Tensor]:
     found = cross_validate_many(make_folds(rows(), 2), recipes, Machine(torch.device(device)))
     scores = [[fold[name] for name in ("harrell_c", "uno_c", "cd_auc", "ibs")] for one in found for fold in one.folds]
     return [torch.tensor(scores)]
+
+
+def trials_of_kind(kind: str, device: str) -> list[Tensor]:
+    """Scores of two settings on two folds of other outcomes, by cause where there are causes."""
+    measured = ("harrell_c",) if "histories" in kind else ("harrell_c", "cd_auc", "ibs")
+    goal = StudyObjective(rows_of_kind(kind, N), measures=measured, n_folds=2, space=DENSE, device=device)
+    settings = [DENSE | {"shrinkage": s, "init": "random", "max_iter": 3, "device": device} for s in (3.0, 30.0)]
+    found = goal.cross_validate_many([SoftSurvivalTree(**setting) for setting in settings])
+    names = measured if "histories" in kind else (*measured, "fairness")
+    scores = [[fold[name] for name in names] for one in found for fold in one.folds]
+    by_cause = [list(own.values()) for one in found for fold in one.folds for own in fold.get("causes", {}).values()]
+    known = [[-1.0 if value is None else float(value) for value in values] for values in by_cause]
+    return [torch.tensor(scores), torch.tensor(known)]
+
+
+def causes(device: str) -> list[Tensor]:
+    """Scores by cause, with late entries and groups."""
+    return trials_of_kind("late causes", device)
+
+
+def histories(device: str) -> list[Tensor]:
+    """Scores of subjects with several rows, by cause."""
+    return trials_of_kind("histories of causes", device)
+
+
+def table(device: str) -> list[Tensor]:
+    """The table of many settings, of rows with one kind of event and with causes."""
+    settings = [DENSE | {"shrinkage": s, "device": device, "max_iter": 3} for s in (3.0, 30.0)]
+    found = [fit_many(rows_of_kind(kind, N), settings=settings, n_folds=2) for kind in ("events", "causes")]
+    numbers = [f"{name}{end}" for name in ("harrell_c", "uno_c", "cd_auc", "ibs") for end in ("", "_se")]
+    return [torch.as_tensor(one.table()[numbers].to_numpy()) for one in found]
 
 
 def many(device: str) -> list[Tensor]:
@@ -208,7 +241,7 @@ def looks_at_rules(device: str) -> tuple[Counter[str], int, int]:
     def counting(module):
         def counted(*given, **named):
             fits[module.__name__] += 1
-            return causes.fit_causes(*given, **named)
+            return sparse_causes.fit_causes(*given, **named)
 
         return patch.object(module, "fit_causes", counted)
 
@@ -227,7 +260,8 @@ ONCE = {
 """Reads of one tree, when it is known: which fit is best, splits that change nothing, sharpness, standard errors."""
 
 
-PATHS: dict[str, Callable[[str], list[Tensor]]] = {
-    one.__name__: one
-    for one in (measures, clusters, logrank, trials, many, batch, streamed, rounds, rules, rules_of_causes)
-}
+ALL = (
+    measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds, rules,
+    rules_of_causes,
+)  # fmt: skip
+PATHS: dict[str, Callable[[str], list[Tensor]]] = {one.__name__: one for one in ALL}

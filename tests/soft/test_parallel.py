@@ -86,3 +86,8 @@ def test_a_gpu_trains_one_stack_at_a_time():
     """Its memory is what the stack was sized for."""
     assert Machine(CPU, workers=3).at_once == 3
     assert Machine(torch.device("cuda"), workers=3).at_once == 1
+
+
+def test_an_empty_tensor_is_of_the_device_and_type():
+    like = Machine(CPU, torch.float32).like
+    assert (like.device, like.dtype, like.numel()) == (CPU, torch.float32, 0)

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 from oracles.looks import Waits
+from oracles.spells import rows_of_kind
 
+from softsurv import SoftSurvivalTree
 from softsurv.errors import InvalidParameterError, NumericalError
 from softsurv.hazards import get_family
 from softsurv.metrics.evaluate import MEASURES
@@ -30,6 +32,7 @@ from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
 from softsurv.soft.watch import never_waiting
 from softsurv.trees.soft_tree import SoftTree
+from softsurv.tune import StudyObjective
 
 ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("_local_scalar_dense", "fit_logistic")}
 """What reads a copy that is on the host already."""
@@ -89,6 +92,23 @@ def test_trials_do_not_come_back_before_their_scores(tools, solver, as_on_a_devi
     last = ("_local_scalar_dense", "refuse_infinite")
     assert waits.seen - {last} <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | of_rows, waits.seen
     assert last in waits.seen  # the recorder works
+
+
+@pytest.mark.parametrize("kind", ["late causes", "histories", "histories of causes"])
+def test_trials_of_other_outcomes_do_not_come_back_before_their_scores(kind, as_on_a_device):
+    """Measures by cause, and of subjects with several rows; the rows themselves are read on the host."""
+    data = rows_of_kind(kind)
+    goal = StudyObjective(data, measures=("harrell_c",), n_folds=2, space={"max_terms": [None]}, device="cpu")
+    how = {"max_terms": None, "leaf": "weibull", "depth": 1, "l2": 1.0, "routing_l2": 1.0, "max_iter": 3}
+    models = [SoftSurvivalTree(**how, shrinkage=s, init="random", device="cpu") for s in (1.0, 10.0)]
+    with Waits() as waits:
+        found = goal.cross_validate_many(models)
+    of_rows = {(name, ours) for name in ("index", "_local_scalar_dense") for ours in ("time_floor", "fit_time_scale")}
+    of_rows |= {("_unique2", "n_subjects"), ("_unique2", "two_groups"), ("equal", "two_groups")}
+    last = ("_local_scalar_dense", "refuse_infinite")
+    assert waits.seen - {last} <= ON_THE_HOST | of_rows, waits.seen
+    assert last in waits.seen  # the recorder works
+    assert all(0 < fold["harrell_c"] < 1 for one in found for fold in one.folds)
 
 
 def recipes_of(solver):

@@ -8,10 +8,11 @@ import numpy as np
 import optuna
 import pytest
 
-from softsurv import OptimalSurvivalTree
+from softsurv import OptimalSurvivalTree, SoftSurvivalTree
 from softsurv.data.readers import survival_data
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidParameterError, InvalidSurvivalDataError
+from softsurv.soft.one_pass import operators_alone
 from softsurv.tune import StudyObjective, study
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -84,3 +85,23 @@ def test_a_study_of_another_cause_is_another_study(data, tmp_path):
     study(data, estimator="optimal", interest="seal", **how)
     with pytest.raises(InvalidParameterError, match="has interest 'seal', got 'motor'"):
         study(data, estimator="optimal", interest="motor", **how)
+
+
+@pytest.mark.parametrize("interest", [None, "seal"])
+def test_a_device_measures_causes_as_the_host_does(data, interest):
+    """By operators, of two trials as one stack: trained to the end, trees are those of a CPU up to rounding."""
+    names = ("harrell_c", "cd_auc", "ibs")
+    dense = {"max_terms": None, "leaf": "weibull", "depth": 1, "l2": 1.0, "routing_l2": 1.0, "init": "random"}
+    models = [SoftSurvivalTree(**dense, shrinkage=s, n_restarts=1, max_iter=8, device="cpu") for s in (3.0, 30.0)]
+    goals = [StudyObjective(data, measures=names, n_folds=3, interest=interest, device="cpu") for _ in range(2)]
+    expected = goals[0].cross_validate_many(models)
+    with operators_alone():
+        found = goals[1].cross_validate_many(models)
+        (first,) = goals[1].cross_validate_many(models[:1], slice(1, 2))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.together == theirs.together
+        for one, other in zip(ours.folds, theirs.folds, strict=True):
+            assert one.keys() == other.keys()
+            assert one["uno_c"] is None
+            assert [one[name] for name in names] == pytest.approx([other[name] for name in names], rel=1e-6)
+    assert [first.folds[0][name] for name in names] == pytest.approx([found[0].folds[1][name] for name in names])
