@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from softsurv.arrays import FloatArray, IntArray
-from softsurv.data.blocks import NumberBlock
+from softsurv.data.blocks import NumberBlock, distinct
 from softsurv.data.frames import as_frame, objects_as_numbers, refuse_twice
 from softsurv.data.kinds import as_float, as_the_tree_knows
 from softsurv.data.readers import survival_data
@@ -99,15 +99,17 @@ def _ends(X: pd.DataFrame, block: NumberBlock, nullable: Numbers) -> tuple[list[
 
 def nullable_numbers(X: pd.DataFrame, types: Sequence[Any]) -> Numbers:
     """Columns (N,) of numbers, NaN where missing, that pandas holds in a type of its own; ``types`` are those of X."""
-    are_such = {dtype: _are_nullable_numbers(dtype) for dtype in dict.fromkeys(types)}
+    are_such = {id(dtype): _are_nullable_numbers(dtype) for dtype in distinct(types)}
     if not any(are_such.values()):
         return {}
-    return {name: _as_floats(X[name]) for name, dtype in zip(X.columns.tolist(), types, strict=True) if are_such[dtype]}
+    names = X.columns.tolist()
+    return {name: _as_floats(X[name]) for name, dtype in zip(names, types, strict=True) if are_such[id(dtype)]}
 
 
 def _are_nullable_numbers(dtype: Any) -> bool:
-    of_numbers = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-    return not isinstance(dtype, np.dtype) and of_numbers
+    if isinstance(dtype, np.dtype | pd.CategoricalDtype):
+        return False
+    return bool(pd.api.types.is_numeric_dtype(dtype)) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def outside(X: pd.DataFrame, ranges: Ranges, far: float = 0.0) -> dict[str, int]:
