@@ -92,6 +92,7 @@ class LocalSearch:
                 self.search.use(direction)
                 best = self.search.best(self.stop, leaves=self.leaves, depth=min(self.search.depth, HORIZON))
                 if part == 0:
+                    self.stop.stage()  # where time is over the tree stays as it is
                     yield self.improved(best.tree.tree)
                 for first, horizon in self._starts(part):
                     if self.work[0] < 0 or not self.stop.stage():

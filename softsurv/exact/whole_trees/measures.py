@@ -293,6 +293,8 @@ def maximise(
     shallow = search.depth
     if search.search.is_long(search.depth, OFTEN):
         start, shallow = _changed(name, search, stop, leaves, start) if changed else start, 2
+        if stop.status is not None and start.tree.tree.n_leaves > 1:
+            return Best(start, measure(start.v, positives, negatives), 1.0, stop.status, (start,))
     for depth in range(min(shallow, search.depth), search.depth + 1):
         best = _maximise(name, Oracle(search, stop, leaves, depth), positives, negatives, start)
         start = best.candidate
