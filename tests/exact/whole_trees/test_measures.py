@@ -1,5 +1,6 @@
 """F1, Matthews correlation and the front of two errors against all trees and scikit-learn."""
 
+import fuzz_exact
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from oracles.enumeration import all_points, nondominated
 from oracles.two_classes import error_search, few, tiny
 
 from softsurv.exact.vector_search import VectorSearch
+from softsurv.exact.whole_trees import measures
 from softsurv.exact.whole_trees.measures import MEASURES, maximise, pareto_front
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
@@ -79,3 +81,21 @@ def test_an_interrupted_search_keeps_what_it_found(monkeypatch, calls):
     assert early.value == max(values)
     assert 0 < early.value <= best.value <= early.bound  # the trees without splits have 0
     np.testing.assert_allclose(search.value(early.candidate.tree), early.candidate.v)
+
+
+@pytest.mark.parametrize("name", sorted(MEASURES))
+def test_nothing_is_searched_where_the_local_search_took_all_the_time(monkeypatch, name):
+    columns, label, _ = tiny(5, n=200, splits=9)
+    search = error_search(columns, label, 3)
+    best, stop = maximise(name, search, StopSignal()), StopSignal()
+
+    def changed(*_):
+        stop.interrupted = True
+        return best.candidate
+
+    monkeypatch.setattr(measures, "_changed", changed)
+    monkeypatch.setattr(VectorSearch, "best", None)  # not to be called
+    with fuzz_exact.taken_for_long():
+        early = maximise(name, search, stop)
+    assert early.candidate is best.candidate
+    assert (early.value, early.bound, early.status) == (pytest.approx(best.value), 1.0, Status.INTERRUPTED)
