@@ -110,6 +110,8 @@ class AucSearch:
                 raise Stopped(stop.reason)
             if self.search.search.is_long(self.search.depth, OFTEN):
                 self._offer_changed(stop)
+                if not stop.stage():
+                    raise Stopped(stop.reason)
                 self._offer_weighted(stop)
             self._grow_best_first(self.nodes.open(everything, self.search.depth))
         except Stopped as stopped:
