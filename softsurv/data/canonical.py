@@ -54,7 +54,8 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
         Features, in the order in which they are compared (see :func:`column_order`).
     """
     if data.n * len(columns) <= FEW_CELLS:
-        order, same = _by_outcome(data, OUTCOME + BESIDE)
+        kept, same = _by_outcome(data, OUTCOME + BESIDE)
+        order = kept.copy()
         tied = np.flatnonzero(same[1:] | same[:-1])
         if not tied.size:
             return order
@@ -63,7 +64,6 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
         if len(groups) <= FEW_KEYS:
             rows, outcome = order[tied], np.cumsum(~same[:-1])[tied]
             keys = [_key(one, data.X, block)[rows] for one in reversed(groups)]
-            order = order.copy()
             order[tied] = rows[np.lexsort([*keys, outcome])]
             return order
     place, first = _places(_fields(data, OUTCOME + BESIDE), np.zeros(data.n, dtype=np.int64)), 0

@@ -115,3 +115,9 @@ def test_columns_that_are_read_as_codes_order_rows_as_their_text_does(n):
     as_text, as_codes = plain._derive({"X": X}), plain._derive({"X": typed})
     assert set(as_codes.number_block().labels) == {"a", "d"}
     assert row_order(as_codes, list("abcde")).tolist() == row_order(as_text, list("abcde")).tolist()
+
+
+def test_an_order_is_the_callers_own():
+    data = SurvivalData(pd.DataFrame({"a": [1.0, 0.0, 1.0]}), [3.0, 2.0, 1.0], [True, True, True])
+    row_order(data, ["a"])[:] = 0
+    assert row_order(data, ["a"]).tolist() == [2, 1, 0]

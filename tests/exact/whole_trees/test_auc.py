@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import fuzz_exact
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,3 +126,14 @@ def test_memory_limit_holds():
     result = AucSearch(error_search(columns, label, 4), memory_limit=1e5).solve(StopSignal())
     assert result.status == Status.MEMORY_LIMIT
     assert result.bound <= result.loss
+
+
+def test_no_weighted_search_begins_where_the_local_search_took_all_the_time(monkeypatch):
+    columns, label, _ = tiny(5, n=200, splits=9)
+    stop = StopSignal()
+    monkeypatch.setattr(AucSearch, "_offer_changed", lambda self, stop: setattr(stop, "interrupted", True))
+    monkeypatch.setattr(AucSearch, "_offer_weighted", None)  # not to be called
+    with fuzz_exact.taken_for_long():
+        result = AucSearch(error_search(columns, label, 3)).solve(stop)
+    assert result.status == Status.INTERRUPTED
+    assert result.bound <= result.loss < 0.5  # the accurate trees before it are kept
