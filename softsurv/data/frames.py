@@ -6,6 +6,7 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,7 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
             return pd.DataFrame({name: _column(values) for name, values in X.items()})
         array = plain_array(X)
         if array.ndim == 2:
-            return pd.DataFrame(X if isinstance(X, list) else array, columns=[f"x{j}" for j in range(array.shape[1])])
+            return pd.DataFrame(X if isinstance(X, list) else array, columns=_places(array.shape[1]).view())
     except ValueError:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     except OverflowError:
@@ -66,6 +67,14 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
         "use X.reshape(-1, 1) for a single feature"
     )
+
+
+@lru_cache(maxsize=8)
+def _places(n: int) -> pd.Index:
+    """Names of the columns of an array, x0, x1, ...; pandas looks once whether they differ, not in every fit."""
+    import pandas as pd
+
+    return pd.Index([f"x{j}" for j in range(n)])
 
 
 def has_names(X: Any) -> bool:
@@ -261,7 +270,10 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
     if "O" in kinds:
         X, types = objects_as_numbers(X), None
     names = X.columns.tolist() if kinds == {"f"} else float_columns(X, column_types(X) if types is None else types)
-    infinite = np.isinf(values_of(X, names, na_value=np.nan)) if names else np.zeros((0, 0))
+    if kinds == {"f"}:  # as pandas holds them, without a copy
+        infinite = np.isinf(X.to_numpy()).T
+    else:
+        infinite = np.isinf(values_of(X, names, na_value=np.nan)) if names else np.zeros((0, 0))
     if infinite.any():
         row, column = np.argwhere(infinite.T)[0]
         raise InvalidSurvivalDataError(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from softsurv.data.columns import is_binary, series
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.histories import cause_column, naming_subjects, warn_of_unnamed_subjects
@@ -156,7 +158,7 @@ def _bool_and_number(fields: dict[Any, Any]) -> tuple[Any, Any]:
         raise InvalidSurvivalDataError(
             f"y must have two fields, event and time, got {list(fields)}; pass time= and event= apart"
         )
-    flags = [name for name, values in fields.items() if series(values, "y").dtype in ("bool", "boolean")]
+    flags = [name for name, values in fields.items() if _is_bool(values)]
     if len(flags) != 1:
         raise InvalidSurvivalDataError(
             f"y must have exactly one bool field, the event, got {len(flags)} among {list(fields)}; "
@@ -164,6 +166,13 @@ def _bool_and_number(fields: dict[Any, Any]) -> tuple[Any, Any]:
         )
     (clock,) = (name for name in fields if name != flags[0])
     return fields[flags[0]], fields[clock]
+
+
+def _is_bool(values: Any) -> bool:
+    """Whether a column is of true and false; what is no array pandas knows, at the cost of a small fit's order."""
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values.dtype == np.bool_
+    return series(values, "y").dtype in ("bool", "boolean")
 
 
 def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:
