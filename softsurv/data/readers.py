@@ -169,7 +169,7 @@ def _bool_and_number(fields: dict[Any, Any]) -> tuple[Any, Any]:
 
 
 def _is_bool(values: Any) -> bool:
-    """Whether a column is of true and false; what is no array pandas knows, at the cost of a small fit's order."""
+    """Whether a column is of true and false; a plain array is not made a Series for that."""
     if type(values) is np.ndarray and values.ndim == 1:
         return values.dtype == np.bool_
     return series(values, "y").dtype in ("bool", "boolean")
