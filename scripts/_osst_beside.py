@@ -79,7 +79,8 @@ def optimality(options: Any, results: Results) -> list[dict]:
         peers = of_r(results, name, data, data, DEPTHS)
         for depth in list(DEPTHS)[: options.depths]:
             ours = results.get(
-                f"sizes {name} {depth} {options.time_limit:g}", lambda depth=depth: every_size(data, depth, options)
+                f"sizes {name} {depth} {options.time_limit:g}",
+                lambda data=data, depth=depth: every_size(data, depth, options),
             )
             row: dict[str, Any] = {"set": name, "depth": depth, "ours: status": ours["status"]}
             row |= {"ours (s)": f"{ours['seconds']:.2f}", "ours: leaves and ratio": largest(ours["ratios"])}

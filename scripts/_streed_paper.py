@@ -7,13 +7,14 @@ licences.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import _tasks
 import numpy as np
 import pandas as pd
 from _results import Results, cpu
-from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, FAIR_SECONDS, LEVELS, WARFARIN
+from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, F1_SECONDS, FAIR_SECONDS, LEVELS, WARFARIN
 
 from softsurv.data.partition import stratified_folds
 from softsurv.exact.compile import ready
@@ -34,8 +35,11 @@ FOLDS = 5
 FEWER = {"krk": 3, "soybean": 5, "mushroom": 10}
 """Sets of which so many splits are taken, for the time they cost."""
 
-FILES = {"Fico": "gosdt/fico/fico-binary.csv"}
-"""Sets of Table 10 that lie elsewhere."""
+FILES = {"Fico": "gosdt/fico/fico-binary.csv", "COMPAS": "gosdt/compas/binned.csv"}
+"""Sets of Tables 7 and 10 that lie elsewhere."""
+
+
+SHOWN = ("pystreed", "verdict", "ours (s)", "pystreed (s)", "speed-up")
 
 
 # -- costs (Tables 2 and 3) ----------------------------------------------------------------------------------------
@@ -219,7 +223,7 @@ def accuracy(results: Results, limit: float) -> pd.DataFrame:
             line |= dict(
                 zip(("DL8.5, printed (s)", "MurTree, printed (s)", "STreeD, printed (s)"), theirs, strict=True)
             )
-            file = _tasks.folder() / FILES.get(name, f"streed/classification/{name.lower()}.csv")
+            file = file_of(name)
             if not file.exists():
                 lines.append(line | {"ours (s)": "not to be had"})
                 continue
@@ -235,13 +239,7 @@ def accuracy(results: Results, limit: float) -> pd.DataFrame:
 
 def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
     """Fewest misclassified rows."""
-    if file.suffix == ".csv" and "gosdt" in file.parts:
-        table = pd.read_csv(file).to_numpy(int)
-        X, y = table[:, :-1], table[:, -1]
-    else:
-        table = np.loadtxt(file, dtype=int)
-        X, y = table[:, 1:], table[:, 0]
-    y = np.unique(y, return_inverse=True)[1]
+    X, y = rows_of(file)
     statistics = label_costs.misclassification(y, int(y.max()) + 1)
     ready(label_costs.TASK)
     seconds, solution = cpu(
@@ -250,3 +248,42 @@ def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
     report = solution.report
     found = {"objective": float(report.objective), "bound": float(report.lower_bound), "status": str(report.status)}
     return found | {"seconds": seconds, "rows": len(y), "columns": X.shape[1]}
+
+
+def file_of(name: str) -> Path:
+    """Where a set of Tables 7 and 10 lies, if it is there."""
+    return _tasks.folder() / FILES.get(name, f"streed/classification/{name.lower()}.csv")
+
+
+def rows_of(file: Path) -> Rows:
+    """Columns and class codes of a set of Tables 7 and 10; in those of `gosdt` the class comes last."""
+    if "gosdt" in file.parts:
+        table = pd.read_csv(file).to_numpy(int)
+        X, y = table[:, :-1], table[:, -1]
+    else:
+        table = np.loadtxt(file, dtype=int)
+        X, y = table[:, 1:], table[:, 0]
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+# -- F1 (Table 7) --------------------------------------------------------------------------------------------------
+def f1(results: Results, limit: float) -> pd.DataFrame:
+    """Table 7: the best F1 score, beside pystreed, and the printed seconds, depths 3 and 4."""
+    lines = []
+    for name, printed in F1_SECONDS.items():
+        for depth, theirs in zip((3, 4), printed.seconds, strict=True):
+            line = {"set": name, "depth": depth, "rows": printed.rows, "columns": printed.columns}
+            line |= dict(zip(("MurTree, printed (s)", "STreeD, printed (s)"), theirs, strict=True))
+            file = file_of(name)
+            if not file.exists():
+                lines.append(line | {"1 - F1, ours": "not to be had"})
+                continue
+            X, y = rows_of(file)
+            assert (*X.shape, int(y.sum())) == (printed.rows, printed.columns, printed.positive), name
+            case = results.get(
+                f"table 7 {name} {depth}",
+                lambda name=name, X=X, y=y, depth=depth: _tasks.compare(_tasks.f1_score(name, X, y, depth), limit),
+            )
+            row = _tasks.row(case)
+            lines.append(line | {"1 - F1, ours": row["ours"]} | {key: row[key] for key in SHOWN})
+    return pd.DataFrame(lines).astype(object).fillna("")
