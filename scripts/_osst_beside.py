@@ -31,9 +31,12 @@ SAME = 1e-6
 Trees = list[dict[str, Any]]
 
 
-def of_r(results: Results, key: str, train: Data, test: Data, depths: range) -> Trees:
+def of_r(results: Results, key: str, train: Data, test: Data, depths: range, least_rows: int = MIN_ROWS) -> Trees:
     """The trees of R, none where there is no R."""
-    return [] if why_not() else results.get(f"R {key}", lambda: r_trees(train, test, depths))["trees"]
+    if why_not():
+        return []
+    rows_asked = "" if least_rows == MIN_ROWS else f" rows {least_rows}"
+    return results.get(f"R {key}{rows_asked}", lambda: r_trees(train, test, depths, least_rows))["trees"]
 
 
 def here() -> tuple[str, ...]:
@@ -113,8 +116,13 @@ def beside(method: str, ours: list[float], theirs: Trees) -> dict[str, Any]:
     """How far ours of at most as many leaves leads the trees of one method at one depth: the least and the median."""
     leads = np.array([ours[min(one["leaves"], len(ours)) - 1] - one["train"] for one in theirs])
     kept = int((leads > -SAME).sum())
-    spread = f"{leads.min():+.4f}, {np.median(leads):+.4f}" if len(leads) else ""
+    spread = f"{signed(leads.min())}, {signed(np.median(leads))}" if len(leads) else ""
     return {f"{method}: ours not behind": f"{kept} of {len(leads)}", f"{method}: our lead, least and median": spread}
+
+
+def signed(value: float) -> str:
+    """Four places and a sign, that of zero positive."""
+    return f"{round(value, 4) + 0.0:+.4f}"
 
 
 def trees(options: Any, results: Results) -> list[dict]:
@@ -125,20 +133,16 @@ def trees(options: Any, results: Results) -> list[dict]:
             continue
         data = load(options.data, name)
         row = {"figure": figure, "set": name, "of": method, "leaves": leaves, "printed (%)": printed}
-        labels = {f"at least {least} rows a leaf (%)": "" for least in (MIN_ROWS, 1)}
-        first = next(iter(labels))
-        if method == "OSST":
-            for least, label in zip((MIN_ROWS, 1), labels, strict=True):
-                found = {depth: whole(options, results, name, depth, least) for depth in range(2, 6)}
-                labels[label] = by_depth(found, leaves)
-        elif method == "SkSurv":  # as many leaves as the depth allows, as the paper has it
-            labels[first] = f"{100 * sksurv_tree(data, data, int(np.log2(leaves)), leaves)['train']:.2f}"
-        else:
-            peers = [one for one in of_r(results, name, data, data, DEPTHS) if one["method"] == method]
-            labels[first] = why_not() or by_depth(
-                {d: [one for one in peers if one["depth"] == d] for d in DEPTHS}, leaves
-            )
-        table.append(row | labels)
+        labels = dict.fromkeys((MIN_ROWS, 1), "")
+        for least in labels:
+            if method == "OSST":
+                labels[least] = by_depth({d: whole(options, results, name, d, least) for d in range(2, 6)}, leaves)
+            elif method in here():
+                peers = [one for one in of_r(results, name, data, data, DEPTHS, least) if one["method"] == method]
+                labels[least] = by_depth({d: [one for one in peers if one["depth"] == d] for d in DEPTHS}, leaves)
+        if method == "SkSurv":  # as many leaves as the depth allows, as the paper has it
+            labels[MIN_ROWS] = f"{100 * sksurv_tree(data, data, int(np.log2(leaves)), leaves)['train']:.2f}"
+        table.append(row | {f"at least {least} rows a leaf (%)": found for least, found in labels.items()})
     return table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _osst_models import Data, ratio_of_leaves
+from _osst_models import MIN_ROWS, Data, ratio_of_leaves
 from _r_trees import above_zero, missing_r, run_r
 
 SCRIPT = Path(__file__).with_name("osst_peers.R")
@@ -25,16 +25,15 @@ def why_not() -> str | None:
     return next((why for why in found if why), None)
 
 
-def jobs(depths: range) -> pd.DataFrame:
+def jobs(depths: range, least_rows: int) -> pd.DataFrame:
     """The paper's settings: CTree by depth, RPART by depth and coefficient."""
     settings = [("CTree", depth, np.nan) for depth in depths]
     settings += [("RPART", depth, cp) for depth in depths for cp in RPART_COSTS]
-    return pd.DataFrame(settings, columns=["method", "depth", "cp"])
+    return pd.DataFrame(settings, columns=["method", "depth", "cp"]).assign(rows=least_rows)
 
 
-def r_trees(train: Data, test: Data, depths: range) -> dict[str, Any]:
-    """Every tree's method, depth limit, cp, leaves, CPU seconds, and IBS ratios on training and test rows."""
-    asked = jobs(depths)
+def grown(train: Data, test: Data, asked: pd.DataFrame) -> tuple[pd.DataFrame, list[np.ndarray]]:
+    """What R tells of each tree asked for, and the leaves of training and test rows, (N, trees) each."""
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         names = [f"f{k}" for k in range(train[0].shape[1])]
@@ -45,8 +44,14 @@ def r_trees(train: Data, test: Data, depths: range) -> dict[str, Any]:
         pd.DataFrame(test[0], columns=names).to_csv(at / "test.csv", index=False)
         asked.to_csv(at / "jobs.csv", index=False)
         run_r(SCRIPT, folder)
-        facts = pd.read_csv(at / "facts.csv")
         leaves = [pd.read_csv(at / f"leaf_{part}.csv").to_numpy() for part in ("train", "test")]
+        return pd.read_csv(at / "facts.csv"), leaves
+
+
+def r_trees(train: Data, test: Data, depths: range, least_rows: int = MIN_ROWS) -> dict[str, Any]:
+    """Every tree's method, depth limit, cp, leaves, CPU seconds, and IBS ratios on training and test rows."""
+    asked = jobs(depths, least_rows)
+    facts, leaves = grown(train, test, asked)
     known: dict[bytes, tuple[float, float]] = {}
     ratios = []
     for on_train, on_test in zip(*(part.T for part in leaves), strict=True):

@@ -2,7 +2,9 @@
 #
 #     Rscript scripts/osst_peers.R FOLDER
 #
-# FOLDER holds train.csv (time, event, features), test.csv (features) and jobs.csv (method, depth, cp), one tree a line.
+# FOLDER holds train.csv (time, event, features), test.csv (features) and jobs.csv (method, depth, cp, rows), one tree a
+# line; rows is the least number in a leaf: 7, the default of both, for which a node of 20 may be split, or fewer, for
+# which any node may.
 # Written there: leaf_train.csv and leaf_test.csv, a column a tree with the leaf of each row, and facts.csv with leaves,
 # depth and CPU seconds of the fit of each tree. All other settings are the defaults of rpart and partykit; ctree has no cp.
 
@@ -16,12 +18,14 @@ test <- read.csv(file.path(folder, "test.csv"))
 jobs <- read.csv(file.path(folder, "jobs.csv"))
 
 grow <- function(job) {
+  few <- if (job$rows == 7) 20 else 2
   begin <- proc.time()
   if (job$method == "RPART") {
-    control <- rpart.control(maxdepth = job$depth, cp = job$cp)
+    control <- rpart.control(minsplit = few, minbucket = job$rows, maxdepth = job$depth, cp = job$cp)
     tree <- rpart(Surv(time, event) ~ ., data = train, control = control)
   } else {
-    tree <- ctree(Surv(time, event) ~ ., data = train, control = ctree_control(maxdepth = job$depth))
+    control <- ctree_control(minsplit = few, minbucket = job$rows, maxdepth = job$depth)
+    tree <- ctree(Surv(time, event) ~ ., data = train, control = control)
   }
   spent <- proc.time() - begin
   if (job$method == "RPART") tree <- as.party(tree)

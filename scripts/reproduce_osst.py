@@ -5,6 +5,7 @@ Run from the repository root; the folder of the paper's binarised data (last two
 interrupted run goes on where it stopped.
 
     python scripts/reproduce_osst.py times       # Appendix H: seconds by depth, mean over the twelve complexities
+    python scripts/reproduce_osst.py greedy      # Appendix H: seconds of CTree, RPART and scikit-survival
     python scripts/reproduce_osst.py summary     # Table 1: the same runs, mean over depths and complexities
     python scripts/reproduce_osst.py frontier    # Figure 1: training ratio against leaves, depth 5
     python scripts/reproduce_osst.py optimality --depths 8   # Appendix E, Figures 7 to 14: depths 2 to 9
@@ -12,6 +13,7 @@ interrupted run goes on where it stopped.
     python scripts/reproduce_osst.py folds       # Appendix F: five folds
     python scripts/reproduce_osst.py models      # Tables 6 and 7: Cox, forest, boosting
     python scripts/reproduce_osst.py guess       # Appendix J: reference-model bounds
+    python scripts/reproduce_osst.py household --time-limit 10   # Figures 4 and 32: seconds by rows
     python scripts/reproduce_osst.py leaves      # ours: Kaplan-Meier against score-minimising leaf curves, five folds
     python scripts/reproduce_osst.py all --quick --time-limit 10   # three complexities, an hour
 
@@ -36,6 +38,8 @@ import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
 from _osst_beside import folds, frontier, optimality, trees
+from _osst_greedy import greedy
+from _osst_household import household
 from _osst_models import MIN_ROWS, Data, curves, load, our_tree, peer, rows
 from _osst_printed import FOREST, GUESSED, PRINTED_MODELS, PRINTED_SUMMARY, PRINTED_TIMES, SETTINGS
 from _osst_r import why_not
@@ -181,6 +185,7 @@ def leaves(options, results: Results) -> list[dict]:
 
 PARTS = {
     "times": times,
+    "greedy": greedy,
     "summary": summary,
     "frontier": frontier,
     "optimality": optimality,
@@ -188,6 +193,7 @@ PARTS = {
     "folds": folds,
     "models": models,
     "guess": guess,
+    "household": household,
     "leaves": leaves,
 }
 
