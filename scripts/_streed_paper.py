@@ -14,7 +14,7 @@ import _tasks
 import numpy as np
 import pandas as pd
 from _results import Results, cpu
-from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, F1_SECONDS, FAIR_SECONDS, LEVELS, WARFARIN
+from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, F1_SECONDS, FAIR_SECONDS, LEVELS, SIZES, WARFARIN
 
 from softsurv.data.partition import stratified_folds
 from softsurv.exact.compile import ready
@@ -47,24 +47,34 @@ def costs(results: Results, splits: int) -> pd.DataFrame:
     """Test costs as shares of the standard costs (eq. 60), mean over splits: depth chosen on the training rows."""
     lines = []
     for name, printed in COSTS_BY_LEVEL.items():
-        n_splits = min(splits, FEWER.get(name, splits))
-        tuned, full, taken = [], [], []
-        for level in LEVELS:
-            cases = [
-                results.get(f"costs {name} {level} {k}", lambda k=k, level=level, name=name: cost_case(name, level, k))
-                for k in range(1, n_splits + 1)
-            ]
-            tuned.append(100 * np.array([case["tuned"] for case in cases]))
-            full.append(100 * np.mean([case["full"] for case in cases]))
-            taken += [case["seconds"] for case in cases]
+        by_level = costs_of_set(results, name, splits)
+        tuned = [100 * np.array([case["tuned"] for case in by_level[level]]) for level in LEVELS]
+        full = [100 * np.mean([case["full"] for case in by_level[level]]) for level in LEVELS]
+        cases = [case for level in LEVELS for case in by_level[level]]
+        n_splits = len(by_level[LEVELS[0]])
         line = {"set": name, "rows": cases[0]["rows"], "columns": cases[0]["columns"], "splits": n_splits}
         for level, theirs, ours in zip(LEVELS, printed, tuned, strict=True):
             line |= {f"{level}, printed": theirs[0], f"{level}, ours": spread(ours)}
         line |= {"mean, TMDP": COSTS[name][0], "mean, printed": COSTS[name][1]}
         line |= {"mean, ours": f"{np.mean([values.mean() for values in tuned]):.1f}"}
-        line |= {"mean, depth 4 untuned": f"{np.mean(full):.1f}", "s a split": f"{np.mean(taken):.3f}"}
+        line |= {
+            "mean, depth 4 untuned": f"{np.mean(full):.1f}",
+            "s a split": f"{np.mean([case['seconds'] for case in cases]):.3f}",
+        }
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def costs_of_set(results: Results, name: str, splits: int) -> dict[str, list[dict[str, Any]]]:
+    """The splits of a set by level of costs."""
+    numbers = range(1, min(splits, FEWER.get(name, splits)) + 1)
+    return {
+        level: [
+            results.get(f"costs {name} {level} {k}", lambda k=k, level=level: cost_case(name, level, k))
+            for k in numbers
+        ]
+        for level in LEVELS
+    }
 
 
 def spread(values: np.ndarray) -> str:
@@ -91,7 +101,10 @@ def cost_case(name: str, level: str, split: int) -> dict[str, Any]:
     standard = standard_cost(test, file) * len(test[1])
     shares = {"tuned": total_cost(tuned, test, file) / standard, "full": total_cost(full, test, file) / standard}
     rows = len(train[1]) + len(test[1])
-    return shares | {"leaves": tuned.n_leaves, "seconds": seconds, "rows": rows, "columns": train[0].shape[1]}
+    level_of = levels(tuned)
+    asked = float(level_of[tuned.node_of(test[0].astype(np.int32), np.zeros(test[0].shape[1], bool))].mean())
+    shares |= {"leaves": tuned.n_leaves, "depth": int(level_of.max()), "questions": asked}
+    return shares | {"seconds": seconds, "rows": rows, "columns": train[0].shape[1]}
 
 
 def trees(rows: Rows, file: Any) -> list[CodeTree]:
@@ -100,6 +113,29 @@ def trees(rows: Rows, file: Any) -> list[CodeTree]:
     matrix, price = _tasks.costs_of(file, X.shape[1], len(y))
     search = Search(label_costs.TASK, *_tasks.coded(X), label_costs.from_matrix(y, matrix), split_costs=price)
     return [search.solve(depth).tree for depth in range(DEPTH + 1)]
+
+
+def levels(tree: CodeTree) -> np.ndarray:
+    """Number of splits above every node."""
+    level = np.zeros(len(tree.feature), int)
+    for parent in np.flatnonzero(tree.feature >= 0):  # preorder: parents come first
+        level[[tree.left[parent], tree.right[parent]]] = level[parent] + 1
+    return level
+
+
+def sizes(results: Results, splits: int) -> pd.DataFrame:
+    """Table 4: depth, leaves and questions asked of a test row, mean over the sets that TMDP ended."""
+    ended = [name for name, (tmdp, _) in COSTS.items() if tmdp != "-"]
+    means: dict[str, list[float]] = {key: [] for key in SIZES}
+    for name in ended:
+        cases = [case for level in LEVELS for case in costs_of_set(results, name, splits)[level]]
+        for key, values in means.items():
+            values.append(float(np.mean([case[key] for case in cases])))
+    lines = [
+        {"": label, "TMDP, printed": tmdp, "STreeD, printed": streed, "ours": f"{np.mean(means[key]):.1f}"}
+        for key, (label, tmdp, streed) in SIZES.items()
+    ]
+    return pd.DataFrame(lines).assign(sets=len(ended))
 
 
 def total_cost(tree: CodeTree, rows: Rows, file: Any) -> float:

@@ -136,9 +136,8 @@ def test_every_set_has_the_seconds_of_the_other_methods():
 
     table = pd.read_csv(PRINTED)
     assert table.notna().all().all()
-    assert {name: list(lines["depth"]) for name, lines in table.groupby("set")} == dict.fromkeys(
-        PRINTED_TIMES, list(DEPTHS)
-    )
+    found = {name: tuple(lines["depth"]) for name, lines in table.groupby("set")}
+    assert found == dict.fromkeys(PRINTED_TIMES, tuple(DEPTHS))
 
 
 def test_a_method_that_took_too_long_is_asked_no_more(monkeypatch, tmp_path):
