@@ -32,6 +32,9 @@ DEPTHS = (1, 2, 3)
 ROWS = 500
 CUTS = norm.ppf(np.arange(1, 10) / 10)
 SECONDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+TINY = 1e-9
+"""Least loss for which a ratio is taken."""
+
 LIMIT = 300.0
 """Seconds of wall clock, as in the paper."""
 
@@ -135,6 +138,10 @@ def synthetic(results: Results, draws: int) -> pd.DataFrame:
 def summary(n_features: int, depth: int, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A line for either side."""
     verdicts = [_tasks.row(case)["verdict"] for case in cases]
+    better = [case for case, verdict in zip(cases, verdicts, strict=True) if verdict == "better"]
+    excess = [100 * (case["peer_objective"] / max(case["objective"], TINY) - 1) for case in better]
+    shared: dict[str, Any] = {"equal": verdicts.count("equal"), "ours better": len(better)}
+    shared["pystreed's loss above ours there, median (%)"] = f"{np.median(excess):.1f}" if excess else ""
     lines = []
     for side, label in (("seconds", "ours"), ("peer_seconds", "pystreed 1.4.0")):
         proven = "proven" if side == "seconds" else "peer_proven"
@@ -143,5 +150,5 @@ def summary(n_features: int, depth: int, cases: list[dict[str, Any]]) -> list[di
         line |= {"problems": len(cases), "proven": int(np.isfinite(taken).sum())}
         line |= {f"within {limit:g} s (%)": f"{100 * (taken <= limit).mean():.0f}" for limit in SECONDS}
         line |= {"mean (s)": f"{taken.mean():.4f}", "longest (s)": f"{taken.max():.4f}"}
-        lines.append(line | {"equal": verdicts.count("equal"), "ours better": verdicts.count("better")})
+        lines.append(line | shared)
     return lines

@@ -147,18 +147,25 @@ def test_eleven_methods_teach_and_columns_are_deciles():
 
 
 def test_a_synthetic_policy_is_ours_of_least_lost_reward():
-    """Against every tree of depth one, by the scores themselves."""
+    """Against every tree of depth three, by the scores themselves; pystreed 1.4.0 calls worse ones optimal there."""
+    pytest.importorskip("pystreed", reason="needs the extra peers")
     from _streed_synthetic import columns_of, draw, problem, taught
 
     rows = draw(np.random.default_rng(3), 200, 2, 0.25)
-    X, teacher = columns_of(rows.x), taught(rows)["DR logistic linear"]
+    X, teacher = columns_of(rows.x)[:, ::3], taught(rows)["DR logistic linear"]
     n = np.arange(200)
     scores = teacher.predicted.copy()
     scores[n, rows.given] += (rows.outcomes[n, rows.given] - scores[n, rows.given]) / teacher.propensity
     lost = scores.max(1, keepdims=True) - scores
-    every = [sum(lost[column == side].sum(0).min() for side in (0, 1)) for column in X.T]
-    pytest.importorskip("pystreed", reason="needs the extra peers")
-    assert problem("a", X, rows, teacher, 1).ours(10.0).objective == pytest.approx(min(every))
+
+    def least(inside: np.ndarray, depth: int) -> float:
+        splits = X.T if depth else X.T[:0]
+        sides = [sum(least(inside & (column == side), depth - 1) for side in (0, 1)) for column in splits]
+        return min([lost[inside].sum(0).min(), *sides])
+
+    found = [problem("a", X, rows, teacher, depth).ours(10.0).objective for depth in (1, 2, 3)]
+    assert found == pytest.approx([least(np.ones(200, bool), depth) for depth in (1, 2, 3)])
+    assert found == sorted(found, reverse=True)
 
 
 def test_costs_with_the_same_trees_share_a_line():
@@ -199,3 +206,23 @@ def test_the_tree_of_a_fold_pays_for_its_leaves():
     whole = fold_case(X, y, 4, None, rows, 10.0)
     assert (whole["train"], whole["test"], whole["proven"]) == (1.0, 1.0, True)
     assert fold_case(X, y, 4, None, rows, 10.0, cost=0.9)["leaves"] == 1
+
+
+def test_a_level_is_the_number_of_splits_above():
+    from _streed_paper import levels
+    from _tasks import coded
+
+    from softsurv.exact.objectives import label_costs
+    from softsurv.exact.search import Search
+
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 2, (80, 5))
+    y = np.where(X[:, 0] == 1, X[:, 1] | X[:, 2], rng.integers(0, 2, 80))
+    tree = Search(label_costs.TASK, *coded(X), label_costs.misclassification(y, 2)).solve(3).tree
+    found, above = levels(tree), {0: 0}
+    for parent in range(len(tree.feature)):
+        if tree.feature[parent] >= 0:
+            above |= dict.fromkeys((tree.left[parent], tree.right[parent]), above[parent] + 1)
+    assert found.tolist() == [above[node] for node in range(len(tree.feature))]
+    assert found.max() == 3
+    assert np.sum(0.5 ** found[tree.leaves]) == 1.0
