@@ -9,6 +9,7 @@ import pandas as pd
 from _gosdt_paper import load
 from _gosdt_parts import fold_case
 from _gosdt_peer import MOST_DEPTH, agreement, compare
+from _machine import table_of
 from _results import Results
 from sklearn.model_selection import KFold
 from sklearn.tree import DecisionTreeClassifier
@@ -55,7 +56,7 @@ def sparsity(results: Results, limit: int) -> pd.DataFrame:
             add(lines, summary(name, "fewest mistakes", f"depth {depth}", cases))
             cases = every(f"{name} CART {depth}", lambda rows, X=X, y=y, depth=depth: cart_case(X, y, depth, rows))
             add(lines, summary(name, "CART", f"depth {depth}", cases))
-    return pd.DataFrame(lines).astype(object).fillna("")
+    return table_of(lines)
 
 
 def summary(name: str, method: str, setting: str, cases: list[Case]) -> Case:

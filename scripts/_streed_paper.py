@@ -13,6 +13,7 @@ from typing import Any
 import _tasks
 import numpy as np
 import pandas as pd
+from _machine import table_of
 from _results import Results, cpu
 from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, F1_SECONDS, FAIR_SECONDS, LEVELS, SIZES, WARFARIN
 
@@ -240,7 +241,7 @@ def groups(results: Results, limit: float) -> pd.DataFrame:
                 row = _tasks.row(case)
                 wanted = ("rows", "columns", "ours", "pystreed", "verdict", "ours (s)", "pystreed (s)")
                 lines.append(line | {key: row[key] for key in wanted})
-    return pd.DataFrame(lines).astype(object).fillna("")
+    return table_of(lines)
 
 
 def fair_case(kind: Any, file: Any, depth: int, limit: float) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def accuracy(results: Results, limit: float) -> pd.DataFrame:
             gap = case["objective"] - case["bound"]
             line |= {"ours (s)": f"{case['seconds']:.3f}", "status": case["status"]}
             lines.append(line | {"misclassified": f"{case['objective']:.0f}", "gap": f"{gap:.0f}"})
-    return pd.DataFrame(lines).fillna("")
+    return table_of(lines)
 
 
 def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
@@ -322,4 +323,4 @@ def f1(results: Results, limit: float) -> pd.DataFrame:
             )
             row = _tasks.row(case)
             lines.append(line | {"1 - F1, ours": row["ours"]} | {key: row[key] for key in SHOWN})
-    return pd.DataFrame(lines).astype(object).fillna("")
+    return table_of(lines)

@@ -35,8 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from _machine import as_markdown, machine_line
+from _machine import as_markdown, machine_line, table_of
 from _osst_beside import folds, frontier, optimality, trees
 from _osst_greedy import greedy
 from _osst_household import household
@@ -218,7 +217,7 @@ def main() -> None:
         what = (PARTS[name].__doc__ or "").splitlines()[0]
         table = PARTS[name](options, results)
         print(f"\n{what} At most {options.time_limit:g} s of wall-clock time per tree.\n")
-        print(as_markdown(pd.DataFrame(table)), flush=True)
+        print(as_markdown(table_of(table)), flush=True)
 
 
 if __name__ == "__main__":
