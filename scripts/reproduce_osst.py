@@ -13,7 +13,7 @@ interrupted run goes on where it stopped.
     python scripts/reproduce_osst.py folds       # Appendix F: five folds
     python scripts/reproduce_osst.py models      # Tables 6 and 7: Cox, forest, boosting
     python scripts/reproduce_osst.py guess       # Appendix J: reference-model bounds
-    python scripts/reproduce_osst.py household --time-limit 10   # Figures 4 and 32: seconds by rows
+    python scripts/reproduce_osst.py household --time-limit 5    # Figures 4 and 32: seconds by rows
     python scripts/reproduce_osst.py leaves      # ours: Kaplan-Meier against score-minimising leaf curves, five folds
     python scripts/reproduce_osst.py all --quick --time-limit 10   # three complexities, an hour
 
