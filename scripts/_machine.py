@@ -32,7 +32,7 @@ def table_of(lines: list[dict[str, Any]]) -> pd.DataFrame:
     """Lines that need not have the same keys as a frame; a missing cell is empty."""
     import pandas as pd
 
-    frame = pd.DataFrame(lines).astype(object)
+    frame = pd.DataFrame(lines, dtype=object)
     return frame.where(frame.notna(), "")
 
 
