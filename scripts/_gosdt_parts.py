@@ -111,7 +111,9 @@ def trees(results: Results, limit: int) -> pd.DataFrame:
         folds = [
             results.get(
                 f"trees {name} {leaves} {k}",
-                lambda X=X, y=y, leaves=leaves, rows=rows: fold_case(X, y, leaves, rows, limit),
+                lambda X=X, y=y, leaves=leaves, rows=rows: fold_case(
+                    X, y, min(MOST_DEPTH, leaves - 1), leaves, rows, limit
+                ),
             )
             for k, rows in enumerate(KFold(5, shuffle=True, random_state=0).split(X))
         ]
@@ -126,12 +128,13 @@ def trees(results: Results, limit: int) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def fold_case(X: np.ndarray, y: np.ndarray, leaves: int, rows: Any, limit: float) -> dict[str, Any]:
-    """The tree of fewest mistakes on the training rows, with at most so many leaves and a depth of at most ten."""
+def fold_case(
+    X: np.ndarray, y: np.ndarray, depth: int, leaves: int | None, rows: Any, limit: float, cost: float = 0.0
+) -> dict[str, Any]:
+    """The tree of least mistakes plus ``cost`` per leaf on the training rows, with at most so many leaves."""
     inside, outside = rows
-    depth = min(MOST_DEPTH, leaves - 1)
     seconds, solution = cpu(
-        lambda: search_of(X[inside], y[inside], 0.0).solve(depth, leaves, time_limit=limit), repeats=1
+        lambda: search_of(X[inside], y[inside], cost).solve(depth, leaves, time_limit=limit), repeats=1
     )
     nominal = np.zeros(X.shape[1], bool)
 
@@ -142,4 +145,5 @@ def fold_case(X: np.ndarray, y: np.ndarray, leaves: int, rows: Any, limit: float
         return float((label[np.searchsorted(tree.leaves, node)] == y[part]).mean())
 
     proven = str(solution.report.status) == "optimal"
-    return {"train": right(inside), "test": right(outside), "proven": proven, "seconds": seconds}
+    found = {"train": right(inside), "test": right(outside), "leaves": solution.tree.n_leaves}
+    return found | {"proven": proven, "seconds": seconds}

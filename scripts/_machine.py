@@ -6,7 +6,7 @@ import os
 import platform
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,14 @@ def machine_line() -> str:
         f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, "
         f"numpy {np.__version__}; {date.today().isoformat()}"
     )
+
+
+def table_of(lines: list[dict[str, Any]]) -> pd.DataFrame:
+    """Lines that need not have the same keys as a frame; a missing cell is empty."""
+    import pandas as pd
+
+    frame = pd.DataFrame(lines, dtype=object)
+    return frame.where(frame.notna(), "")
 
 
 def as_markdown(frame: pd.DataFrame) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
-import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +14,11 @@ from sksurv.util import Surv
 
 from softsurv.exact.brier.solve import assign_leaves, solve_ibs
 from softsurv.exact.objectives.brier import IbsScore
-from softsurv.nonparametric import nelson_aalen
 
 MIN_ROWS = 7
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Binary features (N, P), times (N,), events (N,)."""
-
-
-class Results:
-    """Finished cases, one JSON object per line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.done = {line["case"]: line for line in map(json.loads, lines)}
-
-    def get(self, case: str, work: Callable[[], dict]) -> dict:
-        """The case's numbers, computed if they are not there yet."""
-        if case not in self.done:
-            self.done[case] = {"case": case, **work()}
-            with self.path.open("a") as file:
-                file.write(json.dumps(self.done[case]) + "\n")
-        return self.done[case]
 
 
 def load(folder: Path, name: str) -> Data:
@@ -110,55 +89,16 @@ def our_tree(
 def sksurv_tree(train: Data, test: Data, depth: int, leaves: int) -> dict:
     """scikit-survival's tree: log-rank splits."""
     tree = SurvivalTree(max_depth=depth, max_leaf_nodes=leaves, min_samples_leaf=MIN_ROWS, random_state=2023)
+    start = time.process_time()
     tree.fit(train[0], Surv.from_arrays(train[2], train[1]))
+    seconds = time.process_time() - start
     leaf_train, leaf_test = (tree.tree_.apply(part[0].astype(np.float32)) for part in (train, test))
     return {
         "leaves": int(np.unique(leaf_train).size),
+        "seconds": seconds,
         "train": ratio_of_leaves(train, train, leaf_train, leaf_train),
         "test": ratio_of_leaves(train, test, leaf_train, leaf_test),
     }
-
-
-def greedy_tree(train: Data, test: Data, depth: int, leaves: int) -> dict:
-    """Best-first growth by exponential deviance, as RPART splits survival data."""
-    x, y, event = train
-    hazard = np.asarray(nelson_aalen(y, event)(y))
-    leaf_train, leaf_test = np.zeros(y.size, int), np.zeros(test[1].size, int)
-    queue: list[tuple[float, int, int, int]] = []
-
-    def push(leaf: int, level: int) -> None:
-        inside = leaf_train == leaf
-        gain, split = best_split(x[inside], event[inside], hazard[inside])
-        if level < depth and gain > 0.0:
-            heapq.heappush(queue, (-gain, leaf, level, split))
-
-    push(0, 0)
-    count = 1
-    while queue and count < leaves:
-        _, leaf, level, split = heapq.heappop(queue)
-        leaf_train[(leaf_train == leaf) & (x[:, split] == 1)] = count
-        leaf_test[(leaf_test == leaf) & (test[0][:, split] == 1)] = count
-        push(leaf, level + 1)
-        push(count, level + 1)
-        count += 1
-    return {
-        "leaves": count,
-        "train": ratio_of_leaves(train, train, leaf_train, leaf_train),
-        "test": ratio_of_leaves(train, test, leaf_train, leaf_test),
-    }
-
-
-def best_split(x: np.ndarray, event: np.ndarray, hazard: np.ndarray) -> tuple[float, int]:
-    """Largest fall of -events log(events / hazard) by a split that leaves enough rows, and that split."""
-
-    def cost(events: np.ndarray, total: np.ndarray) -> np.ndarray:
-        positive = np.maximum(events, 1e-12)
-        return np.where(events > 0, -events * np.log(positive / np.maximum(total, 1e-12)), 0.0)
-
-    size, events, total = x.sum(0), event @ x, hazard @ x
-    gain = cost(event.sum(), hazard.sum()) - cost(events, total) - cost(event.sum() - events, hazard.sum() - total)
-    gain = np.where((size >= MIN_ROWS) & (len(x) - size >= MIN_ROWS), gain, -np.inf)
-    return float(gain.max()), int(gain.argmax())
 
 
 def peer(kind: str, train: Data, test: Data, setting) -> dict:

@@ -52,16 +52,25 @@ def grow(method: str, train: SurvivalData, test: SurvivalData, seed: int, depth:
     with tempfile.TemporaryDirectory() as folder:
         at = Path(folder)
         frame = train.X.set_axis(names, axis=1)
-        frame.insert(0, "time", np.where(time > 0, time, time[time > 0].min() / 2))  # rpart refuses time 0
+        frame.insert(0, "time", above_zero(time))
         frame.insert(1, "event", train.event.numpy().astype(int))
         frame.to_csv(at / "train.csv", index=False)
         test.X.set_axis(names, axis=1).to_csv(at / "test.csv", index=False)
-        command = ["Rscript", str(R_SCRIPT), method, folder, str(seed), *([str(depth)] if depth else [])]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"Rscript ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+        run_r(R_SCRIPT, method, folder, str(seed), *([str(depth)] if depth else []))
         leaves = (pd.read_csv(at / f"leaf_{part}.csv")["leaf"].to_numpy() for part in ("train", "test"))
         return GrownTree(*leaves, pd.read_csv(at / "facts.csv").iloc[0].to_dict())
+
+
+def run_r(script: Path, *arguments: str) -> None:
+    """Run a script of R to its end."""
+    done = subprocess.run(["Rscript", str(script), *arguments], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"Rscript ended with {done.returncode}: {done.stderr.strip()[-500:]}")
+
+
+def above_zero(time: NDArray) -> NDArray:
+    """Times (N,) with half the least positive one for 0, which rpart refuses."""
+    return np.where(time > 0, time, time[time > 0].min() / 2)
 
 
 def kaplan_meier_curves(train: SurvivalData, leaf_train: NDArray, leaf_rows: NDArray) -> Curves:

@@ -7,13 +7,15 @@ licences.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import _tasks
 import numpy as np
 import pandas as pd
+from _machine import table_of
 from _results import Results, cpu
-from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, FAIR_SECONDS, LEVELS, WARFARIN
+from _streed_printed import ACCURACY_SECONDS, COSTS, COSTS_BY_LEVEL, F1_SECONDS, FAIR_SECONDS, LEVELS, SIZES, WARFARIN
 
 from softsurv.data.partition import stratified_folds
 from softsurv.exact.compile import ready
@@ -34,8 +36,11 @@ FOLDS = 5
 FEWER = {"krk": 3, "soybean": 5, "mushroom": 10}
 """Sets of which so many splits are taken, for the time they cost."""
 
-FILES = {"Fico": "gosdt/fico/fico-binary.csv"}
-"""Sets of Table 10 that lie elsewhere."""
+FILES = {"Fico": "gosdt/fico/fico-binary.csv", "COMPAS": "gosdt/compas/binned.csv"}
+"""Sets of Tables 7 and 10 that lie elsewhere."""
+
+
+SHOWN = ("pystreed", "verdict", "ours (s)", "pystreed (s)", "speed-up")
 
 
 # -- costs (Tables 2 and 3) ----------------------------------------------------------------------------------------
@@ -43,24 +48,34 @@ def costs(results: Results, splits: int) -> pd.DataFrame:
     """Test costs as shares of the standard costs (eq. 60), mean over splits: depth chosen on the training rows."""
     lines = []
     for name, printed in COSTS_BY_LEVEL.items():
-        n_splits = min(splits, FEWER.get(name, splits))
-        tuned, full, taken = [], [], []
-        for level in LEVELS:
-            cases = [
-                results.get(f"costs {name} {level} {k}", lambda k=k, level=level, name=name: cost_case(name, level, k))
-                for k in range(1, n_splits + 1)
-            ]
-            tuned.append(100 * np.array([case["tuned"] for case in cases]))
-            full.append(100 * np.mean([case["full"] for case in cases]))
-            taken += [case["seconds"] for case in cases]
+        by_level = costs_of_set(results, name, splits)
+        tuned = [100 * np.array([case["tuned"] for case in by_level[level]]) for level in LEVELS]
+        full = [100 * np.mean([case["full"] for case in by_level[level]]) for level in LEVELS]
+        cases = [case for level in LEVELS for case in by_level[level]]
+        n_splits = len(by_level[LEVELS[0]])
         line = {"set": name, "rows": cases[0]["rows"], "columns": cases[0]["columns"], "splits": n_splits}
         for level, theirs, ours in zip(LEVELS, printed, tuned, strict=True):
             line |= {f"{level}, printed": theirs[0], f"{level}, ours": spread(ours)}
         line |= {"mean, TMDP": COSTS[name][0], "mean, printed": COSTS[name][1]}
         line |= {"mean, ours": f"{np.mean([values.mean() for values in tuned]):.1f}"}
-        line |= {"mean, depth 4 untuned": f"{np.mean(full):.1f}", "s a split": f"{np.mean(taken):.3f}"}
+        line |= {
+            "mean, depth 4 untuned": f"{np.mean(full):.1f}",
+            "s a split": f"{np.mean([case['seconds'] for case in cases]):.3f}",
+        }
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def costs_of_set(results: Results, name: str, splits: int) -> dict[str, list[dict[str, Any]]]:
+    """The splits of a set by level of costs."""
+    numbers = range(1, min(splits, FEWER.get(name, splits)) + 1)
+    return {
+        level: [
+            results.get(f"costs {name} {level} {k}", lambda k=k, level=level: cost_case(name, level, k))
+            for k in numbers
+        ]
+        for level in LEVELS
+    }
 
 
 def spread(values: np.ndarray) -> str:
@@ -87,7 +102,10 @@ def cost_case(name: str, level: str, split: int) -> dict[str, Any]:
     standard = standard_cost(test, file) * len(test[1])
     shares = {"tuned": total_cost(tuned, test, file) / standard, "full": total_cost(full, test, file) / standard}
     rows = len(train[1]) + len(test[1])
-    return shares | {"leaves": tuned.n_leaves, "seconds": seconds, "rows": rows, "columns": train[0].shape[1]}
+    level_of = levels(tuned)
+    asked = float(level_of[tuned.node_of(test[0].astype(np.int32), np.zeros(test[0].shape[1], bool))].mean())
+    shares |= {"leaves": tuned.n_leaves, "depth": int(level_of.max()), "questions": asked}
+    return shares | {"seconds": seconds, "rows": rows, "columns": train[0].shape[1]}
 
 
 def trees(rows: Rows, file: Any) -> list[CodeTree]:
@@ -96,6 +114,29 @@ def trees(rows: Rows, file: Any) -> list[CodeTree]:
     matrix, price = _tasks.costs_of(file, X.shape[1], len(y))
     search = Search(label_costs.TASK, *_tasks.coded(X), label_costs.from_matrix(y, matrix), split_costs=price)
     return [search.solve(depth).tree for depth in range(DEPTH + 1)]
+
+
+def levels(tree: CodeTree) -> np.ndarray:
+    """Number of splits above every node."""
+    level = np.zeros(len(tree.feature), int)
+    for parent in np.flatnonzero(tree.feature >= 0):  # preorder: parents come first
+        level[[tree.left[parent], tree.right[parent]]] = level[parent] + 1
+    return level
+
+
+def sizes(results: Results, splits: int) -> pd.DataFrame:
+    """Table 4: depth, leaves and questions asked of a test row, mean over the sets that TMDP ended."""
+    ended = [name for name, (tmdp, _) in COSTS.items() if tmdp != "-"]
+    means: dict[str, list[float]] = {key: [] for key in SIZES}
+    for name in ended:
+        cases = [case for level in LEVELS for case in costs_of_set(results, name, splits)[level]]
+        for key, values in means.items():
+            values.append(float(np.mean([case[key] for case in cases])))
+    lines = [
+        {"": label, "TMDP, printed": tmdp, "STreeD, printed": streed, "ours": f"{np.mean(means[key]):.1f}"}
+        for key, (label, tmdp, streed) in SIZES.items()
+    ]
+    return pd.DataFrame(lines).assign(sets=len(ended))
 
 
 def total_cost(tree: CodeTree, rows: Rows, file: Any) -> float:
@@ -200,7 +241,7 @@ def groups(results: Results, limit: float) -> pd.DataFrame:
                 row = _tasks.row(case)
                 wanted = ("rows", "columns", "ours", "pystreed", "verdict", "ours (s)", "pystreed (s)")
                 lines.append(line | {key: row[key] for key in wanted})
-    return pd.DataFrame(lines).astype(object).fillna("")
+    return table_of(lines)
 
 
 def fair_case(kind: Any, file: Any, depth: int, limit: float) -> dict[str, Any]:
@@ -219,7 +260,7 @@ def accuracy(results: Results, limit: float) -> pd.DataFrame:
             line |= dict(
                 zip(("DL8.5, printed (s)", "MurTree, printed (s)", "STreeD, printed (s)"), theirs, strict=True)
             )
-            file = _tasks.folder() / FILES.get(name, f"streed/classification/{name.lower()}.csv")
+            file = file_of(name)
             if not file.exists():
                 lines.append(line | {"ours (s)": "not to be had"})
                 continue
@@ -230,18 +271,12 @@ def accuracy(results: Results, limit: float) -> pd.DataFrame:
             gap = case["objective"] - case["bound"]
             line |= {"ours (s)": f"{case['seconds']:.3f}", "status": case["status"]}
             lines.append(line | {"misclassified": f"{case['objective']:.0f}", "gap": f"{gap:.0f}"})
-    return pd.DataFrame(lines).fillna("")
+    return table_of(lines)
 
 
 def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
     """Fewest misclassified rows."""
-    if file.suffix == ".csv" and "gosdt" in file.parts:
-        table = pd.read_csv(file).to_numpy(int)
-        X, y = table[:, :-1], table[:, -1]
-    else:
-        table = np.loadtxt(file, dtype=int)
-        X, y = table[:, 1:], table[:, 0]
-    y = np.unique(y, return_inverse=True)[1]
+    X, y = rows_of(file)
     statistics = label_costs.misclassification(y, int(y.max()) + 1)
     ready(label_costs.TASK)
     seconds, solution = cpu(
@@ -250,3 +285,42 @@ def accuracy_case(file: Any, depth: int, limit: float) -> dict[str, Any]:
     report = solution.report
     found = {"objective": float(report.objective), "bound": float(report.lower_bound), "status": str(report.status)}
     return found | {"seconds": seconds, "rows": len(y), "columns": X.shape[1]}
+
+
+def file_of(name: str) -> Path:
+    """Where a set of Tables 7 and 10 lies, if it is there."""
+    return _tasks.folder() / FILES.get(name, f"streed/classification/{name.lower()}.csv")
+
+
+def rows_of(file: Path) -> Rows:
+    """Columns and class codes of a set of Tables 7 and 10; in those of `gosdt` the class comes last."""
+    if "gosdt" in file.parts:
+        table = pd.read_csv(file).to_numpy(int)
+        X, y = table[:, :-1], table[:, -1]
+    else:
+        table = np.loadtxt(file, dtype=int)
+        X, y = table[:, 1:], table[:, 0]
+    return X, np.unique(y, return_inverse=True)[1]
+
+
+# -- F1 (Table 7) --------------------------------------------------------------------------------------------------
+def f1(results: Results, limit: float) -> pd.DataFrame:
+    """Table 7: the best F1 score, beside pystreed, and the printed seconds, depths 3 and 4."""
+    lines = []
+    for name, printed in F1_SECONDS.items():
+        for depth, theirs in zip((3, 4), printed.seconds, strict=True):
+            line = {"set": name, "depth": depth, "rows": printed.rows, "columns": printed.columns}
+            line |= dict(zip(("MurTree, printed (s)", "STreeD, printed (s)"), theirs, strict=True))
+            file = file_of(name)
+            if not file.exists():
+                lines.append(line | {"1 - F1, ours": "not to be had"})
+                continue
+            X, y = rows_of(file)
+            assert (*X.shape, int(y.sum())) == (printed.rows, printed.columns, printed.positive), name
+            case = results.get(
+                f"table 7 {name} {depth}",
+                lambda name=name, X=X, y=y, depth=depth: _tasks.compare(_tasks.f1_score(name, X, y, depth), limit),
+            )
+            row = _tasks.row(case)
+            lines.append(line | {"1 - F1, ours": row["ours"]} | {key: row[key] for key in SHOWN})
+    return table_of(lines)

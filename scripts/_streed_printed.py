@@ -64,6 +64,13 @@ COSTS: dict[str, tuple[str, str]] = {
     "wine": ("12.2", "10.4"),
 }
 
+# Sizes of the trees of TMDP and STreeD over the sets that TMDP ended: Table 4.
+SIZES: dict[str, tuple[str, str, str]] = {
+    "depth": ("tree depth", "1.9", "2.2"),
+    "leaves": ("leaf nodes", "7.4", "5.4"),
+    "questions": ("question length", "1.7", "2.8"),
+}
+
 # Right treatments of new patients (%) and seconds of STreeD by depth: Table 6.
 WARFARIN = {1: ("83.1", "< 1"), 2: ("84.6", "< 1"), 3: ("86.6", "< 1"), 4: ("88.0", "< 1"), 5: ("89.7", "3")}
 
@@ -123,4 +130,42 @@ ACCURACY_SECONDS: dict[str, Table10] = {
     "Vehicle": Table10(846, 252, (("79", "8", "15"), ("-", "137", "343"))),
     "Vote": Table10(435, 48, (("< 1", "< 1", "< 1"), ("5", "< 1", "1"))),
     "Yeast": Table10(1484, 89, (("10", "< 1", "1"), ("280", "13", "18"))),
+}
+
+
+class Table7(NamedTuple):
+    """A line of Table 7: rows, positive rows, columns, and the seconds of MurTree and STreeD at depths 3 and 4."""
+
+    rows: int
+    positive: int
+    columns: int
+    seconds: tuple[tuple[str, str], tuple[str, str]]
+
+
+F1_SECONDS: dict[str, Table7] = {
+    "Anneal": Table7(812, 625, 93, (("< 1", "< 1"), ("24", "2"))),
+    "Audiology": Table7(216, 57, 148, (("< 1", "< 1"), ("54", "2"))),
+    "Australian-Credit": Table7(653, 357, 125, (("2", "< 1"), ("139", "19"))),
+    "Breast-Wisconsin": Table7(683, 444, 120, (("< 1", "< 1"), ("61", "7"))),
+    "COMPAS": Table7(6907, 3196, 12, (("2", "< 1"), ("7", "< 1"))),
+    "Diabetes": Table7(768, 500, 112, (("3", "< 1"), ("117", "13"))),
+    "Fico": Table7(10459, 5000, 17, (("6", "< 1"), ("26", "3"))),
+    "German-Credit": Table7(1000, 700, 112, (("6", "< 1"), ("164", "34"))),
+    "Heart-Cleveland": Table7(296, 160, 95, (("< 1", "< 1"), ("43", "6"))),
+    "Hepatitis": Table7(137, 111, 68, (("< 1", "< 1"), ("6", "< 1"))),
+    "Hypothyroid": Table7(3247, 2970, 88, (("< 1", "< 1"), ("28", "3"))),
+    "Ionosphere": Table7(351, 225, 445, (("26", "11"), ("-", "-"))),
+    "Kr-vs-kp": Table7(3196, 1669, 73, (("< 1", "< 1"), ("22", "3"))),
+    "Letter": Table7(20000, 813, 224, (("46", "7"), ("-", "469"))),
+    "Lymph": Table7(148, 81, 68, (("< 1", "< 1"), ("8", "1"))),
+    "Mushroom": Table7(8124, 4208, 119, (("< 1", "< 1"), ("< 1", "< 1"))),
+    "Pendigits": Table7(7494, 780, 216, (("13", "4"), ("-", "240"))),
+    "Primary-Tumor": Table7(336, 82, 31, (("< 1", "< 1"), ("< 1", "< 1"))),
+    "Segment": Table7(2310, 330, 235, (("< 1", "< 1"), ("< 1", "< 1"))),
+    "Soybean": Table7(630, 92, 50, (("< 1", "< 1"), ("3", "< 1"))),
+    "Splice-1": Table7(3190, 1655, 287, (("17", "9"), ("-", "-"))),
+    "Tic-Tac-Toe": Table7(958, 626, 27, (("< 1", "< 1"), ("1", "< 1"))),
+    "Vehicle": Table7(846, 218, 252, (("5", "2"), ("-", "130"))),
+    "Vote": Table7(435, 267, 48, (("< 1", "< 1"), ("3", "1"))),
+    "Yeast": Table7(1484, 463, 89, (("5", "< 1"), ("68", "8"))),
 }

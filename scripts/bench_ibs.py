@@ -32,8 +32,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from _machine import as_markdown, machine_line
-from _osst_models import MIN_ROWS, Results, load
+from _osst_models import MIN_ROWS, load
 from _osst_reference import Reference
+from _results import Results
 
 from softsurv.exact.brier.bounds import IbsBounds
 from softsurv.exact.brier.solve import IbsSolution, solve_ibs

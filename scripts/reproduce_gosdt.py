@@ -10,6 +10,7 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
     OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py optimality --limit 20     # Figure 18, the paper's own sets
     OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py scalability --limit 5     # Figures 14 and 15
     OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py trees --limit 20          # Figures 19 to 21
+    OMP_NUM_THREADS=1 python scripts/reproduce_gosdt.py sparsity --limit 2        # Figures 4, 5, 12 and 13
 
 Same 0/1 columns, one thread; the ``depth_budget`` of gosdt 1.0.4 counts splits on a path, as our depth does. It
 computes in single precision: objectives within 1e-5 are called equal. Where gosdt stops unfinished its bounds are
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import _gosdt_parts
+import _gosdt_sparsity
 import _tasks
 import numpy as np
 import pandas as pd
@@ -32,7 +34,12 @@ from _gosdt_peer import agreement, compare, found_by_peer
 from _machine import as_markdown, machine_line
 from _results import Results
 
-PAPER = {"optimality": _gosdt_parts.optimality, "scalability": _gosdt_parts.scalability, "trees": _gosdt_parts.trees}
+PAPER = {
+    "optimality": _gosdt_parts.optimality,
+    "scalability": _gosdt_parts.scalability,
+    "trees": _gosdt_parts.trees,
+    "sparsity": _gosdt_sparsity.sparsity,
+}
 """The paper's own experiments."""
 
 KNOWN = ("anneal", "breast-wisconsin", "german-credit", "heart-cleveland", "hepatitis", "tic-tac-toe", "vote", "yeast")

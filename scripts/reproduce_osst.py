@@ -5,21 +5,24 @@ Run from the repository root; the folder of the paper's binarised data (last two
 interrupted run goes on where it stopped.
 
     python scripts/reproduce_osst.py times       # Appendix H: seconds by depth, mean over the twelve complexities
+    python scripts/reproduce_osst.py greedy      # Appendix H: seconds of CTree, RPART and scikit-survival
     python scripts/reproduce_osst.py summary     # Table 1: the same runs, mean over depths and complexities
-    python scripts/reproduce_osst.py frontier    # Figure 1, Appendix E: training ratio against leaves
+    python scripts/reproduce_osst.py frontier    # Figure 1: training ratio against leaves, depth 5
+    python scripts/reproduce_osst.py optimality --depths 8   # Appendix E, Figures 7 to 14: depths 2 to 9
     python scripts/reproduce_osst.py trees       # Figures 5, 6 and 34 to 38: trees whose training ratio is printed
     python scripts/reproduce_osst.py folds       # Appendix F: five folds
     python scripts/reproduce_osst.py models      # Tables 6 and 7: Cox, forest, boosting
     python scripts/reproduce_osst.py guess       # Appendix J: reference-model bounds
+    python scripts/reproduce_osst.py household --time-limit 5    # Figures 4 and 32: seconds by rows
     python scripts/reproduce_osst.py leaves      # ours: Kaplan-Meier against score-minimising leaf curves, five folds
     python scripts/reproduce_osst.py all --quick --time-limit 10   # three complexities, an hour
 
 Every part prints a Markdown table. Seconds are CPU seconds of the process, which takes one thread.
 
 IBS ratio = 1 - IBS(tree) / IBS(one Kaplan-Meier curve) (eq. 14). On test rows G and all curves are those of training.
-Where the paper gives no seed, folds and halves are ours. `greedy` stands in for RPART: the same splitting rule
-(exponential deviance of LeBlanc and Crowley), grown best first, at least 7 rows a leaf. The paper's index column in
-the synthetic files is dropped.
+Where the paper gives no seed, folds and halves are ours. CTree and RPART are R's partykit and rpart; where there is no
+R, or one of its packages is missing, a sentence says so and their columns are left out. The paper's index column in the
+synthetic files is dropped.
 """
 
 from __future__ import annotations
@@ -27,55 +30,29 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from _machine import as_markdown, machine_line
-from _osst_models import MIN_ROWS, Data, Results, curves, greedy_tree, load, our_tree, peer, rows, sksurv_tree
-from _osst_printed import (
-    FOREST,
-    GUESSED,
-    PRINTED_MODELS,
-    PRINTED_SUMMARY,
-    PRINTED_TIMES,
-    PRINTED_TREES,
-    SETTINGS,
-)
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from _machine import as_markdown, machine_line, table_of
+from _osst_beside import folds, frontier, optimality, trees
+from _osst_greedy import greedy
+from _osst_household import household
+from _osst_models import MIN_ROWS, Data, curves, load, our_tree, peer, rows
+from _osst_printed import FOREST, GUESSED, PRINTED_MODELS, PRINTED_SUMMARY, PRINTED_TIMES, SETTINGS
+from _osst_r import why_not
+from _osst_whole import FOLD_SETS, chosen, complexities, ended, five_folds, whole
+from _results import Results
+from sklearn.model_selection import train_test_split
 from sksurv.ensemble import RandomSurvivalForest
 from sksurv.util import Surv
 
 from softsurv.exact.brier.solve import solve_ibs
 from softsurv.exact.brier.warm_up import ready
 
-COMPLEXITIES = (0.1, 0.05, 0.01, 0.005, 0.0025, 0.001, 0.0005, 0.00025, 0.0001, 0.00005, 0.000025, 0.00001)
-FOLD_SETS = ("churn", "credit", "employee", "maintenance", "servo")
-FRONTIER_SETS = ("aids_death", "uissurv", "veterans", "aids", "gbsg2", "churn", "maintenance", "whas500")
-"""Figure 1, then the other sets of Appendix E."""
-
-MOST_LEAVES = 30
-"""Larger trees are not drawn in the paper."""
-
 SAME = 1e-4
 """Test ratios closer than this count as equal."""
-
-PEER_TREES = ("scikit-survival", "greedy (RPART's rule)")
-
-
-def whole(options, results: Results, name: str, depth: int, least_rows: int = MIN_ROWS) -> list[dict]:
-    """Our trees on all rows of a set, for every complexity."""
-    data = load(options.data, name)
-    rows_asked = "" if least_rows == MIN_ROWS else f" rows {least_rows}"
-    return [
-        results.get(
-            f"times {name} {depth} {c:g} {options.time_limit:g}{rows_asked}",
-            lambda c=c: our_tree(data, data, depth, c, options.time_limit, least_rows=least_rows),
-        )
-        for c in complexities(options)
-    ]
 
 
 def times(options, results: Results) -> list[dict]:
@@ -89,7 +66,7 @@ def times(options, results: Results) -> list[dict]:
             row = {"set": name, "rows": len(data[1]), "columns": data[0].shape[1], "depth": depth}
             row |= {"printed (s)": seconds, "with a forest's bound": "yes" if forest else ""}
             row |= {"ours (s)": f"{np.mean([case['seconds'] for case in cases]):.3f}"}
-            row |= {"ended": f"{sum(case['status'] == 'optimal' for case in cases)} of {len(cases)}"}
+            row |= {"ended": ended(cases)}
             gap = max(case["gap"] for case in cases)
             table.append(row | {"largest gap": f"{gap:.4f}" if gap else "0"})
     return table
@@ -102,90 +79,8 @@ def summary(options, results: Results) -> list[dict]:
         cases = [case for depth in range(2, 2 + options.depths) for case in whole(options, results, name, depth)]
         seconds = np.array([case["seconds"] for case in cases])
         row = {"set": name, "printed (s)": printed, "ours (s)": f"{seconds.mean():.3f} ± {seconds.std():.3f}"}
-        table.append(row | {"ended": f"{sum(case['status'] == 'optimal' for case in cases)} of {len(cases)}"})
+        table.append(row | {"ended": ended(cases)})
     return table
-
-
-def frontier(options, results: Results) -> list[dict]:
-    """Figure 1: training ratio against leaves, depth 5; the others with as many leaves as ours."""
-    table = []
-    for name in options.sets or FRONTIER_SETS:
-        data = load(options.data, name)
-        shown = set()
-        for c, ours in zip(complexities(options), whole(options, results, name, 5), strict=True):
-            if ours["leaves"] == 1 or ours["leaves"] > MOST_LEAVES or ours["leaves"] in shown:
-                continue
-            shown.add(ours["leaves"])
-            other, greedy = (tree(data, data, 5, ours["leaves"]) for tree in (sksurv_tree, greedy_tree))
-            row = {"set": name, "lambda": c, "leaves": ours["leaves"], "ours": f"{ours['train']:.4f}"}
-            row |= {"status": ours["status"], "gap": f"{ours['gap']:.4f}"}
-            row |= {
-                label: f"{t['train']:.4f} ({t['leaves']})" for label, t in zip(PEER_TREES, (other, greedy), strict=True)
-            }
-            table.append(row)
-    return table
-
-
-def trees(options, results: Results) -> list[dict]:
-    """Printed trees: the training ratio (%) of ours with as many leaves, by depth."""
-    table = []
-    for figure, name, method, leaves, printed in PRINTED_TREES:
-        if options.sets and name not in options.sets:
-            continue
-        data = load(options.data, name)
-        row = {"figure": figure, "set": name, "of": method, "leaves": leaves, "printed (%)": printed}
-        here = {f"at least {least} rows a leaf (%)": "" for least in (MIN_ROWS, 1)}
-        if method == "OSST":
-            for least, label in zip((MIN_ROWS, 1), here, strict=True):
-                found = {
-                    depth: max((t["train"] for t in ours if t["leaves"] == leaves), default=None)
-                    for depth in range(2, 6)
-                    for ours in [whole(options, results, name, depth, least)]
-                }
-                here[label] = ", ".join(f"depth {d}: {100 * v:.2f}" for d, v in found.items() if v is not None)
-        elif method == "SkSurv":  # as many leaves as the depth allows, as the paper has it
-            tree = sksurv_tree(data, data, int(np.log2(leaves)), leaves)
-            here = dict.fromkeys(here, "") | {f"at least {MIN_ROWS} rows a leaf (%)": f"{100 * tree['train']:.2f}"}
-        table.append(row | here)
-    return table
-
-
-def folds(options, results: Results) -> list[dict]:
-    """Appendix F: five folds; medians of the test ratio by depth, each method with the same number of leaves."""
-    table = []
-    for name in options.sets or FOLD_SETS:
-        data = load(options.data, name)
-        for depth in range(2, 2 + min(options.depths, 4)):
-            for c in complexities(options):
-                cases = [
-                    results.get(
-                        f"folds {name} {depth} {c:g} {fold} {options.time_limit:g}",
-                        lambda a=a, b=b, depth=depth, c=c: three_trees(a, b, depth, c, options.time_limit),
-                    )
-                    for fold, (a, b) in enumerate(five_folds(data))
-                ]
-                middle = {
-                    k: float(np.median([case[k] for case in cases]))
-                    for k in ("leaves", "train", "test", "sk", "greedy")
-                }
-                if middle["leaves"] == 1:
-                    continue
-                ended = sum(case["status"] == "optimal" for case in cases)
-                row = {"set": name, "depth": depth, "lambda": c, "leaves": round(middle["leaves"])}
-                row |= {f"ours, {part}": f"{middle[part]:.4f}" for part in ("train", "test")}
-                row |= {
-                    f"{label}, test": f"{middle[k]:.4f}" for label, k in zip(PEER_TREES, ("sk", "greedy"), strict=True)
-                }
-                table.append(row | {"ended": f"{ended} of {len(cases)}"})
-    return table
-
-
-def three_trees(train: Data, test: Data, depth: int, complexity: float, limit: float) -> dict:
-    """Ours, and the greedy ones with as many leaves."""
-    ours = our_tree(train, test, depth, complexity, limit)
-    leaves = max(ours["leaves"], 2)
-    others = {"sk": sksurv_tree, "greedy": greedy_tree}
-    return ours | {name: tree(train, test, depth, leaves)["test"] for name, tree in others.items()}
 
 
 def models(options, results: Results) -> list[dict]:
@@ -287,30 +182,17 @@ def leaves(options, results: Results) -> list[dict]:
     return table
 
 
-def five_folds(data: Data) -> Iterator[tuple[Data, Data]]:
-    """Five seeded folds, stratified by event."""
-    for a, b in StratifiedKFold(5, shuffle=True, random_state=2023).split(data[0], data[2]):
-        yield rows(data, a), rows(data, b)
-
-
-def chosen(options, table: dict) -> list:
-    """The data sets asked for, of a table of printed numbers."""
-    return [(name, printed) for name, printed in table.items() if not options.sets or name in options.sets]
-
-
-def complexities(options) -> tuple[float, ...]:
-    """Complexities asked for, the largest first."""
-    return tuple(options.complexity or ((0.05, 0.01, 0.0025) if options.quick else COMPLEXITIES))
-
-
 PARTS = {
     "times": times,
+    "greedy": greedy,
     "summary": summary,
     "frontier": frontier,
+    "optimality": optimality,
     "trees": trees,
     "folds": folds,
     "models": models,
     "guess": guess,
+    "household": household,
     "leaves": leaves,
 }
 
@@ -328,12 +210,14 @@ def main() -> None:
     options = parser.parse_args()
     results = Results(options.out)
     print(machine_line(), flush=True)
+    if why := why_not():
+        print(f"\n{why}", flush=True)
     ready()
     for name in PARTS if options.part == "all" else [options.part]:
         what = (PARTS[name].__doc__ or "").splitlines()[0]
         table = PARTS[name](options, results)
         print(f"\n{what} At most {options.time_limit:g} s of wall-clock time per tree.\n")
-        print(as_markdown(pd.DataFrame(table)), flush=True)
+        print(as_markdown(table_of(table)), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,12 @@ Run from the repository root, with the extra ``peers`` installed and SOFTSURV_DA
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py                    # every task, depths 2, 3 and 4
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py accuracy f1 --depths 4
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py costs --splits 20      # Tables 2 and 3: costs of test rows
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py table-4 --splits 20    # Table 4: sizes of the same trees
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py warfarin               # Table 6: policies of new patients
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py groups --limit 30      # Tables 8 and 9: group fairness
     OMP_NUM_THREADS=1 python scripts/reproduce_streed.py table-10 --limit 10    # Table 10: accuracy at depths 4 and 5
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py table-7 --limit 10     # Table 7: F1 at depths 3 and 4
+    OMP_NUM_THREADS=1 python scripts/reproduce_streed.py synthetic --splits 5   # Figures 2b and 5: synthetic policies
     python scripts/reproduce_streed.py --table                              # what is finished, without computing
 
 Both sides get the same 0/1 columns and one thread, and 120 s of wall clock for a fit; a minute later pystreed is
@@ -15,7 +18,7 @@ stopped from outside. Both trees are scored by our rule: "better" means that pys
 seconds, compilation of ours apart, the least of up to three runs where a run is short. A case is written to ``--out``
 as soon as it ends and skipped in a later run. The sets that scikit-learn brings are cut at their quartiles. Column
 "printed" holds the seconds of STreeD in the paper, where it has the set: another machine, and for the fairness sets
-and Warfarin averages over runs. The last four are the paper's own experiments, on the files that `_streed_paper.py`
+and Warfarin averages over runs. The last eight are the paper's own experiments, on the files that `_streed_paper.py`
 names; their cases are in ``--out`` too, and `--table` does not show them.
 """
 
@@ -27,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import _streed_paper
+import _streed_synthetic
 import _tasks
 import numpy as np
 import pandas as pd
@@ -43,11 +47,20 @@ COSTLY = ("car", "heart")
 LEVELS = ("low", "middle", "high")
 PAPER = {
     "costs": _streed_paper.costs,
+    "table-4": _streed_paper.sizes,
     "warfarin": _streed_paper.warfarin,
     "groups": _streed_paper.groups,
     "table-10": _streed_paper.accuracy,
+    "table-7": _streed_paper.f1,
+    "synthetic": _streed_synthetic.synthetic,
 }
 """Experiments as the paper has them, on the files of its authors."""
+
+OWN = ("groups", "table 7", "synthetic")
+"""How the cases of these begin in ``--out``, where they hold a comparison."""
+
+LIMITED = ("groups", "table-10", "table-7")
+"""Those that take seconds of wall clock; the others take a number of files."""
 
 
 def cases(task: str, depth: int) -> Iterator[_tasks.Case]:
@@ -100,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--depths", type=int, nargs="+", default=[2, 3, 4])
-    parser.add_argument("--splits", type=int, default=100, help="files of each set of `costs`, and of `warfarin`")
+    parser.add_argument("--splits", type=int, default=100, help="files of `costs` and `warfarin`, draws of `synthetic`")
     parser.add_argument("--limit", type=float, default=_tasks.LIMIT, help="seconds of wall clock for each side")
     parser.add_argument("--out", type=Path, default=Path("results/streed.jsonl"), help="finished cases, for resuming")
     parser.add_argument("--table", action="store_true", help="print the finished cases of --out, compute nothing")
@@ -108,12 +121,12 @@ def main() -> None:
     results = Results(options.out)
     print(machine_line(), flush=True)
     if options.table:
-        compared = [case for case in results.done.values() if "task" in case and not case["case"].startswith("groups")]
+        compared = [case for case in results.done.values() if "task" in case and not case["case"].startswith(OWN)]
         show(sorted(compared, key=lambda case: case["depth"]))
         return
     for name in PAPER:
         if name in options.tasks:
-            table = PAPER[name](results, options.limit if name in ("groups", "table-10") else options.splits)
+            table = PAPER[name](results, options.limit if name in LIMITED else options.splits)
             print(f"\n### {name}\n\n{as_markdown(table)}", flush=True)
     raw = []
     for task in options.tasks:
