@@ -19,12 +19,16 @@ class Round(NamedTuple):
 
 @contextmanager
 def rounds_taken() -> Iterator[list[Round]]:
-    """The rounds that are taken while this is open, by operators or by compiled loops of the rows."""
-    found, advance = [], optimisers._advance
+    """The rounds taken while this is open, but for those of a record; complete once it is closed.
+
+    No device is asked before.
+    """
+    found, seen, advance = [], [], optimisers._advance
 
     def counted(state, *given):
-        found.append(Round(len(state.f), int(state.moving.sum())))
+        seen.append((len(state.f), state.moving.sum()))
         advance(state, *given)
 
     with patch.object(optimisers, "_advance", counted):
         yield found
+    found += [Round(trees, int(moving)) for trees, moving in seen]
