@@ -89,7 +89,7 @@ class GroupFairness:
         return Groups.equal(len(self.rho), len(self.in_group)) if self.sizes is None else Groups(self.sizes)
 
     def take(self, trees: Tensor) -> GroupFairness:
-        """The penalty of some trees, numbered on the host, in the order of the stack."""
+        """The penalty of some trees, numbered on the host."""
         left, groups = self.groups.take(trees, self.in_group)
         part = replace(self, rho=taken(self.rho, trees), sizes=left.sizes)
         if groups is None:

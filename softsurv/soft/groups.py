@@ -52,18 +52,19 @@ class Groups:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def take(self, trees: Tensor, table: Tensor) -> tuple[Groups, Tensor | None]:
-        """The groups of some trees (m,), in the order of the stack and numbered on the host, and which these were.
+        """The groups of some trees (m,), numbered on the host, and which these were.
 
         None where all stay as they are. On a device groups of few rows are parted and repeated until all have equally
         many trees: ``table`` (G, ...) is the largest of what they share.
         """
-        count = np.bincount(self.of_tree[trees.cpu().numpy()], minlength=len(self.sizes))
-        groups = np.flatnonzero(count)
-        left, stay = Groups(tuple(count[groups].tolist())), len(groups) == len(count)
+        own = self.of_tree[trees.cpu().numpy()]
+        begins = np.flatnonzero(np.diff(own, prepend=-1))
+        groups, sizes = own[begins], np.diff(begins, append=len(own))
+        left = Groups(tuple(sizes.tolist()))
         if not left.alike and by_operators(table.device) and table[0].numel() * len(trees) <= REPEATED:
-            common = math.gcd(*left.sizes)
-            groups = groups.repeat(count[groups] // common)
-            left, stay = Groups.equal(len(trees), len(groups)), False
+            groups = groups.repeat(sizes // math.gcd(*left.sizes))
+            left = Groups.equal(len(trees), len(groups))
+        stay = np.array_equal(groups, np.arange(len(self.sizes)))
         return left, None if stay else torch.from_numpy(groups)
 
     def per_tree(self, value: Tensor) -> Tensor:

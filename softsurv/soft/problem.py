@@ -164,7 +164,7 @@ class Problem:
         )
 
     def take(self, trees: Tensor) -> Problem:
-        """The problem of some trees, numbered on the host, in the order of the stack."""
+        """The problem of some trees, numbered on the host."""
         if self.others:
             return with_others(*(one.take(trees) for one in self.of_causes))
         left, groups = self.groups.take(trees, self.design)

@@ -48,13 +48,13 @@ class Memory:
         self.table = x.new_zeros(len(x), 3 * size + 3, x.shape[1])
         self._here.copy_(torch.stack([scaled, x, gradient], 1))
         self.slot = torch.zeros(len(x), 1, dtype=torch.int64, device=x.device)
-        self.place = torch.arange(len(x), device=x.device)
+        self.place, self.parted = torch.arange(len(x), device=x.device), False
 
     @property
     def x(self) -> Tensor:
         """The point (m, D), a view until trees have left the stack."""
         point = self.table[:, 2 * self.size + 1]
-        return point if len(point) == len(self.place) else point.index_select(0, self.place)
+        return point.index_select(0, self.place) if self.parted else point
 
     @property
     def _here(self) -> Tensor:
@@ -62,10 +62,10 @@ class Memory:
         return self.table[:, 2 * self.size : 2 * self.size + 3]
 
     def take(self, rows: Tensor) -> Memory:
-        """That of some trees, in the order of the stack; in compiled loops it is a part of this one."""
+        """That of some trees; in compiled loops it is a part of this one."""
         part = copy(self)
         if is_compiled(self.table):
-            part.place = taken(self.place, rows)
+            part.place, part.parted = taken(self.place, rows), True
         else:
             part.table, part.slot = taken(self.table, rows), taken(self.slot, rows)
             part.place = self.place[: len(rows)]

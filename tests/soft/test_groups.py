@@ -125,6 +125,14 @@ def test_groups_of_some_trees():
     assert which.tolist() == [1]
 
 
+def test_trees_may_be_taken_in_any_order():
+    left, which = Groups.equal(6, 3).take(torch.tensor([4, 5, 0, 2]), torch.zeros(3, 1))
+    assert left.sizes == (2, 1, 1)
+    assert which.tolist() == [2, 0, 1]
+    left, which = Groups.equal(3, 3).take(torch.tensor([2, 0, 1]), torch.zeros(3, 1))
+    assert which.tolist() == [2, 0, 1]
+
+
 def test_a_device_repeats_the_rows_of_groups_until_all_are_of_one_size():
     groups, table = Groups.equal(12, 3), torch.zeros(3, 5, 2)
     with operators_alone():
