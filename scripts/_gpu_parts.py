@@ -237,7 +237,7 @@ class Counted:
     """An objective that counts its evaluations."""
 
     def __init__(self, objective: Any, calls: list[int]) -> None:
-        self.objective, self.calls, self.even_groups = objective, calls, objective.even_groups
+        self.objective, self.calls = objective, calls
 
     def value_and_gradient(self, *point: torch.Tensor) -> tuple[torch.Tensor, ...]:
         self.calls.append(len(point[0]))

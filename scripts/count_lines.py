@@ -54,7 +54,9 @@ LATER = {
     ),
     "Trees with a regression in each leaf": ("estimators/model_tree.py", "exact/objectives/corrections.py"),
     "Searches of very many cuts and very many rows": ("exact/cuts/*", "exact/joint/*", "exact/first_trees.py"),
-    "Many fits as one stack, studies in batches": ("estimators/many.py", "soft/many.py", "tune/batch.py"),
+    "Many fits as one stack, studies in batches": (
+        "estimators/many.py", "soft/many.py", "soft/groups.py", "tune/batch.py",
+    ),
     "Published settings of the soft-tree paper": (
         "soft/paper.py", "soft/bfgs.py", "soft/dense_kernels.py", "soft/logistic_kernels.py", "soft/nelder_mead.py",
         "soft/node_kernels.py", "soft/node_rounds.py", "soft/packed_rows.py", "soft/spline_start.py",

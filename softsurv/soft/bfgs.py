@@ -128,9 +128,8 @@ def minimise_dense(
     ended, loss = tuple(part.clone() for part in start), torch.full_like(start[0].flatten(1)[:, 0], torch.inf)
     converged = torch.zeros(n_trees, dtype=torch.bool, device=loss.device)
     for some in torch.arange(n_trees).split(at_once):
-        mask = torch.zeros(n_trees, dtype=torch.bool).index_fill(0, some, True)
-        trees = torch.nonzero(function.even_groups(mask))[:, 0].to(loss.device)
-        part = _minimise_together(function.take(trees), tuple(one[trees] for one in start), settings, budget)
+        part = _minimise_together(function.take(some), tuple(taken(one, some) for one in start), settings, budget)
+        trees = some.to(loss.device)
         for whole, found in zip(ended, part.point, strict=True):
             whole[trees] = found
         loss[trees], converged[trees] = part.loss, part.converged
@@ -179,7 +178,7 @@ def _minimise_together(function: Function, start: Point, settings: BfgsSettings,
         done += 1
         if done % LOOK_EVERY == 0 and moving is not None and not bool(moving.all()):
             ended[trees], loss[trees] = state.x, state.f
-            kept = torch.nonzero(function.even_groups(moving))[:, 0]
+            kept = torch.nonzero(moving)[:, 0]
             trees, state, function = taken(trees, kept), state.take(kept), function.take(kept)
             watch.narrow(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving

@@ -11,11 +11,9 @@ from torch import Tensor
 
 from softsurv.hazards.base import LinearBaseline
 from softsurv.hazards.likelihood import right_censored_curvature
-from softsurv.soft.gram import WeightedGram
 from softsurv.soft.newton import MAX_COLUMNS, BlockValues
 from softsurv.soft.objective import Objective
 from softsurv.soft.problem import Problem
-from softsurv.trees.routing import linear, linear_pullback
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,7 @@ class BranchBlocks:
     The curvature is that of a row which is certain of its side, ``|gain| p (1 - p)``: the true one changes its sign.
     """
 
-    design: Tensor  # (G, N, Q)
-    gram: WeightedGram
+    problem: Problem
     gain: Tensor  # (M, S, N) weight of a row at the node times what left costs more than right
     penalty: Tensor  # (M, 1, Q)
     least_damping: ClassVar[float] = 1 / 256
@@ -35,16 +32,16 @@ class BranchBlocks:
     def of(cls, objective: Objective, leaf_loss: Tensor, mass: Tensor) -> BranchBlocks:
         """The nodes above the leaves, from their loss (M, L, N) and each row's weight (M, S, N) at each node."""
         loss = leaf_loss.unflatten(1, (-1, 2))
-        p = objective.problem
-        return cls(p.design, p.gram, mass * (loss[:, :, 0] - loss[:, :, 1]), objective.routing_curvature)
+        return cls(objective.problem, mass * (loss[:, :, 0] - loss[:, :, 1]), objective.routing_curvature)
 
     def near(self, point: Tensor) -> BlockValues:
         """Each node's value without what its routing does not change, slope and curvature."""
-        left = torch.sigmoid(linear(point, self.design))
+        p = self.problem
+        left = torch.sigmoid(p.linear(point))
         slope = torch.ops.aten.sigmoid_backward(self.gain, left)
         value = (self.gain[:, :, None] @ left[..., None])[..., 0, 0]
-        curvature = self.gram(slope.abs())
-        return _with_ridge(BlockValues(value, linear_pullback(slope, self.design), curvature), self.penalty, point)
+        curvature = p.gram(slope.abs(), p.groups)
+        return _with_ridge(BlockValues(value, p.pullback(slope), curvature), self.penalty, point)
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class LeafBlocks:
         loss, slopes = p.losses(z, log_slope, lambda _: z)
         value = (self.reach[:, :, None] @ loss[..., None])[..., 0, 0]
         by_z = self.reach * right_censored_curvature(p.family.link, z, p.per_tree(p.event), slopes)
-        curvature = p.leaf_gram(by_z)
+        curvature = p.leaf_gram(by_z, p.groups)
         if isinstance(p.family, LinearBaseline):
             self._over_shapes(curvature, point[..., objective.columns :], p.family)
         gradient = objective.leaf_gradient(point, slopes, self.reach)
@@ -89,7 +86,7 @@ class LeafBlocks:
         u = family.shape_weight(shape)
         curvature[..., first:, :].mul_(u[..., None])
         curvature[..., first:].mul_(u[..., None, :])
-        curvature[..., first:, first:].add_(family.log_slope_curvature(u, p.features, self._events))
+        curvature[..., first:, first:].add_(family.log_slope_curvature(u, p.groups.even(p.features), self._events))
 
 
 def _with_ridge(data: BlockValues, penalty: Tensor, away: Tensor) -> BlockValues:

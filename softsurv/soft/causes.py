@@ -26,7 +26,7 @@ from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem, make_problem, with_others
 from softsurv.soft.restricted import Moves, fit_moves
 from softsurv.stopping import StopSignal
-from softsurv.trees.routing import hard_reach, linear_pullback
+from softsurv.trees.routing import hard_reach
 from softsurv.trees.topology import level_slice
 
 
@@ -89,7 +89,7 @@ class CausesObjective(Objective):
         terms, top = self.leaf_terms(leaves), level_slice(hard_levels).start
         split = self.splits(routing)
         found = route(split[:, top:], terms.loss, hard_reach(split, hard_levels, self.problem.weight))
-        d_routing = pad(linear_pullback(found.slopes, self.problem.design), (0, 0, top, 0))
+        d_routing = pad(self.problem.pullback(found.slopes), (0, 0, top, 0))
         d_leaves = self.leaf_gradient(leaves, terms.slopes, found.reach)
         value, d_routing, d_leaves = self._with_penalty(found.value, routing, leaves, d_routing, d_leaves)
         if self.fairness is not None:

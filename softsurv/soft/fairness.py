@@ -11,6 +11,7 @@ weigh the pairs: |A|, |B| and the sums are weighted ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -19,11 +20,10 @@ from torch.nn.functional import pad
 
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import InvalidSurvivalDataError
-from softsurv.soft.problem import Problem, groups_of, taken
+from softsurv.soft.groups import Groups
+from softsurv.soft.problem import Problem, taken
 from softsurv.trees.routing import (
     hard_reach,
-    linear,
-    linear_pullback,
     reach_probability,
     routing_slopes,
     side_probability,
@@ -72,6 +72,8 @@ class GroupFairness:
         Weights of the trapezoid rule, summing to one.
     others : tuple of Tensor (G, F, T)
         Where events have causes: the features of the other causes, whose time scales differ.
+    sizes : tuple of int (G,), optional
+        Trees of each group; equally many by default.
     """
 
     rho: Tensor
@@ -79,15 +81,21 @@ class GroupFairness:
     grid_features: Tensor
     step: Tensor
     others: tuple[Tensor, ...] = ()
+    sizes: tuple[int, ...] | None = None
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Which trees share rows."""
+        return Groups.equal(len(self.rho), len(self.in_group)) if self.sizes is None else Groups(self.sizes)
 
     def take(self, trees: Tensor) -> GroupFairness:
-        """The penalty of some trees; equally many of each group that stays."""
-        if self.in_group.shape[0] == 1:
-            return replace(self, rho=taken(self.rho, trees))
-        groups = groups_of(trees, self.rho.shape[0] // self.in_group.shape[0])
+        """The penalty of some trees, numbered on the host."""
+        left, groups = self.groups.take(trees, self.in_group)
+        part = replace(self, rho=taken(self.rho, trees), sizes=left.sizes)
+        if groups is None:
+            return part
         return replace(
-            self,
-            rho=taken(self.rho, trees),
+            part,
             in_group=taken(self.in_group, groups),
             grid_features=taken(self.grid_features, groups),
             others=tuple(taken(own, groups) for own in self.others),
@@ -97,16 +105,16 @@ class GroupFairness:
         self, problem: Problem, routing: Tensor, leaves: Tensor, hard_levels: int
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Penalty (M,) and its gradients over routing (M, B, Q) and leaves (M, L, Q + K)."""
-        split, top = linear(routing, problem.design), level_slice(hard_levels).start
+        split, top = problem.linear(routing), level_slice(hard_levels).start
         sides = side_probability(split[:, top:])
         probability = reach_probability(sides, hard_reach(split, hard_levels, torch.ones_like(problem.weight)))
-        grids = [problem.per_tree(own) for own in (self.grid_features, *self.others)]
+        grids = [self.groups.per_tree(own) for own in (self.grid_features, *self.others)]
         causes = list(zip(problem.blocks(leaves), grids, strict=True))
         hazards, hazard_slopes = zip(*(_hazard(problem, own, grid) for own, grid in causes), strict=True)
         survival = torch.exp(-sum(hazards))  # (M, L, N, T)
         mixture = (probability[-1][..., None] * survival).sum(1)
         weight = problem.weight[:, 0].to(survival)
-        in_group = problem.per_tree(self.in_group)
+        in_group = self.groups.per_tree(self.in_group)
         value, by_survival = pairwise_distance(mixture, in_group, weight, self.step)
         n_in = (in_group * weight).sum(1)
         n_out = ((1 - in_group) * weight).sum(1)
@@ -114,7 +122,7 @@ class GroupFairness:
         by_survival = by_survival * scale[:, None, None]
         leaf_cost = (survival * by_survival[:, None]).sum(-1)  # (M, L, N)
         _, gaps = subtree_costs(sides, leaf_cost, hard_levels)
-        slopes = linear_pullback(routing_slopes(sides, probability, gaps), problem.design)
+        slopes = problem.pullback(routing_slopes(sides, probability, gaps))
         by_hazard = -probability[-1][..., None] * survival * by_survival[:, None]  # (M, L, N, T)
         pulled = [
             _hazard_pullback(problem, own, grid, by_hazard * slope)
@@ -127,7 +135,7 @@ def _hazard(problem: Problem, leaves: Tensor, grid: Tensor) -> tuple[Tensor, Ten
     """Cumulative hazard of every row in every leaf on the grid, (M, L, N, T), and its slope over the predictor."""
     columns = problem.design.shape[-1]
     baseline, _ = problem.family.baseline(leaves[..., columns:], grid)  # (M, L, T)
-    offset = linear(leaves[..., :columns], problem.design)  # (M, L, N)
+    offset = problem.linear(leaves[..., :columns])  # (M, L, N)
     hazard, slope, _ = problem.family.link.cumulative_hazard(offset[..., None] + baseline[:, :, None])
     return hazard, slope
 
@@ -137,7 +145,7 @@ def _hazard_pullback(problem: Problem, leaves: Tensor, grid: Tensor, by_z: Tenso
     by_time = by_z.sum(2)
     shape = leaves[..., problem.design.shape[-1] :]
     d_shape = problem.family.baseline_pullback(shape, grid, by_time, torch.zeros_like(by_time))
-    return torch.cat([linear_pullback(by_z.sum(-1), problem.design), d_shape], -1)
+    return torch.cat([problem.pullback(by_z.sum(-1)), d_shape], -1)
 
 
 def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int = 50) -> GroupFairness | None:

@@ -74,7 +74,7 @@ class Stack:
         return len(self.leaves)
 
     def take(self, trees: Tensor) -> Stack:
-        """Some of the trees; equally many of each group where the problem has several."""
+        """Some of the trees."""
         return Stack(
             self.objective.take(trees),
             taken(self.routing, trees),

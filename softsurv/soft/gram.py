@@ -7,6 +7,8 @@ from functools import cached_property, reduce
 import torch
 from torch import Tensor
 
+from softsurv.soft.groups import Groups
+
 CHUNK_ELEMENTS = 2**21
 """Products of columns held at once: 16 MiB."""
 
@@ -38,14 +40,13 @@ class WeightedGram:
         self.rows = [slice(begin, begin + width) for begin in range(0, design.shape[1], width)]
         self.chunks = [design[:, rows] for rows in self.rows]
 
-    def __call__(self, weight: Tensor) -> Tensor:
-        """Matrices (M, S, Q, Q) from weights (M, S, N), M being a multiple of G."""
-        (m, s, n), groups = weight.shape, len(self.chunks[0])
-        per_group = weight.reshape(groups, m // groups * s, n)
+    def __call__(self, weight: Tensor, groups: Groups | None = None) -> Tensor:
+        """Matrices (M, S, Q, Q) from weights (M, S, N) of trees in groups, equally many in each by default."""
+        groups = Groups.equal(len(weight), len(self.chunks[0])) if groups is None else groups
         pairs = self._pairs if len(self.chunks) == 1 else map(self._products, self.chunks)
-        parts = (per_group[..., rows] @ pair for rows, pair in zip(self.rows, pairs, strict=True))
+        parts = (groups.product(weight[..., rows], pair) for rows, pair in zip(self.rows, pairs, strict=True))
         packed = reduce(torch.add, parts)
-        return packed.view(m, s, -1).index_select(-1, self.place).unflatten(-1, (self.chunks[0].shape[-1], -1))
+        return packed.index_select(-1, self.place).unflatten(-1, (self.chunks[0].shape[-1], -1))
 
     @cached_property
     def _pairs(self) -> tuple[Tensor]:

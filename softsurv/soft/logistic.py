@@ -7,10 +7,10 @@ from torch import Tensor
 
 from softsurv.soft import logistic_kernels
 from softsurv.soft.gram import WeightedGram
+from softsurv.soft.groups import Groups
 from softsurv.soft.one_pass import arrays, is_compiled
 from softsurv.soft.watch import Watch, runs_ahead
 from softsurv.stopping import StopSignal
-from softsurv.trees.routing import linear, linear_pullback
 
 TOLERANCE = 1e-4
 """Largest entry of the gradient at the end; scikit-learn's default, which the paper takes."""
@@ -28,17 +28,19 @@ PRODUCTS_A_CALL = 2**27
 
 def fit_logistic(
     design: Tensor,  # (G, N, Q) with a leading column of ones
-    mass: Tensor,  # (M, S, N) weight of each row, 0 for those left out; M is a multiple of G
+    mass: Tensor,  # (M, S, N) weight of each row, 0 for those left out
     labels: Tensor,  # (M, S, N) 0 or 1
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
     budget: StopSignal | None = None,  # looked at before each step
     gram: WeightedGram | None = None,  # of the design
     tolerance: float = TOLERANCE,
+    groups: Groups | None = None,  # of the trees, equally many in each by default
 ) -> Tensor:  # (M, S, Q)
     """Weights that minimise sum_i mass_i log loss_i + ridge / 2 ||slopes||^2 at each node."""
+    groups = Groups.equal(len(mass), len(design)) if groups is None else groups
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     if is_compiled(design, mass):
-        return _fit_compiled(design, mass, labels, penalty, budget, tolerance)
+        return _fit_compiled(groups.even(design), mass, labels, penalty, budget, tolerance)
     weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
     value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
     watch, gram = Watch(late=runs_ahead(v)), WeightedGram(design) if gram is None else gram
@@ -47,16 +49,16 @@ def fit_logistic(
         if budget is not None and budget.exhausted:
             break
         p = torch.sigmoid(v)
-        gradient = torch.addcmul(linear_pullback(mass * (p - labels), design), penalty, weights)
+        gradient = torch.addcmul(groups.product(mass * (p - labels), design), penalty, weights)
         moving = (gradient.abs().amax(-1, keepdim=True) > tolerance) & (size > LEAST_STEP)
         known = watch(moving)
         if known is not None and not bool(known.any()):
             break
-        curvature = gram(torch.ops.aten.sigmoid_backward(mass, p))  # mass p (1 - p)
+        curvature = gram(torch.ops.aten.sigmoid_backward(mass, p), groups)  # mass p (1 - p)
         curvature.diagonal(dim1=2, dim2=3).add_(floor)
         step = torch.cholesky_solve(gradient[..., None], torch.linalg.cholesky_ex(curvature)[0])[..., 0]
         trial = torch.addcmul(weights, size, step, value=-1)
-        at = linear(trial, design)
+        at = groups.product(trial, design.mT)
         reached = _value(at, trial, mass, labels, penalty)
         fits = moving & (reached <= value)[..., None]  # a node that would go up halves its next step
         weights, v = torch.where(fits, trial, weights), torch.where(fits, at, v)

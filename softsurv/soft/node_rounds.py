@@ -34,7 +34,8 @@ def over_leaves(objective: Objective, reach: Tensor, level: int) -> Rounds | Non
     if link is None or baseline is None or not _takes(objective, reach):
         return None
     curvature, centre, floor = objective.leaf_well
-    design, time, event, weight = arrays(p.design, p.features, p.event[:, 0], _by_node(reach, 2**level))
+    of_groups = (p.groups.even(value) for value in (p.design, p.features, p.event[:, 0]))
+    design, time, event, weight = arrays(*of_groups, _by_node(reach, 2**level))
     well, count = tuple(arrays(curvature[:, 0], centre[:, 0], floor)), _rounds_of(reach, objective.columns)
 
     def rounds(state: tuple[Any, ...], limits: tuple[float, ...]) -> None:
@@ -53,7 +54,8 @@ def over_branches(objective: Objective, leaf_loss: Tensor, mass: Tensor, free: T
         return None
     tops = mass.shape[1]
     loss, entering, curvature = _by_node(leaf_loss, tops), mass[:, :, None], objective.routing_curvature[:, 0]
-    tables = arrays(objective.problem.design, loss, entering, free[:, :tops, 0], curvature)
+    p = objective.problem
+    tables = arrays(p.groups.even(p.design), loss, entering, free[:, :tops, 0], curvature)
     count = _rounds_of(leaf_loss, objective.columns)
 
     def rounds(state: tuple[Any, ...], limits: tuple[float, ...]) -> None:

@@ -151,8 +151,7 @@ def nodec(
         waited = torch.where(moving & improved, 0, waited + 1)
         converged[trees] = waited >= settings.patience
         known = watch(waited < settings.patience)  # of a sweep before, on a device: nothing waits for it
-        keep = None if known is None else part.even_groups(known)
-        left = trees if keep is None else torch.nonzero(keep)[:, 0]
+        left = trees if known is None else torch.nonzero(known)[:, 0]
         if len(left) == 0:
             break
         if len(left) < len(trees):
@@ -233,7 +232,7 @@ def classify(
     mass, wanted = _mass(rows, left, labels if weighs_wanted else left).to(design), labels.to(design)
     count = rows.sum(-1, keepdim=True).clamp(min=1).to(design)
     ridge = 1 / count if weighs_wanted else torch.full_like(count, CLASS_RIDGE)
-    return fit_logistic(design, mass, wanted, ridge, budget, gram)
+    return fit_logistic(design, mass, wanted, ridge, budget, gram, groups=objective.problem.groups)
 
 
 def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:

@@ -22,8 +22,6 @@ from softsurv.soft.penalties import Penalties, Well
 from softsurv.soft.problem import Problem
 from softsurv.trees.routing import (
     hard_reach,
-    linear,
-    linear_pullback,
     reach_probability,
     routing_slopes,
     side_probability,
@@ -63,11 +61,10 @@ class Objective:
     def take(self, trees: Tensor) -> Objective:
         """The objective of some trees of the stack."""
         fairness = None if self.fairness is None else self.fairness.take(trees)
-        return type(self)(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
-
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (M,) of trees widened so that :meth:`take` accepts it."""
-        return self.problem.even_groups(trees)
+        part = type(self)(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
+        if (well := vars(self).get("leaf_well")) is not None:  # worked out once for a stack
+            vars(part)["leaf_well"] = well.take(trees)
+        return part
 
     @property
     def by_cause(self) -> tuple[Objective | None, ...]:
@@ -76,12 +73,12 @@ class Objective:
 
     def splits(self, routing: Tensor) -> Tensor:
         """Linear combinations at the branch nodes, (M, B, N)."""
-        return linear(routing, self.problem.design)
+        return self.problem.linear(routing)
 
     def predictors(self, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What is linear in the features, the predictors at the observed times, (M, L, N); the log slope of these."""
         p, shape = self.problem, leaves[..., self.columns :]
-        offset = linear(leaves[..., : self.columns], p.design)
+        offset = p.linear(leaves[..., : self.columns])
         return offset, *p.family.predictor(offset, shape, p.tree_features)
 
     def leaf_terms(self, leaves: Tensor) -> LeafTerms:
@@ -100,7 +97,7 @@ class Objective:
         if code is None:
             return self.leaf_terms(leaves).loss
         _, z, log_slope = self.predictors(leaves)
-        return leaf_losses(code, z, log_slope, self.problem.event)
+        return leaf_losses(code, z, log_slope, self.problem.even_event)
 
     def leaf_gradient(
         self,
@@ -116,14 +113,14 @@ class Objective:
             if slope is not None and features is not None:
                 grad = reach * slope
                 by_shape = p.family.baseline_pullback(shape, p.per_tree(features), grad, torch.zeros_like(grad))
-                gradient = gradient + torch.cat([linear_pullback(grad, p.design), by_shape], -1)
+                gradient = gradient + torch.cat([p.pullback(grad), by_shape], -1)
         return gradient
 
     def _leaf_pullback(self, leaves: Tensor, at_time: Tensor, reach: Tensor) -> Tensor:
         """Gradient over the leaves from weighted slopes (M, L, N) over their predictors at the observed times."""
         p, shape = self.problem, leaves[..., self.columns :]
         by_shape = p.family.shape_gradient(shape, p.tree_features, at_time, reach, self._minus_event)
-        return torch.cat([linear_pullback(at_time, p.design), by_shape], -1)
+        return torch.cat([p.pullback(at_time), by_shape], -1)
 
     @cached_property
     def _minus_event(self) -> Tensor:
@@ -150,9 +147,9 @@ class Objective:
             value, slopes, d_leaves = found.value, found.slopes, self.leaf_gradient(leaves, terms.slopes, found.reach)
         else:
             _, z, log_slope = self.predictors(leaves)
-            rows = expected_loss(code, z, log_slope, p.event, split, mass)
+            rows = expected_loss(code, z, log_slope, p.even_event, split, mass)
             value, slopes, d_leaves = rows.value, rows.slopes, self._leaf_pullback(leaves, rows.by_time, rows.reach)
-        slopes = linear_pullback(slopes, p.design)
+        slopes = p.pullback(slopes)
         d_routing = slopes if top == 0 else pad(slopes, (0, 0, top, 0))
         value, d_routing, d_leaves = self._with_penalty(value, routing, leaves, d_routing, d_leaves)
         if self.fairness is not None:
@@ -179,7 +176,7 @@ class Objective:
     ) -> tuple[Tensor, Tensor]:
         """Objective over branch nodes alone, the leaves' losses and the routing above being fixed."""
         found = route(self.splits(routing), leaf_loss, mass)
-        return self._with_routing_penalty(found.value, routing, linear_pullback(found.slopes, self.problem.design))
+        return self._with_routing_penalty(found.value, routing, self.problem.pullback(found.slopes))
 
     def reach(self, routing: Tensor, hard_levels: int = 0) -> Tensor:
         """Weight of each row in each leaf, (M, L, N)."""
@@ -195,7 +192,7 @@ class Objective:
             value, gradient = _inner(reach, terms.loss), self.leaf_gradient(leaves, terms.slopes, reach)
         else:
             _, z, log_slope = self.predictors(leaves)
-            value, by_time = leaf_loss_and_slopes(code, z, log_slope, self.problem.event, reach)
+            value, by_time = leaf_loss_and_slopes(code, z, log_slope, self.problem.even_event, reach)
             gradient = self._leaf_pullback(leaves, by_time, reach)
         return self._with_leaf_penalty(value, leaves, gradient)
 

@@ -2,7 +2,7 @@
 
 Each round evaluates all moving trees once. A tree whose trial fails the sufficient-decrease test shortens its
 step and waits; the others go on (Nocedal & Wright 2006, algorithms 3.1 and 7.4). Trees that have stopped
-leave the stack, so a round costs what the trees still moving cost.
+leave the stack one by one, so a round costs what the trees still moving cost.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ LEAST_STEP = 2.0**-26
 ALONE = 2 * LOOK_EVERY
 """Rounds that are taken one by one before some are recorded: a minimisation of seven never has more than it needs."""
 
+NARROWER = 0.75
+"""Share of a stack's trees up to which it is narrowed on a device, where a narrower stack is recorded anew."""
+
 
 @dataclass(frozen=True)
 class LbfgsSettings:
@@ -57,9 +60,6 @@ class Function(Protocol):
 
     def take(self, trees: Tensor) -> Function:
         """The functions of some trees, whose numbers are on the host."""
-
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (m,) of trees widened so that :meth:`take` accepts it."""
 
 
 class Metric(Protocol):
@@ -180,7 +180,8 @@ def minimise(
 
     def rounds_of(function: Function, metric: Metric, state: _State, alone: int) -> Repeated:
         def rounds(count: int) -> None:
-            _take_rounds(function, metric, state, settings, shapes, count)
+            look = watch.send if watch.late and count == 1 else None
+            _take_rounds(function, metric, state, settings, shapes, count, look)
 
         return Repeated(rounds, capture, state.tensors, (state.f, state.memory.x), LOOK_EVERY, alone)
 
@@ -190,16 +191,18 @@ def minimise(
         number += taken_now
         pace, round_began = time.monotonic() - round_began, time.monotonic()
         over = budget is not None and not budget.end_unless(pace)
-        moving = watch(state.moving, taken_now)
-        keep = None if moving is None else function.even_groups(moving)
-        left = None if keep is None else torch.nonzero(keep)[:, 0]
+        if watch.late and taken_now > 1:
+            watch.send(state.moving, taken_now)
+        moving = watch.known() if watch.late else state.moving
+        left = None if moving is None else torch.nonzero(moving)[:, 0]
         ended = over or number >= last or (left is not None and len(left) == 0)
         if on_round is not None and (ended or number % LOOK_EVERY == 0):
             keep_best()
             on_round(loss)
         if ended:
             break
-        if left is not None and 4 * len(left) <= 3 * len(state.f):  # narrowing copies the data: only when it pays
+        most = NARROWER * len(state.f) if watch.late else len(state.f) - 1
+        if left is not None and len(left) <= most:
             keep_best()
             function, metric, state = function.take(left), metric.take(left), state.take(left)
             here = left.to(best.device, non_blocking=True)
@@ -211,13 +214,22 @@ def minimise(
 
 
 def _take_rounds(
-    function: Function, metric: Metric, state: _State, settings: LbfgsSettings, shapes: Sequence[torch.Size], count: int
+    function: Function,
+    metric: Metric,
+    state: _State,
+    settings: LbfgsSettings,
+    shapes: Sequence[torch.Size],
+    count: int,
+    look: Callable[[Tensor], None] | None = None,
 ) -> None:
-    """Some rounds of every tree. All that they change are the tensors of the state, which stay where they are."""
+    """Some rounds of every tree. All that they change are the tensors of the state, which stay where they are.
+
+    ``look`` is given the trees that are moving (m,) as soon as a round knows them.
+    """
     for _ in range(count):
         trial = torch.addcmul(state.memory.x, state.step[:, None], state.direction)
         value, *gradient = function.value_and_gradient(*apart(trial, shapes))
-        _advance(state, trial, value, side_by_side(gradient), settings, metric)
+        _advance(state, trial, value, side_by_side(gradient), settings, metric, look)
 
 
 def _tree_by_tree(
@@ -272,7 +284,15 @@ def _begin(x: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Met
     )
 
 
-def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: LbfgsSettings, metric: Metric) -> None:
+def _advance(
+    state: _State,
+    trial: Tensor,
+    f: Tensor,
+    g: Tensor,
+    settings: LbfgsSettings,
+    metric: Metric,
+    look: Callable[[Tensor], None] | None = None,
+) -> None:
     """Take each tree's trial (m, D) or shorten its step, in place."""
     f = f.nan_to_num(torch.inf, torch.inf, torch.inf)  # no value: a step too far
     gained, expected = state.f - f, state.step * state.slope
@@ -286,6 +306,8 @@ def _advance(state: _State, trial: Tensor, f: Tensor, g: Tensor, settings: Lbfgs
     state.step.mul_(shrink).masked_fill_(accepted, 1.0)
     done = (accepted & (flat | small | (state.taken >= settings.max_iterations))) | (state.step < state.least)
     state.moving.gt_(done)
+    if look is not None:  # on its way to the host while the device is given the next direction
+        look(state.moving)
     torch.where(accepted, f, state.f, out=state.f)
     state.memory.move(trial, g, metric(g), accepted)
     state.memory.write_direction(state.direction, state.slope)

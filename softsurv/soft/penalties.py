@@ -31,6 +31,10 @@ class Well(NamedTuple):
         centre = torch.where(curvature > 0, pull / torch.where(curvature > 0, curvature, 1.0), 0.0)
         return cls(curvature, centre, 0.5 * (pull * p.anchor - curvature * centre.square()).sum((1, 2)))
 
+    def take(self, trees: Tensor) -> Well:
+        """The penalties of some trees."""
+        return Well(*(taken(value, trees) for value in self))
+
 
 @dataclass(frozen=True)
 class Penalties:

@@ -12,8 +12,7 @@ from copy import copy
 import torch
 from torch import Tensor
 
-from softsurv.soft.problem import Problem, groups_of, taken
-from softsurv.trees.routing import linear
+from softsurv.soft.problem import Problem, taken
 
 LEAF_SCALE = 0.1
 SHAPE_SCALE = 0.03
@@ -41,7 +40,7 @@ class GramMetric:
         columns, shapes = problem.design.shape[-1], problem.family.n_shape
         leaves *= problem.n_causes  # each cause of a leaf has its own
         self.columns = columns
-        self.per_group = problem.n_trees // problem.n_groups
+        self.groups = problem.groups
         self.moves = moves
         self.inverse = problem.inverse_gram  # (G, Q, Q), or (G, Q) of a diagonal
         leaf = [LEAF_SCALE] * columns + [SHAPE_SCALE] * shapes
@@ -53,11 +52,10 @@ class GramMetric:
         self.whole = len(at) == len(self.scale)
 
     def take(self, trees: Tensor) -> GramMetric:
-        """The metric of some trees, equally many of each group that stays."""
+        """The metric of some trees."""
         part = copy(self)
-        if len(self.inverse) > 1:
-            groups = groups_of(trees, self.per_group)
-            part.inverse, part.per_group = taken(self.inverse, groups), len(trees) // len(groups)
+        part.groups, groups = self.groups.take(trees, self.inverse)
+        part.inverse = self.inverse if groups is None else taken(self.inverse, groups)
         part.moves = None if self.moves is None else taken(self.moves, trees)
         return part
 
@@ -72,7 +70,5 @@ class GramMetric:
     def _scaled(self, gradient: Tensor) -> Tensor:  # (m, nodes, Q)
         """Gradients times the inverse matrix of their tree's group."""
         if self.inverse.dim() == 3:
-            return linear(gradient, self.inverse)
-        m, nodes, groups = *gradient.shape[:2], len(self.inverse)
-        per_group = gradient.reshape(groups, m // groups * nodes, self.columns)
-        return (per_group * self.inverse[:, None]).view_as(gradient)
+            return self.groups.product(gradient, self.inverse)
+        return gradient * self.groups.per_tree(self.inverse)[:, None]

@@ -14,6 +14,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.hazards.base import LeafFamily
 from softsurv.hazards.likelihood import Slopes, general_loss, right_censored_loss
 from softsurv.soft.gram import WeightedGram, inverse_gram
+from softsurv.soft.groups import Groups
 from softsurv.trees.soft_tree import with_intercept
 
 
@@ -25,7 +26,7 @@ class Problem:
     ----------
     family : LeafFamily
     design : Tensor (G, N, Q)
-        Features with a leading column of ones; M is a multiple of G.
+        Features with a leading column of ones.
     event : Tensor (G, 1, N)
         1.0 where the event was observed.
     features : Tensor (G, F, N)
@@ -42,6 +43,8 @@ class Problem:
         same family, rows, features and weights.
     count : float
         How often the cause of the problem counts; 0 leaves it out of the routing.
+    sizes : tuple of int (G,), optional
+        Trees of each group; equally many by default.
     """
 
     family: LeafFamily
@@ -57,6 +60,7 @@ class Problem:
     started: Tensor | None = None
     others: tuple[Problem, ...] = ()
     count: float = 1.0
+    sizes: tuple[int, ...] | None = None
 
     @property
     def n_causes(self) -> int:
@@ -88,16 +92,32 @@ class Problem:
         """G."""
         return self.design.shape[0]
 
+    @cached_property
+    def groups(self) -> Groups:
+        """Which trees share features and times."""
+        return Groups.equal(self.n_trees, self.n_groups) if self.sizes is None else Groups(self.sizes)
+
     def per_tree(self, value: Tensor) -> Tensor:
         """A group's tensor (G, ...) repeated for each of its trees, as a view where G is 1: (M, ...)."""
-        if self.n_groups == 1:
-            return value
-        return value.repeat_interleave(self.n_trees // self.n_groups, 0)
+        return self.groups.per_tree(value)
+
+    def linear(self, coefficients: Tensor) -> Tensor:
+        """Linear combinations (M, R, N) of the features, from rows of intercept and weights (M, R, Q)."""
+        return self.groups.product(coefficients, self.design.mT)
+
+    def pullback(self, grad: Tensor) -> Tensor:
+        """Gradient (M, R, Q) over the coefficients of :meth:`linear`, from that over its values (M, R, N)."""
+        return self.groups.product(grad, self.design)
 
     @cached_property
     def tree_features(self) -> Tensor:
         """:meth:`per_tree` of the time features, (M, F, N)."""
         return self.per_tree(self.features)
+
+    @cached_property
+    def even_event(self) -> Tensor:
+        """The events, of each group or of each tree, equally many trees of each: (G or M, 1, N)."""
+        return self.groups.even(self.event)
 
     @cached_property
     def gram(self) -> WeightedGram:
@@ -144,16 +164,17 @@ class Problem:
         )
 
     def take(self, trees: Tensor) -> Problem:
-        """The problem of some trees: any of them in one group; equally many of each group that stays, otherwise."""
+        """The problem of some trees, numbered on the host."""
         if self.others:
             return with_others(*(one.take(trees) for one in self.of_causes))
-        if self.n_groups == 1:
-            part = replace(self, weight=taken(self.weight, trees))
+        left, groups = self.groups.take(trees, self.design)
+        weight, sizes = taken(self.weight, trees), None if left.alike else left.sizes
+        if groups is None:
+            part = replace(self, weight=weight, sizes=sizes)
             vars(part).update({name: found for name in _OF_DESIGN if (found := vars(self).get(name)) is not None})
             return part
-        groups = groups_of(trees, self.n_trees // self.n_groups)
         chosen = {name: taken(value, groups) for name in _GROUPED if (value := getattr(self, name)) is not None}
-        part = replace(self, **chosen | {"weight": taken(self.weight, trees)})  # type: ignore[arg-type]
+        part = replace(self, weight=weight, sizes=sizes, **chosen)  # type: ignore[arg-type]
         if (known := vars(self).get("inverse_gram")) is not None:
             vars(part)["inverse_gram"] = taken(known, groups)
         return part
@@ -172,21 +193,15 @@ class Problem:
 
     def repeat(self, times: int) -> Problem:
         """The problem with every tree that many times, next to each other."""
-        return self if times == 1 else self.weighing(self.weight.repeat_interleave(times, 0))
+        if self.others:
+            return with_others(*(one.repeat(times) for one in self.of_causes))
+        sizes = None if self.sizes is None else tuple(times * size for size in self.sizes)
+        return replace(self, weight=self.weight.repeat_interleave(times, 0), sizes=sizes)
 
     def weighing(self, weight: Tensor) -> Problem:
         """The problem with other weights (M, 1, N), of every cause."""
         others = tuple(replace(one, weight=weight) for one in self.others)
         return replace(self, weight=weight, others=others)
-
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (M,) of trees widened so that :meth:`take` accepts it: by as few trees of each group as can be."""
-        if self.n_groups == 1:
-            return trees
-        groups = trees.view(self.n_groups, -1)
-        count = groups.sum(1, keepdim=True)
-        missing = torch.where(count > 0, count.amax() - count, 0)
-        return (groups | ((~groups).cumsum(1) <= missing) & ~groups).reshape(-1)
 
 
 _OF_ROWS = (
@@ -201,18 +216,7 @@ _OF_DESIGN = ("gram", "leaf_gram", "inverse_gram")
 
 def taken(value: Tensor, rows: Tensor) -> Tensor:
     """``value[rows]``, on whatever device the indices are."""
-    return value[rows.to(value.device)]
-
-
-def groups_of(trees: Tensor, size: int) -> Tensor:
-    """Groups (g,), of ``size`` trees each, that the trees (m,) belong to: equally many trees of each, in order.
-
-    The indices are read on the host: those of a device are waited for.
-    """
-    groups, count = (trees.cpu() // size).unique_consecutive(return_counts=True)
-    if bool((count != count[0]).any()):
-        raise RuntimeError(f"trees must be equally many of each group, got {count.tolist()}")
-    return groups
+    return value.index_select(0, rows.to(value.device))
 
 
 def with_others(first: Problem, *others: Problem) -> Problem:

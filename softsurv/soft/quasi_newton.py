@@ -12,6 +12,7 @@ compiled loops do the same tree by tree (`softsurv.soft.step_kernels`).
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 
 import torch
@@ -38,7 +39,8 @@ class Memory:
     Notes
     -----
     Rows of the table (m, 3 k + 3, D): S, P Y, P g, x, g, Y. The pairs lie in a ring; ``slot`` (m,) is where a tree's
-    next pair goes, which is where its oldest one lies.
+    next pair goes, which is where its oldest one lies. Compiled loops leave the tables of trees that have left the
+    stack where they are: ``place`` (m,) tells those of the others.
     """
 
     def __init__(self, x: Tensor, gradient: Tensor, scaled: Tensor, size: int) -> None:
@@ -46,12 +48,13 @@ class Memory:
         self.table = x.new_zeros(len(x), 3 * size + 3, x.shape[1])
         self._here.copy_(torch.stack([scaled, x, gradient], 1))
         self.slot = torch.zeros(len(x), 1, dtype=torch.int64, device=x.device)
-        self.everyone = torch.arange(len(x), device=x.device)[:, None]
+        self.place, self.parted = torch.arange(len(x), device=x.device), False
 
     @property
     def x(self) -> Tensor:
-        """The point (m, D), a view."""
-        return self.table[:, 2 * self.size + 1]
+        """The point (m, D), a view until trees have left the stack."""
+        point = self.table[:, 2 * self.size + 1]
+        return point.index_select(0, self.place) if self.parted else point
 
     @property
     def _here(self) -> Tensor:
@@ -59,16 +62,19 @@ class Memory:
         return self.table[:, 2 * self.size : 2 * self.size + 3]
 
     def take(self, rows: Tensor) -> Memory:
-        """That of some trees."""
-        part = object.__new__(Memory)
-        part.size, part.table, part.slot = self.size, taken(self.table, rows), taken(self.slot, rows)
-        part.everyone = self.everyone[: len(rows)]
+        """That of some trees; in compiled loops it is a part of this one."""
+        part = copy(self)
+        if is_compiled(self.table):
+            part.place, part.parted = taken(self.place, rows), True
+        else:
+            part.table, part.slot = taken(self.table, rows), taken(self.slot, rows)
+            part.place = self.place[: len(rows)]
         return part
 
     def move(self, x: Tensor, gradient: Tensor, scaled: Tensor, accepted: Tensor) -> None:
         """Go to the new point where it is accepted (m,), and remember the pair if its curvature is positive."""
         if is_compiled(self.table):
-            compiled.move(*arrays(self.table, self.slot, x, gradient, scaled, accepted), CURVATURE)
+            compiled.move(*arrays(self.table, self.slot, self.place, x, gradient, scaled, accepted), CURVATURE)
             return
         new = torch.stack([scaled, x, gradient], 1)
         pair = new - self._here  # (m, 3, D): P y, s, y
@@ -76,21 +82,22 @@ class Memory:
         curved = products[:, 1, 2] > CURVATURE * products[:, 2, 2]
         kept = (accepted & curved)[:, None]
         at = self.slot + _places(self.size, x.device)
-        old = self.table[self.everyone, at]
-        self.table.index_put_((self.everyone, at), torch.where(kept[..., None], pair, old))
+        old = self.table[self.place[:, None], at]
+        self.table.index_put_((self.place[:, None], at), torch.where(kept[..., None], pair, old))
         self.slot.add_(kept).remainder_(self.size)
         self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
 
     def direction(self) -> tuple[Tensor, Tensor]:
         """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
-        direction, slope = self.table.new_empty(self.x.shape), self.table.new_empty(len(self.table))
+        direction = self.table.new_empty(len(self.place), self.table.shape[-1])
+        slope = direction.new_empty(len(direction))
         self.write_direction(direction, slope)
         return direction, slope
 
     def write_direction(self, direction: Tensor, slope: Tensor) -> None:
         """Write both to tensors that are there."""
         if is_compiled(self.table):
-            compiled.descend(*arrays(self.table, self.slot, direction, slope))
+            compiled.descend(*arrays(self.table, self.slot, self.place, direction, slope))
             return
         k, bases = self.size, self.table[:, : 2 * self.size + 1]  # S, P Y, P g
         products = self.table[:, 2 * k + 2 :] @ bases.mT  # (m, k + 1, 2 k + 1): of g and Y with S, P Y and P g

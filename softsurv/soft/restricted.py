@@ -38,18 +38,8 @@ class Moves:
         return Moves(taken(self.routing, trees), taken(self.leaves, trees))
 
 
-class Restricted:
-    """An objective and, of each of its trees, what the restriction holds fixed."""
-
-    objective: Objective
-
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (M,) of trees widened so that `take` accepts it."""
-        return self.objective.even_groups(trees)
-
-
 @dataclass(frozen=True)
-class OverLeaves(Restricted):
+class OverLeaves:
     """The objective over the leaves; ``reach`` (M, L, N) is the fixed weight of each row in each leaf.
 
     Each row has weight below one node of ``level`` alone.
@@ -73,7 +63,7 @@ class OverLeaves(Restricted):
 
 
 @dataclass(frozen=True)
-class OverBranches(Restricted):
+class OverBranches:
     """The objective over the branch nodes from some level on that are ``free``; every row's losses are fixed."""
 
     objective: Objective
@@ -97,7 +87,7 @@ class OverBranches(Restricted):
 
 
 @dataclass(frozen=True)
-class OverMoves(Restricted):
+class OverMoves:
     """The objective over the parameters that may move."""
 
     objective: Objective

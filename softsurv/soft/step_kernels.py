@@ -21,11 +21,15 @@ def inner(a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def move(table, slot, x, gradient, scaled, accepted, curvature):
-    """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive."""
-    for m in range(len(table)):
+def move(table, slot, place, x, gradient, scaled, accepted, curvature):
+    """Go to the points x (m, D) of the trees that accept them, and keep the pair where its curvature is positive.
+
+    The tables of the trees are those at ``place`` (m,).
+    """
+    for m in range(len(place)):
         if accepted[m]:
-            slot[m, 0] = move_tree(table[m], slot[m, 0], x[m], gradient[m], scaled[m], curvature)
+            at = place[m]
+            slot[at, 0] = move_tree(table[at], slot[at, 0], x[m], gradient[m], scaled[m], curvature)
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
@@ -48,12 +52,12 @@ def move_tree(rows, at, x, gradient, scaled, curvature):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
-def descend(table, slot, direction, slope):
+def descend(table, slot, place, direction, slope):
     """The direction -H g (m, D) of every tree and its slope (m,); the metric's where rounding spoils the former."""
     k = (table.shape[1] - 3) // 3
     room = np.empty((4, k)), np.empty((2, k, k))
-    for m in range(len(table)):
-        slope[m] = descend_tree(table[m], slot[m, 0], direction[m], room)
+    for m in range(len(place)):
+        slope[m] = descend_tree(table[place[m]], slot[place[m], 0], direction[m], room)
 
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})

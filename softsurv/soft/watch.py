@@ -62,12 +62,28 @@ class Watch:
         if not self.late:
             return mask
         arrived = self._arrived()
+        self.send(mask, rounds)
+        return arrived
+
+    def send(self, mask: Tensor, rounds: int = 1) -> None:
+        """Start the copy of a mask that :meth:`known` is to tell of; ``rounds`` were taken since the last one."""
         copy = torch.empty(mask.shape, dtype=mask.dtype, pin_memory=mask.is_cuda).copy_(mask, non_blocking=True)
         event = torch.cuda.Event() if mask.is_cuda else None
         if event is not None:
             event.record(torch.cuda.current_stream(mask.device))
         self.copies.append(_Copy(copy, event, rounds))
-        return arrived
+
+    def known(self) -> Tensor | None:
+        """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""
+        newest = None
+        while self.copies:
+            event = self.copies[0].event
+            if event is not None and not event.query():
+                if len(self.copies) == 1:
+                    break
+                event.synchronize()
+            newest = self.copies.pop(0).of_stack
+        return newest
 
     def _arrived(self) -> Tensor | None:
         """The newest copy that is complete; the host waits where it is :data:`LOOK_EVERY` rounds ahead."""

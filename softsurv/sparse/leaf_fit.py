@@ -22,7 +22,7 @@ from softsurv.sparse.fit_rounds import rounds_of
 from softsurv.sparse.leaf_metric import Leaves, SlopesMetric, has_strong_ridge, leaf_metric
 from softsurv.sparse.leaf_pass import one_pass, pass_of
 from softsurv.stopping import StopSignal
-from softsurv.trees.routing import linear, linear_pullback
+from softsurv.trees.routing import linear
 
 FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
 """How far the leaves of a final tree are fitted."""
@@ -112,10 +112,6 @@ class LeafObjective:
         p = self.problem
         return Leaves(p, self.leaf, self.n_leaves, self.strength, self.free, self.ridge, self.ridged)
 
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (m,) of trees widened so that :meth:`take` accepts it."""
-        return self.problem.even_groups(trees)
-
     def whole_rounds(self, metric: SlopesMetric) -> Rounds | None:
         """Rounds of a fit in one compiled loop."""
         return rounds_of(self.leaves, metric)
@@ -129,18 +125,18 @@ class LeafObjective:
         p, q = self.problem, self.columns
         leaves = common + deviation
         own = deviation[..., 0] if self.shared else torch.zeros_like(deviation[..., 0])
-        offset = linear((common if self.shared else leaves)[..., :q], p.design)
+        offset = p.linear((common if self.shared else leaves)[..., :q])
         if (code := pass_of(p, offset, leaves)) is None:
             value, total, d_level, d_shape = self._by_operators(offset, own, leaves[..., q:])
         else:
             value, total, d_level, d_shape = one_pass(code, p, offset, own, leaves[..., q:], self.leaf)
         if self.shared:
-            d_common = torch.cat([linear_pullback(total, p.design), d_shape.sum(1, keepdim=True)], -1)
+            d_common = torch.cat([p.pullback(total), d_shape.sum(1, keepdim=True)], -1)
             d_leaf = torch.zeros_like(leaves)
             d_leaf[..., 0] = d_level
             d_leaf[..., q:] = d_shape
         else:
-            d_leaf = torch.cat([linear_pullback(total, p.design), d_shape], -1)
+            d_leaf = torch.cat([p.pullback(total), d_shape], -1)
             d_common = d_leaf.sum(1, keepdim=True)
         return self._with_penalties(value, common, deviation, d_common, d_leaf)
 

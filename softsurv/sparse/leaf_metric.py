@@ -16,8 +16,8 @@ from torch import Tensor
 from softsurv.arrays import FloatArray
 from softsurv.hazards.base import LinearBaseline
 from softsurv.soft.gram import MAX_COLUMNS, RIDGE
-from softsurv.soft.problem import Problem, groups_of, taken
-from softsurv.trees.routing import linear
+from softsurv.soft.groups import Groups
+from softsurv.soft.problem import Problem, taken
 
 CURVATURE = 0.25
 """Typical curvature of a row's loss in its level: scales the first steps."""
@@ -106,7 +106,7 @@ class SlopesMetric:
 
     def __init__(self, leaves: Leaves, inverse: Tensor) -> None:
         problem = leaves.problem
-        self.columns, self.per_group = problem.design.shape[-1], problem.n_trees // len(inverse)
+        self.columns, self.groups = problem.design.shape[-1], Groups.equal(problem.n_trees, len(inverse))
         self.inverse = inverse
         share = problem.weight.new_zeros(problem.n_trees, leaves.n_leaves)
         self.share = share.scatter_add_(1, leaves.leaf, problem.weight[:, 0])
@@ -117,9 +117,8 @@ class SlopesMetric:
         """The metric of some trees."""
         part = copy(self)
         part.scale = taken(self.scale, trees)
-        if len(self.inverse) > 1:
-            groups = groups_of(trees, self.per_group)
-            part.inverse, part.per_group = taken(self.inverse, groups), len(trees) // len(groups)
+        part.groups, groups = self.groups.take(trees, self.inverse)
+        part.inverse = self.inverse if groups is None else taken(self.inverse, groups)
         return part
 
     def __call__(self, gradient: Tensor) -> Tensor:
@@ -131,9 +130,9 @@ class SlopesMetric:
     def _common(self, gradient: Tensor) -> Tensor:  # (m, 1, Q + K)
         slopes = gradient[..., : self.columns]
         if self.inverse.dim() == 3:
-            slopes = linear(slopes, self.inverse)
+            slopes = self.groups.product(slopes, self.inverse)
         else:
-            slopes = slopes * self.inverse.repeat_interleave(len(gradient) // len(self.inverse), 0)[:, None]
+            slopes = slopes * self.groups.per_tree(self.inverse)[:, None]
         return torch.cat([slopes, gradient[..., self.columns :]], -1)
 
     def _leaves(self, gradient: Tensor) -> Tensor:  # (m, L, Q + K)
@@ -176,7 +175,7 @@ class JointMetric(SlopesMetric):
     def _common(self, gradient: Tensor) -> Tensor:
         q = self.columns
         scaled = torch.cat([gradient[..., :q], gradient[..., q:] * self.unit], -1)
-        step = linear(scaled, self.inverse)
+        step = self.groups.product(scaled, self.inverse)
         return torch.cat([step[..., :q], step[..., q:] * self.unit], -1)
 
     def _leaves(self, gradient: Tensor) -> Tensor:

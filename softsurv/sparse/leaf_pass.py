@@ -31,11 +31,12 @@ def one_pass(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Mean loss (M,) of right-censored rows in their leaves, and its slopes over offsets, levels and shapes."""
     p, k = problem, problem.family.n_shape
+    features = p.groups.even(p.features)
     limited = shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT)
     weights = limited.exp()
-    rise_log = p.features[:, k].log() if k == 1 else p.features[:, k]
+    rise_log = features[:, k].log() if k == 1 else features[:, k]
     value, total = offset.new_empty(len(offset)), torch.empty_like(offset)
     d_level, d_weight = torch.empty_like(level), torch.empty_like(shape)
-    tables = arrays(offset, level, limited, weights, p.features, rise_log, p.event[:, 0], p.weight[:, 0], leaf)
+    tables = arrays(offset, level, limited, weights, features, rise_log, p.even_event[:, 0], p.weight[:, 0], leaf)
     rows_in_leaves(code, *tables, *arrays(value, total, d_level, d_weight))
     return value, total, d_level, torch.where(limited == shape, d_weight * weights, 0.0)

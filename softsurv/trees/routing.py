@@ -5,6 +5,8 @@ Samples are the last axis: (M, B, N) and (M, L, N), so that each node's row is c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -16,10 +18,7 @@ def linear(
     design: Tensor,  # (G, N, Q) with a leading column of ones; M is a multiple of G
 ) -> Tensor:  # (M, R, N)
     """Linear combinations of the features, group by group: trees of group g are rows g*M/G to (g+1)*M/G."""
-    groups = design.shape[0]
-    m, rows, q = coefficients.shape
-    out = coefficients.reshape(groups, (m // groups) * rows, q) @ design.mT
-    return out.view(m, rows, design.shape[1])
+    return product_by_group(coefficients, design.mT)
 
 
 def linear_pullback(
@@ -27,10 +26,24 @@ def linear_pullback(
     design: Tensor,  # (G, N, Q)
 ) -> Tensor:  # (M, R, Q)
     """Gradient of :func:`linear` with respect to the coefficients."""
-    groups = design.shape[0]
-    m, rows, n = grad.shape
-    out = grad.reshape(groups, (m // groups) * rows, n) @ design
-    return out.view(m, rows, design.shape[2])
+    return product_by_group(grad, design)
+
+
+def product_by_group(
+    left: Tensor,  # (M, R, X)
+    right: Tensor,  # (G, X, Y)
+    sizes: Sequence[int] | None = None,  # (G,) trees of each group, equally many by default
+) -> Tensor:  # (M, R, Y)
+    """Products of the trees' matrices with those of their groups; the trees of a group follow each other."""
+    trees, rows, inner = left.shape
+    if sizes is None:
+        groups = len(right)
+        return (left.reshape(groups, trees // groups * rows, inner) @ right).view(trees, rows, right.shape[2])
+    out, heights = left.new_empty(trees * rows, right.shape[2]), [size * rows for size in sizes]
+    tables = left.reshape(-1, inner).split_with_sizes(heights), right.unbind(), out.split_with_sizes(heights)
+    for own, shared, found in zip(*tables, strict=True):
+        torch.mm(own, shared, out=found)
+    return out.view(trees, rows, right.shape[2])
 
 
 def hard_reach(

@@ -5,13 +5,14 @@ What fits there asks nothing of a device but torch's operators. It is slow: smal
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, looks_at_rules
+from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, count_rounds, looks_at_rules
 
 from softsurv import SoftSurvivalTree, load_model
 from softsurv.data.preprocess import Preprocessor
@@ -19,11 +20,18 @@ from softsurv.data.readers import survival_data
 from softsurv.hazards import family_names, get_family
 from softsurv.soft import fit_stack
 from softsurv.soft.objective import Objective
+from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings
 from softsurv.soft.penalties import Penalties
 from softsurv.soft.problem import make_problem
+from softsurv.soft.watch import never_waiting
 
 backend = pytest.importorskip("torch._lazy.ts_backend", reason="this torch has no lazy tensors")
+
+
+def split(table, sizes, dim=0):
+    """Consecutive parts of a table."""
+    return tuple(table.narrow(dim, end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,8 +41,9 @@ def device():
     except RuntimeError as error:
         pytest.skip(f"lazy tensors cannot be started here: {error}")
     patch = pytest.MonkeyPatch()
-    # lazy tensors lose what was computed so far in `unbind`
+    # lazy tensors lose what was computed so far in `unbind` and `split_with_sizes`
     patch.setattr(torch.Tensor, "unbind", lambda t, dim=0: tuple(t.select(dim, k) for k in range(t.shape[dim])))
+    patch.setattr(torch.Tensor, "split_with_sizes", split)
     yield "lazy"
     patch.undo()
 
@@ -60,6 +69,15 @@ def test_each_path_gives_there_what_it_gives_on_the_cpu(path, device, few_rounds
     expected = PATHS[path]("cpu")
     found = [value.cpu() for value in PATHS[path](device)]
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_minimisation_of_seven_rounds_takes_seven(device):
+    """There and on a CPU, whose host does not wait either."""
+    with never_waiting(), operators_alone():
+        late = count_rounds("cpu", 7)
+    for found in (count_rounds("cpu", 7), late, count_rounds(device, 7)):
+        assert len(found) == 7
+        assert all(one.moving for one in found)
 
 
 def test_a_tree_of_rules_is_waited_for_where_rules_are_sought(device, few_rounds):

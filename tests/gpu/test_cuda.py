@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, looks_at_rules
+from oracles.device_paths import ONCE, PATHS, RULES_ARE_SOUGHT, count_rounds, looks_at_rules
 from oracles.spells import KINDS, rows_of_kind
 
 from softsurv import SoftSurvivalTree
@@ -109,6 +109,16 @@ def test_rounds_do_not_wait_for_the_device(data):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert torch.isfinite(found.loss).all()
+
+
+@pytest.mark.parametrize("steps", [3, 7])
+def test_a_minimisation_takes_the_rounds_that_it_takes_on_the_cpu(steps):
+    """The look is there before the next direction is; where it is late, the host waits for the one before."""
+    count_rounds("cuda", steps)  # libraries are loaded
+    expected, found = count_rounds("cpu", steps), count_rounds("cuda", steps)
+    assert all(one.moving for one in expected)
+    assert sum(one.moving > 0 for one in found) == len(expected)
+    assert len(found) <= len(expected) + 1
 
 
 @pytest.mark.filterwarnings("ignore::softsurv.errors.EvaluationWarning", "ignore:the fit took all its")

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 from oracles.looks import Looks
+from oracles.rounds import Round, rounds_taken
 from oracles.spells import rows_of_kind
 from torch import Tensor
 
@@ -24,13 +25,14 @@ from softsurv.data.survival_data import SurvivalData
 from softsurv.hazards import get_family
 from softsurv.metrics.stacked import StackedFold
 from softsurv.nonparametric import censoring_survival
+from softsurv.soft import groups
 from softsurv.soft.cross_validation import cross_validate_many, make_folds
 from softsurv.soft.objective import Objective
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.parallel import Machine
 from softsurv.soft.penalties import Penalties, no_penalties
 from softsurv.soft.precondition import GramMetric
-from softsurv.soft.problem import make_problem
+from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.stacked_kmeans import kmeans_starts
 from softsurv.soft.stacked_logrank import logrank_start
@@ -188,6 +190,34 @@ def rounds(device: str) -> list[Tensor]:
     return [found.loss, *found.point]
 
 
+def uneven_groups(device: str) -> list[Tensor]:
+    """Rounds of some trees of two sets of rows, three of the one and one of the other: rows repeated, or lying once."""
+    data = rows()
+    parts = [data.take(np.arange(k, N - k)) for k in (0, 5)]
+    problem = join_problems([make_problem(part, FAMILY, n_trees=3, device=device) for part in parts])
+    rng = np.random.default_rng(5)
+    start = [torch.tensor(rng.standard_normal(size)).to(device) for size in ((6, 1, 4), (6, 2, 5))]
+    one = problem.weight.new_full((6,), 0.1)
+    objective = Objective(problem, 1, Penalties(one, one, one, torch.zeros_like(start[1][:, :1]), one))
+    trees, found = torch.tensor([0, 1, 2, 4]), []
+    chosen = tuple(part.index_select(0, trees.to(device)) for part in start)
+    for most in (groups.REPEATED, 0):
+        with patch.object(groups, "REPEATED", most):
+            part = objective.take(trees)
+            metric = GramMetric(problem, 1, 2).take(trees)
+            end = minimise(part, chosen, FEW, metric)
+        found += [end.loss, *end.point]
+    return found
+
+
+def count_rounds(device: str, steps: int) -> list[Round]:
+    """The rounds of a minimisation of so many steps."""
+    objective, start, metric = joint_training(device)
+    with rounds_taken() as found:
+        minimise(objective, start, LbfgsSettings(max_iterations=steps, ftol=0.0), metric)
+    return found
+
+
 @contextmanager
 def few_rounds_of_leaves() -> Iterator[None]:
     """While open, leaves of rules, and the dense tree that they are compared with, take a round or some."""
@@ -261,7 +291,7 @@ ONCE = {
 
 
 ALL = (
-    measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds, rules,
-    rules_of_causes,
+    measures, clusters, logrank, trials, causes, histories, table, many, batch, streamed, rounds, uneven_groups,
+    rules, rules_of_causes,
 )  # fmt: skip
 PATHS: dict[str, Callable[[str], list[Tensor]]] = {one.__name__: one for one in ALL}

@@ -18,9 +18,6 @@ class Rosenbrock:
     def take(self, trees):
         return Rosenbrock(self.steepness[trees])
 
-    def even_groups(self, trees):
-        return trees
-
     def value_and_gradient(self, x):  # (M, 2)
         a, b = x[:, 0], x[:, 1]
         rise = b - a**2

@@ -37,7 +37,7 @@ class Counted:
     """A function that counts its evaluations."""
 
     def __init__(self, function, calls):
-        self.function, self.calls, self.even_groups = function, calls, function.even_groups
+        self.function, self.calls = function, calls
 
     def value_and_gradient(self, *point):
         self.calls.append(1)

@@ -15,19 +15,19 @@ from softsurv.stopping import StopSignal
 class Rowwise:
     """A function of the parameters of some rows and of which rows they are, as the optimiser takes it."""
 
-    def __init__(self, function, rows=None, widen=lambda mask: mask):
-        self.function, self.rows, self.even_groups = function, rows, widen
+    def __init__(self, function, rows=None):
+        self.function, self.rows = function, rows
 
     def value_and_gradient(self, x):
         return self.function(x, self.rows)
 
     def take(self, left):
-        return Rowwise(self.function, left if self.rows is None else self.rows[left], self.even_groups)
+        return Rowwise(self.function, left if self.rows is None else self.rows[left])
 
 
-def solve(function, start, settings, widen=lambda mask: mask, **how):
+def solve(function, start, settings, **how):
     """Points and losses."""
-    end = minimise(Rowwise(function, widen=widen), (start,), settings, **how)
+    end = minimise(Rowwise(function), (start,), settings, **how)
     return end.point[0], end.loss
 
 
@@ -169,23 +169,6 @@ def test_rows_that_stop_leave_the_stack():
     solve(function, random_start(8, d), LbfgsSettings(max_iterations=200, ftol=1e-14))
     assert seen[0] == 8
     assert seen[-1] == 1
-
-
-def test_widened_masks_keep_even_groups():
-    seen = []
-    d = 6
-    scales = torch.ones(6, d, dtype=torch.float64)
-    scales[1] = torch.logspace(0, 5, d)
-
-    def function(x, rows):
-        seen.append(None if rows is None else rows.tolist())
-        return quadratic(scales, torch.zeros(6, d, dtype=torch.float64))(x, rows)
-
-    def widen(mask):
-        return mask.view(-1, 3).any(1, keepdim=True).expand(-1, 3).reshape(-1)
-
-    solve(function, random_start(6, d), LbfgsSettings(max_iterations=200, ftol=1e-14), widen)
-    assert seen[-1] == [0, 1, 2]
 
 
 def test_iteration_limit_counts_accepted_steps():

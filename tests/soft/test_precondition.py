@@ -68,9 +68,6 @@ class Whole:
     def take(self, rows):
         return self
 
-    def even_groups(self, mask):
-        return mask
-
 
 class Constant:
     """One matrix for all rows."""

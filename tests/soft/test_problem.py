@@ -102,7 +102,7 @@ def test_problems_that_know_different_things_do_not_join(tools):
         join_problems([plain, rich])
 
 
-def test_take_keeps_any_trees_of_one_group_and_equally_many_of_several(tools):
+def test_take_keeps_any_trees(tools):
     one = make_problem(tools.simulate(20), WEIBULL, weight=torch.rand(4, 20, dtype=torch.float64))
     torch.testing.assert_close(one.take(torch.tensor([3, 1])).weight, one.weight[[3, 1]])
     _, joined = grouped(tools)
@@ -110,20 +110,19 @@ def test_take_keeps_any_trees_of_one_group_and_equally_many_of_several(tools):
     assert (second.n_groups, second.n_trees) == (1, 3)
     torch.testing.assert_close(second.design[0], joined.design[1])
     torch.testing.assert_close(second.weight, joined.weight[3:])
-    one_each = joined.take(torch.tensor([2, 3]))
-    assert (one_each.n_groups, one_each.n_trees) == (2, 2)
-    torch.testing.assert_close(one_each.weight, joined.weight[[2, 3]])
-
-
-def test_masks_widen_to_even_groups(tools):
-    one = make_problem(tools.simulate(20), WEIBULL, n_trees=3)
-    mask = torch.tensor([True, False, True])
-    assert one.even_groups(mask).tolist() == mask.tolist()
-    _, joined = grouped(tools)
-    alone = torch.tensor([False, False, False, False, True, False])
-    assert joined.even_groups(alone).tolist() == alone.tolist()  # the group without trees leaves
-    uneven = torch.tensor([False, True, True, False, False, True])
-    assert joined.even_groups(uneven).tolist() == [False, True, True, True, False, True]
+    uneven = joined.take(torch.tensor([2, 3, 5]))
+    assert (uneven.n_groups, uneven.n_trees, uneven.sizes) == (2, 3, (1, 2))
+    torch.testing.assert_close(uneven.weight, joined.weight[[2, 3, 5]])
+    assert uneven.design is joined.design  # rows lie once
+    per_tree = uneven.per_tree(uneven.time_scale)
+    torch.testing.assert_close(per_tree, joined.time_scale[[0, 1, 1]])
+    torch.testing.assert_close(uneven.even_event, joined.event[[0, 1, 1]])
+    one_each = uneven.take(torch.tensor([0, 2]))
+    assert (one_each.n_groups, one_each.n_trees, one_each.sizes) == (2, 2, None)
+    torch.testing.assert_close(one_each.weight, joined.weight[[2, 5]])
+    twice = uneven.repeat(2)
+    assert twice.sizes == (2, 4)
+    torch.testing.assert_close(twice.per_tree(twice.time_scale), joined.time_scale[[0, 0, 1, 1, 1, 1]])
 
 
 def test_per_tree_repeats_groups(tools):

@@ -5,9 +5,10 @@ import torch
 from oracles.live_memory import tensors_in
 from oracles.operators import Operators
 from oracles.recorded import Recorder
+from oracles.rounds import rounds_taken
 
 from softsurv.hazards import family_names
-from softsurv.soft import replay
+from softsurv.soft import optimisers, replay
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import ALONE, LbfgsSettings, _begin, _take_rounds, apart, minimise, side_by_side
 from softsurv.soft.precondition import GramMetric
@@ -30,14 +31,10 @@ def stack(tools, family="weibull"):
     return objective, tools.random_parameters(objective), GramMetric(objective.problem, 3, 4)
 
 
-class Wide:
-    """A function whose stack stays as wide as it is: narrower ones round otherwise."""
-
-    def __init__(self, function):
-        self.value_and_gradient = function.value_and_gradient
-
-    def even_groups(self, trees):
-        return trees.any().expand(len(trees))
+@pytest.fixture
+def wide(monkeypatch):
+    """Stacks stay as wide as they are: narrower ones round otherwise."""
+    monkeypatch.setattr(optimisers, "NARROWER", 0.0)
 
 
 HOST = {
@@ -55,10 +52,10 @@ RANDOM = {"rand", "randn", "bernoulli", "uniform_", "normal_", "randperm", "rand
 
 
 @pytest.mark.parametrize("family", family_names())
-def test_recorded_rounds_end_where_others_do(tools, family):
+def test_recorded_rounds_end_where_others_do(tools, family, wide):
     """Up to how sums are rounded, which depends on where a tensor lies."""
     objective, start, metric = stack(tools, family)
-    objective, rule = Wide(objective), LbfgsSettings(max_iterations=24, ftol=0.0)
+    rule = LbfgsSettings(max_iterations=24, ftol=0.0)
     expected, recorder = minimise(objective, start, rule, metric), Recorder()
     with recording(recorder):
         found = minimise(objective, start, rule, metric)
@@ -83,27 +80,16 @@ def test_a_narrower_stack_is_recorded_anew(tools):
     assert widths[-1] < TREES
 
 
-def counted(objective, calls):
-    """Value and gradient, with a note of each call."""
-
-    def value_and_gradient(*point):
-        calls.append(1)
-        return objective.value_and_gradient(*point)
-
-    return value_and_gradient
-
-
-def test_what_ends_soon_takes_no_more_rounds_than_without_a_recorder(tools):
+@pytest.mark.parametrize("steps", [3, 6, 7])
+def test_what_ends_soon_takes_the_rounds_that_it_needs(tools, steps):
     """A minimisation of seven rounds on a device is over before rounds are taken four at a time."""
-    counts = []
-    for capture in (None, Recorder()):
+    capture = Recorder()
+    for how in (None, capture):
         objective, start, metric = stack(tools)
-        function, rounds = Wide(objective), []
-        function.value_and_gradient = counted(objective, rounds)
-        with recording(capture):
-            minimise(function, start, LbfgsSettings(max_iterations=6, ftol=0.0), metric)
-        counts.append(len(rounds))
-    assert counts[0] == counts[1] <= 1 + ALONE
+        with recording(how), rounds_taken() as rounds:
+            minimise(objective, start, LbfgsSettings(max_iterations=steps, ftol=0.0), metric)
+        assert steps <= len(rounds) <= ALONE
+        assert all(one.moving for one in rounds)
     assert not capture.made
 
 
@@ -118,9 +104,9 @@ class Stale:
         return lambda: None
 
 
-def test_a_replay_that_does_nothing_is_found_and_does_no_harm(tools):
+def test_a_replay_that_does_nothing_is_found_and_does_no_harm(tools, wide):
     objective, start, metric = stack(tools)
-    objective, rule, stale = Wide(objective), LbfgsSettings(max_iterations=20, ftol=0.0), Stale()
+    rule, stale = LbfgsSettings(max_iterations=20, ftol=0.0), Stale()
     expected = minimise(objective, start, rule, metric)
     with recording(stale):
         with pytest.warns(RuntimeWarning, match="differ from those by operators when they are replayed"):

@@ -62,11 +62,11 @@ def test_trees_that_refuse_their_point_stay():
     table = np.stack([empty(2, 2, np.zeros(2), np.ones(2), np.ones(2)) for _ in range(2)])
     slot, before = np.zeros((2, 1), np.int64), table[1].copy()
     new = np.full((2, 2), 0.5)
-    plain(kernels.move)(table, slot, new, 2 * new + 1, 2 * new + 1, np.array([True, False]), CURVATURE)
+    plain(kernels.move)(table, slot, np.arange(2), new, 2 * new + 1, 2 * new + 1, np.array([True, False]), CURVATURE)
     assert slot.ravel().tolist() == [1, 0]
     np.testing.assert_array_equal(table[1], before)
     direction, slope = np.empty((2, 2)), np.empty(2)
-    plain(kernels.descend)(table, slot, direction, slope)
+    plain(kernels.descend)(table, slot, np.arange(2), direction, slope)
     np.testing.assert_allclose(direction[1], -before[6])  # without a pair: down the gradient
 
 

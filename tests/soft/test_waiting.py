@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from oracles.looks import Waits
+from oracles.rounds import rounds_taken
 from oracles.spells import rows_of_kind
 
 from softsurv import SoftSurvivalTree
@@ -27,14 +28,14 @@ from softsurv.soft.objective import Objective
 from softsurv.soft.one_pass import operators_alone
 from softsurv.soft.optimisers import LbfgsSettings, minimise
 from softsurv.soft.precondition import GramMetric
-from softsurv.soft.problem import groups_of, join_problems, make_problem
+from softsurv.soft.problem import join_problems, make_problem
 from softsurv.soft.recipe import Candidate, Recipe, Training
 from softsurv.soft.starts import initial_leaves, random_routing
-from softsurv.soft.watch import never_waiting
+from softsurv.soft.watch import Watch, never_waiting
 from softsurv.trees.soft_tree import SoftTree
 from softsurv.tune import StudyObjective
 
-ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "groups_of"), ("_local_scalar_dense", "fit_logistic")}
+ON_THE_HOST = {("nonzero", "minimise"), ("_local_scalar_dense", "fit_logistic")}
 """What reads a copy that is on the host already."""
 
 BETWEEN_SWEEPS = {("nonzero", "nodec")}
@@ -175,32 +176,52 @@ def test_a_late_look_changes_only_the_time(tools):
     torch.testing.assert_close(late.objective, in_time.objective, rtol=1e-9, atol=1e-10)
 
 
-class Rounds:
-    """A function that counts its evaluations."""
-
-    def __init__(self, function, calls):
-        self.function, self.calls, self.even_groups = function, calls, function.even_groups
-
-    def value_and_gradient(self, *point):
-        self.calls.append(len(point[0]))
-        return self.function.value_and_gradient(*point)
-
-    def take(self, trees):
-        return Rounds(self.function.take(trees), self.calls)
-
-
-@pytest.mark.parametrize("steps", [3, 6, 20])
+@pytest.mark.parametrize("steps", [3, 6, 7, 20])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_late_look_costs_one_round_in_which_nothing_moves(tools, groups, steps):
-    """However short a minimisation is, and though the stack narrows on the way."""
+def test_a_late_look_costs_no_round_in_which_nothing_moves(tools, groups, steps):
+    """However short a minimisation is, and though the stack narrows on the way: in each round something moves."""
     objective, routing, leaves = stack(tools, "weibull", groups)
-    metric, rule, counts = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=steps, ftol=1e-3), []
+    metric, rule = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=steps, ftol=1e-3)
     with operators_alone():
-        in_time = minimise(Rounds(objective, in_time_calls := []), (routing, leaves), rule, metric)
-        with never_waiting():
-            late = minimise(Rounds(objective, counts), (routing, leaves), rule, metric)
-    assert len(counts) <= len(in_time_calls) + 1
-    torch.testing.assert_close(late.loss, in_time.loss, rtol=1e-9, atol=1e-10)
+        with rounds_taken() as in_time:
+            expected = minimise(objective, (routing, leaves), rule, metric)
+        with never_waiting(), rounds_taken() as late:
+            found = minimise(objective, (routing, leaves), rule, metric)
+    assert all(one.moving for one in in_time + late)
+    assert len(late) == len(in_time)
+    torch.testing.assert_close(found.loss, expected.loss, rtol=1e-9, atol=1e-10)
+
+
+def test_a_look_that_never_arrives_in_time_costs_one_round(tools, monkeypatch):
+    """As where a device is behind its host: then the host waits for the look of the round before."""
+    objective, routing, leaves = stack(tools, "weibull")
+    metric, rule = GramMetric(objective.problem, 3, 4), LbfgsSettings(max_iterations=7, ftol=1e-3)
+    with operators_alone(), rounds_taken() as in_time:
+        minimise(objective, (routing, leaves), rule, metric)
+    send = Watch.send
+
+    def slowly(self, mask, rounds=1):
+        send(self, mask, rounds)
+        self.copies[-1] = replace(self.copies[-1], event=Slow())
+
+    monkeypatch.setattr(Watch, "send", slowly)
+    with operators_alone(), never_waiting(), rounds_taken() as late:
+        minimise(objective, (routing, leaves), rule, metric)
+    assert len(late) == len(in_time) + 1
+    assert [one.moving > 0 for one in late].count(False) == 1
+
+
+class Slow:
+    """A copy that arrives when it is waited for, and not before."""
+
+    def __init__(self):
+        self.waited = False
+
+    def query(self):
+        return self.waited
+
+    def synchronize(self):
+        self.waited = True
 
 
 @pytest.mark.parametrize(("groups", "tolerance"), [(1, 1e-6), (2, 1e-2), (2, 1e-6)])
@@ -216,10 +237,3 @@ def test_the_inverse_gram_matrix_is_kept_over_sweeps(tools, groups, tolerance, m
     assert len(found.trace) >= 2
     assert min(widths) < len(routing)  # some left
     assert len(calls) == 1
-
-
-def test_groups_of_trees():
-    assert groups_of(torch.tensor([0, 1, 4, 5, 6, 7]), 2).tolist() == [0, 2, 3]
-    assert groups_of(torch.tensor([1, 5]), 3).tolist() == [0, 1]
-    with pytest.raises(RuntimeError, match=r"equally many of each group, got \[2, 1\]"):
-        groups_of(torch.tensor([0, 1, 4]), 2)

@@ -54,6 +54,26 @@ def test_the_host_waits_where_it_is_four_rounds_ahead():
         assert oldest.waited
 
 
+def test_what_is_sent_in_time_is_known_at_once():
+    watch, mask = Watch(late=True), torch.tensor([True, True])
+    assert watch.known() is None
+    watch.send(mask)
+    mask[0] = False
+    assert watch.known().tolist() == [True, True]
+    assert watch.known() is None  # it has been told
+
+
+def test_the_host_is_one_look_ahead_at_most():
+    watch, looks = Watch(late=True), []
+    for _ in range(3):
+        watch.send(torch.ones(1, dtype=torch.bool))
+        looks.append(Event())
+        watch.copies[-1] = replace(watch.copies[-1], event=looks[-1])
+        found = watch.known()
+        assert (found is None) == (len(looks) == 1)
+        assert [one.waited for one in looks] == [True] * (len(looks) - 1) + [False]
+
+
 def test_a_cpu_is_looked_at_at_once_but_in_tests():
     assert not runs_ahead(torch.zeros(1))
     with never_waiting():

@@ -75,10 +75,6 @@ class StreamedObjective:
         """The objective itself: it is of one tree."""
         return self
 
-    def even_groups(self, trees: Tensor) -> Tensor:
-        """The mask (1,) itself."""
-        return trees
-
     def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], FloatArray]:
         """HBP leaf of the rows of each chunk, and the features of one row of each leaf that has any, (<= L, P)."""
 
