@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning
 from softsurv.estimators.optimal.level_order import add_level_orders
-from softsurv.estimators.optimal.parameters import OptimalParameters, score_of, size_limits
+from softsurv.estimators.optimal.parameters import AUTO_DEPTH, AUTO_LEAVES, OptimalParameters, score_of, size_limits
 from softsurv.estimators.optimal.rows import Rows
 from softsurv.estimators.optimal.search import SEARCHES, TreeSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared
@@ -37,6 +38,11 @@ ERRORS = 2.0
 """A size is as good as the best up to so many standard errors of their paired difference, and the largest such size is
 taken: shrinkage already forgives what a larger tree overfits. Over ten sets of SurvSet concordance is .631 and the
 Brier score .184; by the least loss .613 and .188, by one standard error .622 and .187, by three .630 and .185."""
+
+GROWN_DEPTH, GROWN_COLUMNS = 4, 100
+"""Where the largest tree of `AUTO_DEPTH` is chosen and there are at most so many 0/1 columns, trees of this depth with
+leaves as many as they like are tried too; with more columns each of them may take seconds. They are taken only where
+they are clearly better, as eight leaves are read more easily than sixteen."""
 
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
@@ -105,7 +111,22 @@ def choose_size(
     if not losses:
         single = Size(0, 1, p.complexity, strengths[0])
         losses, n_leaves = {single: np.array([np.nan])}, {single: 1.0}
-    return _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
+    choice = _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
+    if not _may_grow(choice, p, binarizer):
+        return choice
+    grown = making.grown(timer, strengths)
+    for s, strength in enumerate(strengths if grown.status == Status.OPTIMAL else ()):
+        size = Size(GROWN_DEPTH, 2**GROWN_DEPTH, p.complexity, strength)
+        losses[size], n_leaves[size] = np.array(grown.losses)[:, s], float(np.mean(grown.n_leaves))
+    return choice_among(losses, n_leaves, grown.status, limit=depth_limit)
+
+
+def _may_grow(choice: SizeChoice, p: OptimalParameters, binarizer: Binarizer) -> bool:
+    """Whether the choice is the largest tree that was compared, and larger ones are found soon."""
+    largest = p.max_depth == "auto" and (choice.depth, choice.leaves) == (AUTO_DEPTH, AUTO_LEAVES)
+    n_columns = sum(len(column.splits) for column in binarizer.columns_)
+    plain = p.objective == "relative_risk" and choice.complexity == p.complexity
+    return largest and plain and choice.status == Status.OPTIMAL and n_columns <= GROWN_COLUMNS
 
 
 def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
@@ -122,6 +143,14 @@ def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float
         deeper = choice.depth + 1
         return replace(choice, depth=deeper, leaves=min(leaf_limit or 2**deeper, 2**deeper))
     return choice
+
+
+class GrownTrees(NamedTuple):
+    """Trees beyond those whose sizes are compared, one for each fold: losses by strength of shrinkage, leaves."""
+
+    losses: list[list[float]]
+    n_leaves: list[int]
+    status: Status
 
 
 class _Folds:
@@ -157,6 +186,20 @@ class _Folds:
             paths.append(FoldPath.of(sizes, losses))
         return status
 
+    def grown(self, timer: StopSignal, strengths: Sequence[float]) -> GrownTrees:
+        """The best tree of `GROWN_DEPTH` of each fold with its held-out losses, as far as time allows."""
+        found = GrownTrees([], [], Status.OPTIMAL)
+        for number in range(len(self.folds)):
+            search, held_out = self.fold(number)
+            best = search.best(GROWN_DEPTH, None, timer.left, None)
+            search.rest(KEPT_SHARE * self.room.left / len(self.folds))
+            status = timer.status or best.report.status
+            if status != Status.OPTIMAL:
+                return found._replace(status=status)
+            found.losses.append(search.held_out(best.tree, held_out, strengths, score_of(self.p)))
+            found.n_leaves.append(best.tree.n_leaves)
+        return found
+
     def fold(self, number: int) -> tuple[TreeSearch, Rows]:
         """The search over the training rows of a fold, and the rows held out."""
         if number in self.kept:
@@ -181,27 +224,34 @@ class _Folds:
         return made
 
 
-def choice_among(losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> SizeChoice:
+def choice_among(
+    losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status, limit: int | None = None
+) -> SizeChoice:
     """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
 
     A cost per leaf beside those of the limits is taken only where it is clearly better than every limit: sizes that
-    are as good are then chosen as without it. ``losses`` (F,) and ``n_leaves``, the mean number, are those of every
-    setting.
+    are as good are then chosen as without it. So are trees deeper than ``limit``, where they are clearly better than
+    what would be chosen without them. ``losses`` (F,) and ``n_leaves``, the mean number, are those of every setting.
     """
     mean = {size: float(loss.mean()) for size, loss in losses.items()}
     ranked = sorted(losses, key=lambda size: (mean[size], n_leaves[size], size.depth, size.leaves, -size.shrinkage))
-    least = min(size.complexity for size in ranked)  # of the limits
-    best = next(size for size in ranked if size.complexity == least)
+    usual = [size for size in ranked if limit is None or size.depth <= limit]
+    least = min(size.complexity for size in usual)  # of the limits
+    best = next(size for size in usual if size.complexity == least)
     difference = {size: losses[size] - losses[best] for size in ranked}
     error = {size: _standard_error(some) for size, some in difference.items()}
-    chosen, ahead = best, ranked[0]
+    chosen, ahead = best, usual[0]
     if ahead != best and difference[ahead].mean() < -ERRORS * error[ahead]:
         chosen = ahead
     elif n_leaves[best] > 1:
-        limits = [size for size in ranked if size.complexity == least]
+        limits = [size for size in usual if size.complexity == least]
         good = [size for size in limits if difference[size].mean() <= ERRORS * error[size]]
         most = max((n_leaves[size], size.leaves) for size in good)
         chosen = next(size for size in good if (n_leaves[size], size.leaves) == most)
+    deeper = next((size for size in ranked if size not in usual), chosen)
+    gained = losses[chosen] - losses[deeper]
+    if gained.mean() > ERRORS * _standard_error(gained):
+        chosen = deeper
     table = [
         {
             "max_depth": size.depth,

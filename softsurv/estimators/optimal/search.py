@@ -184,7 +184,7 @@ class RelativeRiskSearch(TreeSearch):
 
     @classmethod
     def warm_up(cls, depth: int | str | None) -> None:
-        deep, recursive = depth not in (0, 1, 2), depth not in (3, "auto")
+        deep, recursive = depth not in (0, 1, 2), depth != 3
         ready(relative_risk.TASK, deep=deep, recursive=recursive, meanwhile=_import_torch)
 
     def best(self, depth: int | None, leaves: int | None, seconds: float, progress: SearchProgress | None) -> FoundTree:

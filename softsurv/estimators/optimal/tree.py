@@ -57,8 +57,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         Deviance of proportional hazards over a common Nelson-Aalen baseline (paper `surtree`, eq. 20; summed over
         rows), or the integrated Brier score (paper `osst`, eq. 4; a mean over rows and time).
     max_depth : int, optional
-        0 (a single leaf) to 10; 3 by default. None, for "ibs" only: ``complexity`` alone limits
-        the tree.
+        0 (a single leaf) to 10; 3 by default, and 4 where sixteen leaves are clearly better than eight (see
+        ``tune``). None, for "ibs" only: ``complexity`` alone limits the tree.
     max_leaves : int, optional
         No more than ``2**max_depth`` by default. For "ibs" it also makes the search keep ``path_``.
     min_samples_leaf : int, optional
@@ -100,7 +100,8 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         event-stratified cross-validation, twice five folds, from one path of sizes a fold: the largest size that is
         as good as the best up to two standard errors of their paired difference, or a cost per leaf that is better by
         more than that; see ``selection_``. "auto": so where none of ``max_depth``, ``max_leaves``, ``complexity`` and
-        ``reference`` is given.
+        ``reference`` is given. For "relative_risk", where eight leaves are chosen then and there are at most 100 0/1
+        columns, trees of depth 4 are compared too, and taken if they are better by more than two standard errors.
     tune_score : {"auto", "likelihood", "ibs", "concordance"}
         What sizes are compared by; the likelihood for "relative_risk", "ibs" for "ibs" by default.
     time_limit : float, optional
