@@ -217,10 +217,15 @@ def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:
 
 
 def _own_hazard(rows: Rows, some: IntArray, baseline: StepFunction, theta: float, shrinkage: float) -> FloatArray:
-    """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline."""
+    """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline.
+
+    As the product-limit estimator has it: where all at risk fail, nobody survives but those whom the leaf borrows.
+    """
     died, at_risk = risk_set(rows, some, baseline.times)
-    prior = theta * np.diff(baseline.values, prepend=0.0)
-    return np.cumsum(pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior))
+    prior: FloatArray = np.minimum(theta * np.diff(baseline.values, prepend=0.0), 1.0)
+    hazard = pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior)
+    survival: FloatArray = np.cumprod(1.0 - hazard)
+    return cumulative(baseline.times, survival).values
 
 
 def _without(incidence: StepFunction) -> StepFunction:

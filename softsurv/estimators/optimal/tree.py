@@ -79,9 +79,9 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         order are not tried.
     leaf : {"auto", "adaptive", "nelson_aalen", "km", "ipcw"}
         Curve of a leaf. "adaptive", the default of "relative_risk": its relative risk times the common baseline, or a
-        curve of its own where its events clearly come at other times; "nelson_aalen": no such exception. Kaplan-Meier,
-        the default of "ibs"; or, for "ibs", the non-increasing curve that minimises the leaf's score. "ipcw" trees are
-        proven for curves that may rise; objective and gap are those of the curves that are predicted.
+        Kaplan-Meier curve of its own where its events clearly come at other times; "nelson_aalen": no such exception.
+        "km", the default of "ibs": Kaplan-Meier. "ipcw", for "ibs": the non-increasing curve that minimises the leaf's
+        score; such trees are proven for curves that may rise, objective and gap are those of the curves predicted.
     shrinkage : float, optional
         A leaf's relative risk and curve are pulled to those of the nodes above it, as if it had seen so many events
         more there: theta = (E + k theta_parent) / (H + k), E events where H were expected. Chosen together with the

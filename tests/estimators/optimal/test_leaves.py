@@ -86,6 +86,24 @@ def test_a_leaf_without_events_has_half_an_event():
     assert 0 < tree.predict_survival_function(X, [6.0])[-1, 0] < 1
 
 
+def test_a_curve_of_its_own_is_pulled_to_the_common_one_as_a_product_limit():
+    """All rows of one leaf fail at one time, the others' times are spread: by hand from the rows of the leaf."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"fixed": np.repeat([0, 1], 100)})
+    time = np.where(X["fixed"] == 1, 5.0, rng.exponential(6.0, 200).round(2) + 0.01)
+    y = Surv.from_arrays(np.ones(200, dtype=bool), time)
+    tree = OptimalSurvivalTree(max_depth=1, shrinkage=4.0).fit(X, y)
+    leaf = tree.apply(X)[-1]
+    assert tree.curves_.own[leaf]
+    baseline = nelson_aalen(time, np.ones(200, dtype=bool))
+    prior = tree.tree_.value[leaf, 0] * np.diff(baseline.values, prepend=0.0)  # four subjects survive as it says
+    at_risk = np.where(baseline.times <= 5, 100.0, 0.0)
+    died = np.where(baseline.times == 5, 100.0, 0.0)
+    survival = np.cumprod(1 - (died + 4 * np.minimum(prior, 1)) / (at_risk + 4))
+    assert_allclose(tree.predict_survival_function(X.iloc[-1:], baseline.times)[0], survival, atol=1e-12)
+    assert survival[baseline.times == 5] < 0.04
+
+
 def test_step_functions_and_scores(trees, rows):
     X, y = rows
     tree = trees()
