@@ -222,10 +222,9 @@ def _own_hazard(rows: Rows, some: IntArray, baseline: StepFunction, theta: float
     As the product-limit estimator has it: where all at risk fail, nobody survives but those whom the leaf borrows.
     """
     died, at_risk = risk_set(rows, some, baseline.times)
-    prior: FloatArray = np.minimum(theta * np.diff(baseline.values, prepend=0.0), 1.0)
+    prior = np.minimum(theta * np.diff(baseline.values, prepend=0.0), 1.0)
     hazard = pulled(died, at_risk, subjects_of(rows, some, shrinkage), prior)
-    survival: FloatArray = np.cumprod(1.0 - hazard)
-    return cumulative(baseline.times, survival).values
+    return cumulative(baseline.times, np.asarray(np.cumprod(1.0 - hazard), dtype=np.float64)).values
 
 
 def _without(incidence: StepFunction) -> StepFunction:
