@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -183,6 +183,19 @@ def are_numbers(types: Sequence[Any]) -> bool:
 def distinct(types: Sequence[Any]) -> list[Any]:
     """The types that columns have. By identity: pandas compares two categorical types longer than it reads a column."""
     return list({id(one): one for one in types}.values())
+
+
+@lru_cache(maxsize=8)
+def _places(n: int) -> pd.Index:
+    """The names, of which pandas then knows whether they differ."""
+    import pandas as pd
+
+    return pd.Index([f"x{k}" for k in range(n)])
+
+
+def place_names(n: int) -> pd.Index:
+    """Names of the columns of an array: x0, x1, ...; made once, as pandas takes long over them."""
+    return _places(n).view()
 
 
 def column_types(frame: pd.DataFrame) -> list[Any]:

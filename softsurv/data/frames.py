@@ -6,27 +6,24 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softsurv.arrays import FloatArray
-from softsurv.data.blocks import column_types, distinct, float_columns, values_of
+from softsurv.data.blocks import column_types, distinct, float_columns, place_names, values_of
 from softsurv.data.columns import is_polars, plain_array, too_large
 from softsurv.errors import DataWarning, InvalidSurvivalDataError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
 MISSING = [
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 ]
 """Cells of a csv file that are missing: those of ``pandas.read_csv``, whichever reader is at work."""
-
 
 PLAIN_NUMBERS = {float, int, np.float64, np.float32, np.int64, np.int32, type(None)}
 """Types of cells that become doubles as they are; None is missing."""
@@ -58,7 +55,7 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
             return pd.DataFrame({name: _column(values) for name, values in X.items()})
         array = plain_array(X)
         if array.ndim == 2:
-            return pd.DataFrame(X if isinstance(X, list) else array, columns=_places(array.shape[1]).view())
+            return pd.DataFrame(X if isinstance(X, list) else array, columns=place_names(array.shape[1]))
     except ValueError:
         raise InvalidSurvivalDataError("X must be a table, got rows of unequal length") from None
     except OverflowError:
@@ -67,14 +64,6 @@ def as_frame(X: Any, *, native: bool = True) -> pd.DataFrame:
         f"X must be two-dimensional, one row per subject, got shape {array.shape}; "
         "use X.reshape(-1, 1) for a single feature"
     )
-
-
-@lru_cache(maxsize=8)
-def _places(n: int) -> pd.Index:
-    """Names of the columns of an array, x0, x1, ...; pandas looks once whether they differ, not in every fit."""
-    import pandas as pd
-
-    return pd.Index([f"x{j}" for j in range(n)])
 
 
 def has_names(X: Any) -> bool:
@@ -270,11 +259,8 @@ def checked_table(X: pd.DataFrame) -> tuple[pd.DataFrame, list[Any] | None]:
     if "O" in kinds:
         X, types = objects_as_numbers(X), None
     names = X.columns.tolist() if kinds == {"f"} else float_columns(X, column_types(X) if types is None else types)
-    if kinds == {"f"}:  # as pandas holds them, without a copy
-        infinite = np.isinf(X.to_numpy()).T
-    else:
-        infinite = np.isinf(values_of(X, names, na_value=np.nan)) if names else np.zeros((0, 0))
-    if infinite.any():
+    floats = X.to_numpy().T if kinds == {"f"} else values_of(X, names, na_value=np.nan)  # without a copy, if alone
+    if (infinite := np.isinf(floats)).any():
         row, column = np.argwhere(infinite.T)[0]
         raise InvalidSurvivalDataError(
             f"X must be finite or missing, got an infinite value in column {names[column]!r} "

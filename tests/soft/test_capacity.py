@@ -35,6 +35,7 @@ from softsurv.soft.precondition import GramMetric
 from softsurv.soft.problem import Problem, make_problem
 from softsurv.soft.recipe import Training
 from softsurv.soft.selection import DenseGrid, select
+from softsurv.soft.watch import never_waiting
 from softsurv.sparse.leaf_fit import LeafObjective, LeafPenalties
 
 CPU = torch.device("cpu")
@@ -179,8 +180,9 @@ def test_a_round_of_the_optimiser_never_waits_for_the_device(family, monkeypatch
         looks.append(loss.is_meta)
         raise SeenError
 
-    with monkeypatch.context() as patch:
-        patch.setattr(optimisers.Watch, "__call__", lambda self, *mask: None)  # the host asks nothing of four rounds
+    with monkeypatch.context() as patch, never_waiting():
+        patch.setattr(optimisers.Watch, "send", lambda self, *mask: None)  # the host asks nothing of four rounds
+        patch.setattr(optimisers.Watch, "known", lambda self: None)
         with pytest.raises(SeenError):
             minimise(objective, start, LbfgsSettings(), metric, on_round=look)
     assert looks == [True]
