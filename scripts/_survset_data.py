@@ -18,8 +18,9 @@ DEVELOPMENT_SETS = [
     "e1684", "prostate", "Melanoma", "d.oropha.rec", "zinc", "stagec", "pharmacoSmoking", "hepatoCellular", "wpbc",
     "vlbw", "colon", "cost",
 ]
+LARGE_SETS = ["nwtco", "TRACE", "smarto", "hdfail", "acath", "prostateSurvival", "divorce", "oldmort", "rhc"]
 # fmt: on
-COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS, "development": DEVELOPMENT_SETS}
+COLLECTIONS = {"new": NEW_SETS, "paper": PAPER_SETS, "development": DEVELOPMENT_SETS, "large": LARGE_SETS}
 
 
 @lru_cache(maxsize=2)

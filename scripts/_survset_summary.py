@@ -28,6 +28,7 @@ TITLES = {
     "new": "SurvSet's 15",
     "paper": "The 15 sets of paper `sst`",
     "development": "Development sets",
+    "large": "Large sets",
     "simulated": "Known truths",
 }
 NOISE = "noise"
@@ -37,7 +38,7 @@ def summary(frame: pd.DataFrame) -> str:
     """All tables of the results, as Markdown."""
     parts = [INTRO, machine_line(), ""]
     frame = frame.assign(is_tree=is_tree(frame), is_stump=frame["n_leaves"] == 1)
-    for collection in ("new", "paper", "development"):
+    for collection in ("new", "paper", "development", "large"):
         lines = frame[frame["collection"] == collection]
         if len(lines):
             parts += real_sets(TITLES[collection], lines)

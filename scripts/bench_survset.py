@@ -10,9 +10,9 @@ Models: ``soft`` and ``optimal`` with any arguments (``soft:depth=0``, see _surv
 _survset_peers.py: ``km cox rpart rpart_min ctree sktree forest boost``. A peer that is not installed is left out with
 a sentence.
 Collections: ``new``, 15 sets of SurvSet; ``paper``, the 15 sets of paper `sst`; ``development``, 12 other sets of
-SurvSet, on whose held-out folds defaults of the soft tree are decided, and no figure is claimed; ``simulated``, the
-truths of _survset_simulated.py, scored by the adjusted Rand index between the leaves of 2,000 new rows and their true
-leaves.
+SurvSet, and ``large``, nine others of 1,800 rows and more: on their held-out folds defaults are decided, and no figure
+is claimed; ``simulated``, the truths of _survset_simulated.py, scored by the adjusted Rand index between the leaves of
+2,000 new rows and their true leaves.
 
 Folds are event-stratified; censoring is estimated on the training fold. Every fit is a line of the result file; the
 same command goes on where it stopped. ``--tag`` is put behind the models' names, so that two versions of one model can

@@ -187,14 +187,14 @@ def distinct(types: Sequence[Any]) -> list[Any]:
 
 @lru_cache(maxsize=8)
 def _places(n: int) -> pd.Index:
-    """The names, of which pandas then knows whether they differ."""
+    """The same object in every fit: pandas checks once that its names differ."""
     import pandas as pd
 
     return pd.Index([f"x{k}" for k in range(n)])
 
 
 def place_names(n: int) -> pd.Index:
-    """Names of the columns of an array: x0, x1, ...; made once, as pandas takes long over them."""
+    """Names of the columns of an array: x0, x1, ..."""
     return _places(n).view()
 
 

@@ -74,7 +74,7 @@ def plain_array(values: Any) -> NDArray[Any]:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _is_plain(values: Any, kinds: str) -> bool:
+def is_plain(values: Any, kinds: str) -> bool:
     """Whether a column is an array of numpy that can be taken as it is."""
     return type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in kinds and values.dtype.isnative
 
@@ -86,7 +86,7 @@ def is_polars(values: object) -> bool:
 
 def float_column(values: Any, argument: str) -> FloatArray:
     """A numeric column as float64, missing values as NaN; text, bool and dates are refused."""
-    if _is_plain(values, "iuf"):
+    if is_plain(values, "iuf"):
         return np.array(values, dtype=np.float64)
     import pandas as pd
 
@@ -140,7 +140,7 @@ def _reads_as_number(value: Any) -> bool:
 
 def event_column(values: Any) -> BoolArray:
     """An event indicator (bool or exactly 0/1) as a bool array, True = event observed."""
-    if _is_plain(values, "b"):
+    if is_plain(values, "b"):
         return np.array(values)
     column = series(values, "event")
     if column.dtype == bool:

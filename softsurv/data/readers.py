@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from softsurv.data.columns import is_binary, series
+from softsurv.data.columns import is_binary, is_plain, series
 from softsurv.data.frames import as_frame, checked_features
 from softsurv.data.histories import cause_column, naming_subjects, warn_of_unnamed_subjects
 from softsurv.data.survival_data import SurvivalData
@@ -169,10 +167,9 @@ def _bool_and_number(fields: dict[Any, Any]) -> tuple[Any, Any]:
 
 
 def _is_bool(values: Any) -> bool:
-    """Whether a column is of true and false; a plain array is not made a Series for that."""
-    if type(values) is np.ndarray and values.ndim == 1:
-        return values.dtype == np.bool_
-    return series(values, "y").dtype in ("bool", "boolean")
+    """Whether a column holds true and false."""
+    column = values if is_plain(values, "biuf") else series(values, "y")
+    return column.dtype in ("bool", "boolean")
 
 
 def _resolve(frame: pd.DataFrame, value: Any, argument: str) -> Any:

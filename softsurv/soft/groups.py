@@ -27,7 +27,7 @@ There a product for each group would be a launch for each. With larger tables la
 
 @dataclass(frozen=True)
 class Groups:
-    """How many trees each of G groups has.
+    """The number of trees in each of G groups.
 
     Attributes
     ----------

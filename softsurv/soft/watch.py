@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ class Watch:
         """The mask (m,) on the host, or None before there is an answer; ``rounds`` were taken since the last look."""
         if not self.late:
             return mask
-        arrived = self._arrived()
+        arrived = self._newest(lambda: sum(copy.rounds for copy in self.copies) >= LOOK_EVERY)
         self.send(mask, rounds)
         return arrived
 
@@ -75,23 +75,15 @@ class Watch:
 
     def known(self) -> Tensor | None:
         """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""
-        newest = None
-        while self.copies:
-            event = self.copies[0].event
-            if event is not None and not event.query():
-                if len(self.copies) == 1:
-                    break
-                event.synchronize()
-            newest = self.copies.pop(0).of_stack
-        return newest
+        return self._newest(lambda: len(self.copies) > 1)
 
-    def _arrived(self) -> Tensor | None:
-        """The newest copy that is complete; the host waits where it is :data:`LOOK_EVERY` rounds ahead."""
+    def _newest(self, waits: Callable[[], bool]) -> Tensor | None:
+        """The newest copy that is complete; the host waits for one that is not, while it ``waits``."""
         newest = None
         while self.copies:
             event = self.copies[0].event
             if event is not None and not event.query():
-                if sum(copy.rounds for copy in self.copies) < LOOK_EVERY:
+                if not waits():
                     break
                 event.synchronize()
             newest = self.copies.pop(0).of_stack

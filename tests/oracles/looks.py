@@ -79,3 +79,18 @@ def _ours() -> str:
     frames = [frame for frame in traceback.extract_stack() if Path(frame.filename).is_relative_to(PACKAGE)]
     where = Path(frames[-1].filename).relative_to(PACKAGE).with_suffix("")
     return f"{where.as_posix()}.{frames[-1].name}"
+
+
+class Slow:
+    """The event of a copy from a device that arrives when it is waited for, and not before."""
+
+    def __init__(self) -> None:
+        self.waited = False
+
+    def query(self) -> bool:
+        """Whether the copy has arrived."""
+        return self.waited
+
+    def synchronize(self) -> None:
+        """Wait for it."""
+        self.waited = True

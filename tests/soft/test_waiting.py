@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from oracles.looks import Waits
+from oracles.looks import Slow, Waits
 from oracles.rounds import rounds_taken
 from oracles.spells import rows_of_kind
 
@@ -209,19 +209,6 @@ def test_a_look_that_never_arrives_in_time_costs_one_round(tools, monkeypatch):
         minimise(objective, (routing, leaves), rule, metric)
     assert len(late) == len(in_time) + 1
     assert [one.moving > 0 for one in late].count(False) == 1
-
-
-class Slow:
-    """A copy that arrives when it is waited for, and not before."""
-
-    def __init__(self):
-        self.waited = False
-
-    def query(self):
-        return self.waited
-
-    def synchronize(self):
-        self.waited = True
 
 
 @pytest.mark.parametrize(("groups", "tolerance"), [(1, 1e-6), (2, 1e-2), (2, 1e-6)])

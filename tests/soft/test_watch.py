@@ -3,21 +3,9 @@
 from dataclasses import replace
 
 import torch
+from oracles.looks import Slow
 
 from softsurv.soft.watch import LOOK_EVERY, Watch, never_waiting, runs_ahead
-
-
-class Event:
-    """A copy that arrives when it is waited for."""
-
-    def __init__(self):
-        self.waited = False
-
-    def query(self):
-        return self.waited
-
-    def synchronize(self):
-        self.waited = True
 
 
 def test_a_look_in_time_is_the_mask_itself():
@@ -48,7 +36,7 @@ def test_the_host_waits_where_it_is_four_rounds_ahead():
         for _ in range(LOOK_EVERY // rounds):
             assert all(not copy.event.waited for copy in watch.copies)
             watch(torch.ones(1, dtype=torch.bool), rounds)
-            watch.copies[-1] = replace(watch.copies[-1], event=Event())
+            watch.copies[-1] = replace(watch.copies[-1], event=Slow())
         oldest = watch.copies[0].event
         assert watch(torch.ones(1, dtype=torch.bool), rounds) is not None
         assert oldest.waited
@@ -67,7 +55,7 @@ def test_the_host_is_one_look_ahead_at_most():
     watch, looks = Watch(late=True), []
     for _ in range(3):
         watch.send(torch.ones(1, dtype=torch.bool))
-        looks.append(Event())
+        looks.append(Slow())
         watch.copies[-1] = replace(watch.copies[-1], event=looks[-1])
         found = watch.known()
         assert (found is None) == (len(looks) == 1)

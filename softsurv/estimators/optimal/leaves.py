@@ -219,7 +219,7 @@ def contradicts(rows: Rows, some: IntArray, baseline: StepFunction) -> bool:
 def _own_hazard(rows: Rows, some: IntArray, baseline: StepFunction, theta: float, shrinkage: float) -> FloatArray:
     """Cumulative hazard (T,) of a leaf that has a curve of its own, pulled to its relative risk times the baseline.
 
-    As the product-limit estimator has it: where all at risk fail, nobody survives but those whom the leaf borrows.
+    It is a product-limit estimate: where all rows at risk fail, only the share taken from above survives.
     """
     died, at_risk = risk_set(rows, some, baseline.times)
     prior = np.minimum(theta * np.diff(baseline.values, prepend=0.0), 1.0)
