@@ -17,6 +17,8 @@ class Status(StrEnum):
     """Optimal only under a stated assumption, such as a reference model's bound."""
     NEAR_OPTIMAL = "near_optimal"
     """Chosen from the trees near a proven optimum, from which its gap tells the distance (`RashomonSet`)."""
+    CONTINUED = "continued"
+    """A proven tree that goes on below its leaves, split by split: as a whole it is not proven."""
     CONVERGED = "converged"
     """A stopping tolerance was met (soft solver)."""
     ITERATION_LIMIT = "iteration_limit"

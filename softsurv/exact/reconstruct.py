@@ -17,6 +17,7 @@ from softsurv.exact.kernels.views import Packed
 from softsurv.exact.nesting import Splits
 from softsurv.exact.problem import Scratch, SearchArrays, column_sums
 from softsurv.exact.split_costs import prices_after, show_prices
+from softsurv.exact.tree import LEAF as LEAF_NODE
 from softsurv.exact.tree import CodeTree, TreeBuilder
 
 Rows = NDArray[np.int32]
@@ -72,6 +73,27 @@ class TreeReader:
         if choice is None and depth <= 2 and upper < math.inf:
             choice = self._choose(self.rows, depth, leaves, full, upper)
         self._grow(builder, self.rows, depth, leaves, choice, full, horizon or depth)
+        return builder.tree()
+
+    def continued(self, tree: CodeTree, levels: int, horizon: int) -> CodeTree:
+        """A tree with so many more levels below each of its leaves, by a rolling horizon as in :meth:`read`."""
+        pairs = zip(self.splits.feature.tolist(), self.splits.code.tolist(), strict=True)
+        places = {pair: split for split, pair in enumerate(pairs)}
+        builder = TreeBuilder()
+
+        def add(node: int, rows: Rows, due: FloatArray) -> int:
+            if tree.feature[node] == LEAF_NODE:
+                return self._grow(builder, rows, levels, 1 << levels, None, due, horizon)
+            feature, code, *children = tree.branch(node)
+            split = places[feature, code]
+            here = builder.add(tree.sums[node], feature, code)
+            goes_left = self._goes_left(rows, split) != self.splits.swapped[split]
+            after = self._prices_after(int(self.problem.feature_of[split]), due)
+            sides = zip(children, (rows[goes_left], rows[~goes_left]), strict=True)
+            builder.connect(here, *(add(child, side, after) for child, side in sides))
+            return here
+
+        add(0, self.rows, self.problem.prices.full)
         return builder.tree()
 
     def least(self, leaves: int) -> float:

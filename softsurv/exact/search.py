@@ -283,6 +283,18 @@ class Search(SearchState):
         choice = None if first is None or most < 2 else float(first * MAX_LEAVES + (min(most, 1 << horizon) + 1) // 2)
         return self._reader(problem, Packed(self.cache)).read(depth, most, choice, horizon)
 
+    def continued(self, tree: CodeTree, levels: int, horizon: int, stop: StopSignal) -> CodeTree:
+        """A tree of this search with so many more levels below each of its leaves, by a rolling horizon of up to two.
+
+        Whatever found the tree, the levels below are compared by the base case of the recursion.
+        """
+        return self._reader(self.make_ready(min(horizon, 2), stop), NO_CACHE).continued(tree, levels, horizon)
+
+    @property
+    def floor(self) -> float:
+        """What no tree of any depth falls below: rows of equal codes share a leaf (equivalent points)."""
+        return float(self.problem.floor.sum()) + self.problem.complexity + self.constant
+
     def _solve_by(self, make: Callable[[], CutRun | JointRun], leaves: int, stop: StopSignal, upper: float) -> Solution:
         """Let another search than the recursion find the tree."""
         begin, constant = stop.seconds, self.constant

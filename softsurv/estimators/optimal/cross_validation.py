@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from softsurv.arrays import FloatArray, IntArray
+from softsurv.arrays import FloatArray
 from softsurv.data.binarize import Binarizer
-from softsurv.data.canonical import column_order
 from softsurv.data.survival_data import SurvivalData
-from softsurv.errors import DataWarning
-from softsurv.estimators.optimal.level_order import add_level_orders
+from softsurv.estimators.optimal.continued import PRICES, best_price, continued_size, continued_trees
+from softsurv.estimators.optimal.curve_choice import Fold, choose_curve
+from softsurv.estimators.optimal.fold_searches import FoldSearches
 from softsurv.estimators.optimal.parameters import AUTO_DEPTH, AUTO_LEAVES, OptimalParameters, score_of, size_limits
-from softsurv.estimators.optimal.rows import Rows
-from softsurv.estimators.optimal.search import SEARCHES, TreeSearch
+from softsurv.estimators.optimal.search import RelativeRiskSearch
 from softsurv.estimators.optimal.sizes import FoldPath, Size, compared
-from softsurv.exact.memory import Room, bytes_of
+from softsurv.exact.memory import Room
 from softsurv.results import Status
 from softsurv.stopping import StopSignal
+from softsurv.trees.hard_tree import HardTree
 
 FOLDS = 5
 """Folds, as in the papers; fewer where there are fewer events."""
@@ -31,7 +29,10 @@ FOLDS = 5
 REPEATS = 2
 """Divisions into folds: ten differences say more of their spread than five."""
 
-STRENGTHS = (5.0, 10.0, 20.0, 40.0, 80.0)
+MANY_COLUMNS = 500
+"""With more 0/1 columns one division: the best trees of depth three of a fold take seconds."""
+
+STRENGTHS = (1.0, 5.0, 10.0, 20.0, 40.0, 80.0)
 """Events that a leaf may take from above."""
 
 ERRORS = 2.0
@@ -39,21 +40,8 @@ ERRORS = 2.0
 taken: shrinkage already forgives what a larger tree overfits. Over ten sets of SurvSet concordance is .631 and the
 Brier score .184; by the least loss .613 and .188, by one standard error .622 and .187, by three .630 and .185."""
 
-GROWN_DEPTH, GROWN_COLUMNS = 4, 100
-"""Where the largest tree of `AUTO_DEPTH` is chosen, and there are at most so many 0/1 columns, trees of this depth with
-any number of leaves are compared too: with more columns each of them may take seconds. They are taken only where they
-are clearly better, as eight leaves are read more easily than sixteen. Over nine large sets of SurvSet concordance is
-.677 and the Brier score .119; .673 and .121 without them (`bench_survset.py --collection large`, `optimal` beside
-`optimal:max_depth=3,tune=cv`; two cores of an AMD EPYC, 2026-11-25)."""
-
 UNTRIED_DEPTH = 2
 """Depth of the tree where time allowed no comparison."""
-
-KEPT_SHARE = 0.1
-"""Share of the room that the caches of all folds may keep while another fold is searched."""
-
-FOLDS_SHARE = 0.7
-"""Share of the room for rows and searches of folds; folds that do not fit are made anew at every depth."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +60,10 @@ class SizeChoice:
         with the standard error; best first.
     status : Status
         OPTIMAL, or why some sizes were not tried.
+    price : float or None
+        Cost per leaf at which the tree goes on below its leaves; None where it does not.
+    leaf : str or None
+        Curve of the leaves; None where it was not chosen.
     """
 
     depth: int
@@ -80,6 +72,13 @@ class SizeChoice:
     shrinkage: float
     table: pd.DataFrame
     status: Status
+    price: float | None = None
+    leaf: str | None = None
+
+    @property
+    def size(self) -> Size:
+        """The limits as one setting."""
+        return Size(self.depth, self.leaves, self.complexity, self.shrinkage)
 
 
 def choose_size(
@@ -91,12 +90,14 @@ def choose_size(
     levels and leaf values are learned on the training part of each fold, whose one path of sizes serves all settings.
     """
     n_folds = min(FOLDS, max(data.n_failed_subjects, 2))
-    folds = [fold for repeat in range(REPEATS) for fold in data.folds(n_folds, seed + repeat)]
-    making = _Folds(data, binarizer, p, leaf, folds, room)
+    n_columns = sum(len(column.splits) for column in binarizer.columns_)
+    repeats = REPEATS if n_columns <= MANY_COLUMNS else 1
+    folds = [fold for repeat in range(repeats) for fold in data.folds(n_folds, seed + repeat)]
+    making = FoldSearches(data, binarizer, p, leaf, folds, room)
     strengths = STRENGTHS if p.shrinkage == "auto" else (float(p.shrinkage),)
     depth_limit, leaf_limit = size_limits(p)
     assert depth_limit is not None
-    status, losses, n_leaves = Status.OPTIMAL, dict[Size, FloatArray](), dict[Size, float]()
+    status, losses, all_paths = Status.OPTIMAL, Losses({}, {}), dict[int, list[FoldPath]]()
     for depth in range(depth_limit + 1):
         most = min(leaf_limit or 2**depth, 2**depth)
         if most <= depth:
@@ -108,27 +109,25 @@ def choose_size(
                 break
         if status != Status.OPTIMAL:
             break
+        all_paths[depth] = paths
         for size, mean, loss in compared(paths, depth, most, p.complexity, strengths, priced=p.complexity == 0):
-            losses[size], n_leaves[size] = loss, mean
-    if not losses:
+            losses.add(size, loss, mean)
+    if not all_paths:
         single = Size(0, 1, p.complexity, strengths[0])
-        losses, n_leaves = {single: np.array([np.nan])}, {single: 1.0}
-    choice = _in_time(choice_among(losses, n_leaves, status), p, strengths, {size.depth for size in losses})
-    if not _may_grow(choice, p, binarizer):
+        losses.add(single, np.array([np.nan]), 1.0)
+    choice = _in_time(choice_among(*losses, status), p, strengths, set(all_paths))
+    if choice.status != Status.OPTIMAL or not all_paths:
         return choice
-    grown = making.grown(timer, strengths)
-    for s, strength in enumerate(strengths if grown.status == Status.OPTIMAL else ()):
-        size = Size(GROWN_DEPTH, 2**GROWN_DEPTH, p.complexity, strength)
-        losses[size], n_leaves[size] = np.array(grown.losses)[:, s], float(np.mean(grown.n_leaves))
-    return choice_among(losses, n_leaves, grown.status, limit=depth_limit)
+    trees = [path.tree_at(choice.size, p.complexity) for path in all_paths[choice.depth]]
+    if _may_continue(choice, p):
+        choice, trees = _continued(choice, trees, losses, making, timer, strengths)
+    return _with_curve(choice, trees, making, timer, strengths)
 
 
-def _may_grow(choice: SizeChoice, p: OptimalParameters, binarizer: Binarizer) -> bool:
-    """Whether the choice is the largest tree that was compared, and larger ones are found soon."""
+def _may_continue(choice: SizeChoice, p: OptimalParameters) -> bool:
+    """Whether the choice is the largest tree that was compared, and nothing but the default limits it."""
     largest = p.max_depth == "auto" and (choice.depth, choice.leaves) == (AUTO_DEPTH, AUTO_LEAVES)
-    n_columns = sum(len(column.splits) for column in binarizer.columns_)
-    plain = p.objective == "relative_risk" and choice.complexity == p.complexity
-    return largest and plain and choice.status == Status.OPTIMAL and n_columns <= GROWN_COLUMNS
+    return largest and p.objective == "relative_risk" and choice.complexity == p.complexity
 
 
 def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float], depths: set[int]) -> SizeChoice:
@@ -147,129 +146,125 @@ def _in_time(choice: SizeChoice, p: OptimalParameters, strengths: Sequence[float
     return choice
 
 
-class GrownTrees(NamedTuple):
-    """The best deeper tree of each fold: its held-out loss for each strength of shrinkage, and its number of leaves."""
+class Losses(NamedTuple):
+    """Held-out losses (F,) of every setting, and its mean number of leaves."""
 
-    losses: list[list[float]]
-    n_leaves: list[int]
-    status: Status
+    loss: dict[Size, FloatArray]
+    n_leaves: dict[Size, float]
 
+    def add(self, size: Size, loss: FloatArray, n_leaves: float) -> None:
+        """Take one setting more."""
+        self.loss[size], self.n_leaves[size] = loss, n_leaves
 
-class _Folds:
-    """Searches over the training parts of folds, with the rows held out; as many as there is room for are kept."""
+    @property
+    def ranked(self) -> list[Size]:
+        """Settings, best first."""
+        loss, n_leaves = self.loss, self.n_leaves
+        return sorted(loss, key=lambda one: (loss[one].mean(), n_leaves[one], one.depth, one.leaves, -one.shrinkage))
 
-    def __init__(
-        self,
-        data: SurvivalData,
-        binarizer: Binarizer,
-        p: OptimalParameters,
-        leaf: str,
-        folds: list[tuple[IntArray, IntArray]],
-        room: Room,
-    ) -> None:
-        self.data, self.binarizer, self.p, self.leaf, self.folds, self.room = data, binarizer, p, leaf, folds, room
-        self.kept: dict[int, tuple[TreeSearch, Rows]] = {}
-        self.most = len(folds)  # to be kept
+    def best_limit(self) -> Size:
+        """The best of the settings without a cost per leaf beside those of the limits."""
+        least = min(size.complexity for size in self.loss)
+        return next(size for size in self.ranked if size.complexity == least)
 
-    @cached_property
-    def columns(self) -> list[str]:
-        """Names of the features in their own order; of thousands that takes seconds, so only where there is time."""
-        return column_order(self.data.X, self.data)
-
-    def add_path(
-        self, paths: list[FoldPath], number: int, depth: int, leaves: int, timer: StopSignal, strengths: Sequence[float]
-    ) -> Status:
-        """Add the best trees of a fold with 1, 2, ... leaves and their held-out losses; how the search ended."""
-        search, held_out = self.fold(number)
-        sizes, status = search.path(depth, leaves, timer.left)
-        search.rest(KEPT_SHARE * self.room.left / len(self.folds))
-        if status == Status.OPTIMAL:
-            losses = [search.held_out(size.tree, held_out, strengths, score_of(self.p)) for size in sizes]
-            paths.append(FoldPath.of(sizes, losses))
-        return status
-
-    def grown(self, timer: StopSignal, strengths: Sequence[float]) -> GrownTrees:
-        """The best tree of `GROWN_DEPTH` of each fold with its held-out losses, as far as time allows."""
-        found = GrownTrees([], [], Status.OPTIMAL)
-        for number in range(len(self.folds)):
-            search, held_out = self.fold(number)
-            best = search.best(GROWN_DEPTH, None, timer.left, None)
-            search.rest(KEPT_SHARE * self.room.left / len(self.folds))
-            status = timer.status or best.report.status
-            if status != Status.OPTIMAL:
-                return found._replace(status=status)
-            found.losses.append(search.held_out(best.tree, held_out, strengths, score_of(self.p)))
-            found.n_leaves.append(best.tree.n_leaves)
-        return found
-
-    def fold(self, number: int) -> tuple[TreeSearch, Rows]:
-        """The search over the training rows of a fold, and the rows held out."""
-        if number in self.kept:
-            return self.kept[number]
-        train, test = self.folds[number]
-        with warnings.catch_warnings():  # levels that a fold lacks say nothing to the user
-            warnings.simplefilter("ignore", DataWarning)
-            fitted = Binarizer(**self.binarizer.get_params())
-            table, part = fitted.fit_filled(self.data.X.iloc[train], order=self.columns)[0], self.data.take(train)
-            if self.p.level_sets:
-                add_level_orders(fitted, table, part)
-            search = SEARCHES[self.p.objective](Rows.of(part, fitted), self.p, self.leaf, self.room)
-            made = search, Rows.of(self.data.take(test), fitted)
-        size = search.held + bytes_of(search.rows, made[1])
-        if not self.kept:  # all folds are about as large
-            free = FOLDS_SHARE * self.room.left - 2 * bytes_of(self.data.X)  # two copies while a fold is made
-            self.most = min(max(int(free / size), 0), len(self.folds))
-        others = (self.most - (number < self.most)) * size + KEPT_SHARE * self.room.left
-        search.limit_to(self.room.beside(search.rows, made[1]).less(others))
-        if len(self.kept) < self.most:
-            self.kept[number] = made
-        return made
+    def table(self, chosen: Size, beside: Size) -> pd.DataFrame:
+        """One row for each setting, best first, with differences to one of them."""
+        difference = {size: self.loss[size] - self.loss[beside] for size in self.loss}
+        return pd.DataFrame(
+            {
+                "max_depth": size.depth,
+                "max_leaves": size.leaves,
+                "complexity": size.complexity,
+                "shrinkage": size.shrinkage,
+                "leaves": self.n_leaves[size],
+                "loss": float(self.loss[size].mean()),
+                "difference": float(difference[size].mean()),
+                "error": standard_error(difference[size]),
+                "chosen": size == chosen,
+            }
+            for size in self.ranked
+        )
 
 
-def choice_among(
-    losses: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status, limit: int | None = None
-) -> SizeChoice:
+def choice_among(loss: dict[Size, FloatArray], n_leaves: dict[Size, float], status: Status) -> SizeChoice:
     """The largest size as good as the best, of those the one of least loss; one leaf where no split does better.
 
     A cost per leaf beside those of the limits is taken only where it is clearly better than every limit: sizes that
-    are as good are then chosen as without it. So are trees deeper than ``limit``, where they are clearly better than
-    what would be chosen without them. ``losses`` (F,) and ``n_leaves``, the mean number, are those of every setting.
+    are as good are then chosen as without it. ``loss`` (F,) and ``n_leaves``, the mean number, are those of every
+    setting.
     """
-    mean = {size: float(loss.mean()) for size, loss in losses.items()}
-    ranked = sorted(losses, key=lambda size: (mean[size], n_leaves[size], size.depth, size.leaves, -size.shrinkage))
-    usual = [size for size in ranked if limit is None or size.depth <= limit]
-    least = min(size.complexity for size in usual)  # of the limits
-    best = next(size for size in usual if size.complexity == least)
-    difference = {size: losses[size] - losses[best] for size in ranked}
-    error = {size: _standard_error(some) for size, some in difference.items()}
-    chosen, ahead = best, usual[0]
+    losses = Losses(loss, n_leaves)
+    ranked, best = losses.ranked, losses.best_limit()
+    difference = {size: loss[size] - loss[best] for size in ranked}
+    error = {size: standard_error(some) for size, some in difference.items()}
+    chosen, ahead = best, ranked[0]
     if ahead != best and difference[ahead].mean() < -ERRORS * error[ahead]:
         chosen = ahead
     elif n_leaves[best] > 1:
-        limits = [size for size in usual if size.complexity == least]
+        limits = [size for size in ranked if size.complexity == best.complexity]
         good = [size for size in limits if difference[size].mean() <= ERRORS * error[size]]
         most = max((n_leaves[size], size.leaves) for size in good)
         chosen = next(size for size in good if (n_leaves[size], size.leaves) == most)
-    deeper = next((size for size in ranked if size not in usual), chosen)
-    gained = losses[chosen] - losses[deeper]
-    if gained.mean() > ERRORS * _standard_error(gained):
-        chosen = deeper
-    table = [
-        {
-            "max_depth": size.depth,
-            "max_leaves": size.leaves,
-            "complexity": size.complexity,
-            "shrinkage": size.shrinkage,
-            "leaves": n_leaves[size],
-            "loss": mean[size],
-            "difference": float(difference[size].mean()),
-            "error": error[size],
-            "chosen": size == chosen,
-        }
-        for size in ranked
-    ]
-    return SizeChoice(*chosen, pd.DataFrame(table), status)
+    return SizeChoice(*chosen, losses.table(chosen, best), status)
 
 
-def _standard_error(values: FloatArray) -> float:
+def _continued(
+    choice: SizeChoice,
+    trees: list[HardTree],
+    losses: Losses,
+    making: FoldSearches,
+    timer: StopSignal,
+    strengths: Sequence[float],
+) -> tuple[SizeChoice, list[HardTree]]:
+    """The choice with the cost per leaf to continue at, if any, and the trees of the folds as they are then."""
+    found = list[list[HardTree]]()
+    tried = list[list[list[float]]]()
+    for number in range(len(making.folds)):
+        search, held_out = making.fold(number)
+        if not isinstance(search, RelativeRiskSearch) or search.search.by_cuts:
+            return choice, trees
+        top = search.best(choice.depth, choice.leaves, timer.left, None)
+        status = timer.status or top.report.status
+        if status != Status.OPTIMAL:
+            return replace(choice, status=status), trees
+        found.append(continued_trees(search, top, timer))
+        making.rest(search)
+        tried.append([search.held_out(tree, held_out, strengths, score_of(making.p)) for tree in found[-1]])
+    loss = np.moveaxis(np.array(tried), 0, 2)  # (P, S, F)
+    place, usual = best_price(loss, losses.loss[choice.size], strengths), losses.best_limit()
+    for k, price in enumerate(PRICES):
+        mean = float(np.mean([one[k].n_leaves for one in found]))
+        for s, strength in enumerate(strengths):
+            losses.add(continued_size(choice.size, price, strength), loss[k, s], mean)
+    if place is None:
+        return replace(choice, table=losses.table(choice.size, usual)), trees
+    price, strength = PRICES[place[0]], strengths[place[1]]
+    table = losses.table(continued_size(choice.size, price, strength), usual)
+    return replace(choice, shrinkage=strength, table=table, price=price), [one[place[0]] for one in found]
+
+
+def _with_curve(
+    choice: SizeChoice,
+    trees: Sequence[HardTree],
+    making: FoldSearches,
+    timer: StopSignal,
+    strengths: Sequence[float],
+) -> SizeChoice:
+    """The choice with the curve of its leaves, where that is left open."""
+    rows = making.fold(0)[0].rows
+    if making.p.leaf != "auto" or making.leaf != "adaptive" or rows.entry is not None or trees[0].n_leaves == 1:
+        return choice
+
+    def folds() -> Iterator[Fold]:
+        for number, tree in enumerate(trees):
+            search, held_out = making.fold(number)
+            yield Fold(search, tree, held_out)
+
+    score = "concordance" if score_of(making.p) == "concordance" else "ibs"
+    leaf, shrinkage = choose_curve(folds(), choice.shrinkage, strengths, score)
+    return replace(choice, leaf=leaf, shrinkage=shrinkage)
+
+
+def standard_error(values: FloatArray) -> float:
+    """Of a mean of (F,) values; 0 of one."""
     return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0

@@ -52,11 +52,15 @@ KEPT_BYTES = 1e8
 
 @dataclass(frozen=True)
 class FoundTree:
-    """Outcome of a search; ``path`` works out the best trees with fewer leaves, none where they are not proven."""
+    """Outcome of a search: the tree, where it is of relative risks over codes too, and what `path` works out.
+
+    ``path`` gives the best trees with fewer leaves, none where they are not proven.
+    """
 
     tree: HardTree
     report: FitReport
     path: Callable[[], tuple[SizedTree, ...]] = tuple
+    code_tree: CodeTree | None = None
 
 
 class TreeSearch:
@@ -193,14 +197,14 @@ class RelativeRiskSearch(TreeSearch):
         timer, self.limits = StopSignal(seconds), (depth, leaves)
         solution = self.search.solve(depth, leaves, stop=timer, n_jobs=self.n_jobs, progress=progress)
         tree, left = self.tree_of(solution.tree), max(timer.left, 0.0)
-        if solution.report.status != Status.OPTIMAL:
-            return FoundTree(tree, solution.report)
-        self.rest(KEPT_BYTES)  # for a path that may never be asked for
 
         def path() -> tuple[SizedTree, ...]:
             return tuple(self._path(depth, solution, StopSignal(left))[0])
 
-        return FoundTree(tree, solution.report, path)
+        if solution.report.status != Status.OPTIMAL:
+            return FoundTree(tree, solution.report, code_tree=solution.tree)
+        self.rest(KEPT_BYTES)  # for a path that may never be asked for
+        return FoundTree(tree, solution.report, path, solution.tree)
 
     def rest(self, room: float) -> None:
         if self.search.n_cached * ENTRY_BYTES > room:

@@ -10,6 +10,7 @@ import numpy as np
 
 from softsurv.arrays import FloatArray, IntArray
 from softsurv.estimators.shared.exact_tree import SizedTree
+from softsurv.trees.hard_tree import HardTree
 
 DIGITS = 3
 """Significant digits of a cost per leaf that is tried."""
@@ -35,17 +36,25 @@ class FoldPath:
         On the training part.
     loss : ndarray (K, S)
         Of the other rows.
+    trees : tuple of HardTree
     """
 
     n_leaves: IntArray
     objective: FloatArray
     loss: FloatArray
+    trees: tuple[HardTree, ...]
 
     @classmethod
     def of(cls, sizes: Sequence[SizedTree], losses: Sequence[Sequence[float]]) -> FoldPath:
         """The path of trees with their losses."""
         n_leaves = np.array([size.tree.n_leaves for size in sizes])
-        return cls(n_leaves, np.array([size.objective for size in sizes]), np.array(losses))
+        objective, trees = np.array([size.objective for size in sizes]), tuple(size.tree for size in sizes)
+        return cls(n_leaves, objective, np.array(losses), trees)
+
+    def tree_at(self, size: Size, complexity: float) -> HardTree:
+        """The tree of a setting, of a search at a cost per leaf."""
+        extra = size.complexity - complexity
+        return self.trees[self.at_price(extra) if extra > 0 else self.at_most(size.leaves)]
 
     def at_most(self, leaves: int) -> int:
         """Place of the best tree with so many leaves; a path ends where more do not help."""

@@ -16,7 +16,8 @@ from softsurv.data.binarize import Binarizer
 from softsurv.data.in_time import look_at_numbers
 from softsurv.data.survival_data import SurvivalData
 from softsurv.errors import DataWarning, warn
-from softsurv.estimators.optimal.cross_validation import choose_size
+from softsurv.estimators.optimal.continued import continued
+from softsurv.estimators.optimal.cross_validation import SizeChoice, choose_size
 from softsurv.estimators.optimal.fitted import OptimalSurface
 from softsurv.estimators.optimal.level_order import add_level_orders
 from softsurv.estimators.optimal.on_demand import TreeParts
@@ -219,12 +220,14 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
             search = self._search(rows, data, order, room)
             look_at_numbers(*data.X.shape)
         with timer:  # a Ctrl-C between two searches counts too
-            depth, leaves, tuned = self._size(partial(data.take, order), search, timer)
+            size = self._size(partial(data.take, order), search, timer)
             # whoever interrupted the cross-validation does not wait for the search
             seconds = 0.0 if timer.interrupted else timer.left
             with search_bar(self.progress) as bar:
-                found = search.best(depth, leaves, seconds, bar)
-        self._keep(rows, search, with_report(found, tuned, timer))
+                found = search.best(size.depth, size.leaves, seconds, bar)
+            if size.price is not None and isinstance(search, RelativeRiskSearch):
+                found = continued(search, found, size.price, timer)
+        self._keep(rows, search, with_report(found, size.status, timer))
         self._warn_unless_proven()
         return self
 
@@ -254,26 +257,24 @@ class OptimalSurvivalTree(OptimalParameters, OptimalSurface):
         reference = None if self.reference is None else reference_curves(self.reference, data.take(order), order)
         return IbsSearch(rows, self, self.leaf_, room, reference)
 
-    def _size(
-        self, in_order: Callable[[], SurvivalData], search: TreeSearch, timer: StopSignal
-    ) -> tuple[int | None, int | None, Status]:
+    def _size(self, in_order: Callable[[], SurvivalData], search: TreeSearch, timer: StopSignal) -> SizeChoice:
         """Limits on depth and leaves, as given or as cross-validation chooses them, and how that ended."""
-        (depth, leaves), tuned = size_limits(self), Status.OPTIMAL
         more = FOLD_SHARE * (search.room.held + search.needed) if is_tuned(self) else 0.0
         search.room.check(search.needed + more)
         self.selection_ = OnDemand(pd.DataFrame)
+        size = SizeChoice(*size_limits(self), self.complexity, search.shrinkage, pd.DataFrame(), Status.OPTIMAL)
         if is_tuned(self):
             seed = 0 if self.random_state is None else int(self.random_state)
             share = StopSignal(TUNING_SHARE * timer.left, outer=timer)
             share.end_unless(timer.seconds)  # a fold is read as long as the table was
             data, room = in_order(), search.room.less(search.held)
-            choice = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
-            depth, leaves, tuned = choice.depth, choice.leaves, choice.status
-            search.shrinkage, self.selection_ = choice.shrinkage, choice.table
-            search.ask(choice.complexity)
+            size = choose_size(data, self.binarizer_, self, self.leaf_, seed, share, room)
+            self.leaf_ = size.leaf or self.leaf_
+            search.shrinkage, self.selection_ = size.shrinkage, size.table
+            search.ask(size.complexity)
         if not self.binarizer_.columns_:
-            depth, leaves = 0, None if leaves is None else 1
-        return depth, leaves, tuned
+            size = replace(size, depth=0, leaves=None if size.leaves is None else 1)
+        return size
 
     def _keep(self, rows: Rows, search: TreeSearch, found: FoundTree) -> None:
         self.tree_, self.report_ = found.tree, found.report

@@ -124,8 +124,8 @@ class ExactTree(Proven):
 
 
 def warn_unless_proven(report: FitReport) -> None:
-    """Warn where a tree is not proven optimal, and say what to do."""
-    if report.status in PROVEN:
+    """Warn where a search was cut off, and say what to do."""
+    if report.status in (*PROVEN, Status.CONTINUED):
         return
     warn(
         f"the search ended at its {str(report.status).replace('_', ' ')} with objective {report.objective:.6g} "

@@ -1,0 +1,106 @@
+"""Trees that go on below the best tree of eight leaves, where larger ones are clearly better for rows held out.
+
+The best tree of depth three is proven. Below it, each split is the first of the best tree of depth two of its rows, and
+what gains less than a cost per leaf is cut back. So the first splits are those of a proven tree, and those below them
+are good ones: the tree as a whole is not proven, and its report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+from softsurv.estimators.optimal.search import FoundTree, RelativeRiskSearch
+from softsurv.estimators.optimal.sizes import Size
+from softsurv.exact.objectives import relative_risk
+from softsurv.exact.pruning import pruned
+from softsurv.exact.tree import CodeTree
+from softsurv.results import Status
+from softsurv.stopping import StopSignal
+from softsurv.trees.hard_tree import HardTree
+
+LEVELS, HORIZON = 4, 2
+"""Levels below the proven tree, and depth of the trees whose first splits they are."""
+
+PRICES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Costs per leaf that are compared, in units of the deviance where a subject weighs one: 1 is that of Akaike's criterion
+for a parameter."""
+
+SMALLER_ERRORS, CLEAR_ERRORS = 1.0, 2.0
+"""Of the costs that are as good as the best up to so many standard errors the highest is taken, and its trees only where
+they are better than the proven ones by so many."""
+
+
+def whole_tree(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -> CodeTree:
+    """A proven tree with all levels below it."""
+    assert found.code_tree is not None
+    return search.search.continued(found.code_tree, LEVELS, HORIZON, stop)
+
+
+def cut_back(search: RelativeRiskSearch, found: FoundTree, whole: CodeTree, price: float) -> CodeTree:
+    """The same where each leaf costs so much for a subject's weight; the splits of the proven tree stay."""
+    each = price * relative_risk.one_subject(search.rows.weight) + search.complexity
+    return pruned(whole, search.search.costs(whole.sums), each, found.code_tree)
+
+
+def continued(search: RelativeRiskSearch, found: FoundTree, price: float, stop: StopSignal) -> FoundTree:
+    """A proven tree continued at a cost per leaf. Its lower bound is that of trees of any size with the same cuts."""
+    code_tree = cut_back(search, found, whole_tree(search, found, stop), price)
+    if code_tree.n_leaves == found.tree.n_leaves:
+        return found
+    objective, proven = search.search.objective(code_tree), found.report
+    report = replace(
+        proven,
+        status=Status.CONTINUED,
+        objective=objective,
+        lower_bound=min(search.search.floor, objective),
+        trace=(*proven.trace, objective),
+        details={
+            **proven.details,
+            "proven_leaves": found.tree.n_leaves,
+            "proven_objective": proven.objective,
+            "cost_per_leaf_below": price,
+        },
+    )
+    return replace(found, tree=search.tree_of(code_tree), report=report, code_tree=code_tree)
+
+
+def continued_trees(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -> list[HardTree]:
+    """The tree continued at each of `PRICES`."""
+    whole = whole_tree(search, found, stop)
+    return [search.tree_of(cut_back(search, found, whole, price)) for price in PRICES]
+
+
+def continued_size(size: Size, price: float, strength: float) -> Size:
+    """The setting of a continued tree."""
+    depth = size.depth + LEVELS
+    return Size(depth, size.leaves << LEVELS, size.complexity + price, strength)
+
+
+def best_price(losses: FloatArray, usual: FloatArray, strengths: Sequence[float]) -> tuple[int, int] | None:
+    """Places of the cost per leaf and of the strength of shrinkage to continue with, or None.
+
+    Parameters
+    ----------
+    losses : (P, S, F)
+        Held-out losses of continued trees by cost, strength and fold.
+    usual : (F,)
+        Those of the proven trees.
+    strengths : sequence of S floats
+    """
+    mean = losses.mean(axis=2)
+    best = losses[np.unravel_index(np.argmin(mean), mean.shape)]
+    as_good = _ahead(losses, best) <= SMALLER_ERRORS
+    price = int(np.flatnonzero(as_good.any(axis=1))[-1])
+    strength = int(np.argmin(np.where(as_good[price], mean[price], np.inf)))
+    return (price, strength) if _ahead(losses[price, strength], usual) < -CLEAR_ERRORS else None
+
+
+def _ahead(losses: FloatArray, other: FloatArray) -> FloatArray:
+    """Mean difference of losses (..., F) to others (F,), in standard errors (...); 0 where they are the same."""
+    difference = losses - other
+    mean, error = difference.mean(axis=-1), difference.std(axis=-1, ddof=1) / np.sqrt(difference.shape[-1])
+    return np.asarray(mean / np.maximum(error, np.finfo(float).tiny))

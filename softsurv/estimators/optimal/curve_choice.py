@@ -1,0 +1,58 @@
+"""Which curve the leaves of a relative-risk tree get: chosen for rows held out.
+
+A relative risk times a common baseline needs few rows, and cannot say that the curves of two leaves cross or meet. A
+Kaplan-Meier curve in every leaf, pulled to those above it, can. It is taken where it is clearly better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from softsurv.arrays import FloatArray
+from softsurv.estimators.optimal.leaves import held_out_loss, leaf_curves
+from softsurv.estimators.optimal.rows import Rows
+from softsurv.estimators.optimal.search import TreeSearch
+from softsurv.estimators.optimal.shrinkage import with_risk
+from softsurv.trees.hard_tree import HardTree
+
+CLEAR_ERRORS = 2.0
+"""A curve of its own in every leaf must be better by so many standard errors of the paired difference."""
+
+
+class Fold(NamedTuple):
+    """The tree of a fold, the search over its training rows, and the rows held out."""
+
+    search: TreeSearch
+    tree: HardTree
+    held_out: Rows
+
+
+def choose_curve(folds: Iterable[Fold], shrinkage: float, strengths: Sequence[float], score: str) -> tuple[str, float]:
+    """The kind of curve, "adaptive" or "km", and the strength of shrinkage that goes with it.
+
+    Parameters
+    ----------
+    folds : iterable of Fold
+    shrinkage : float
+        Of relative risks.
+    strengths : sequence of float
+        Compared for Kaplan-Meier curves.
+    score : {"ibs", "concordance"}
+    """
+    risks, own = list[float](), list[list[float]]()
+    for fold in folds:
+        leaf = fold.held_out.leaf_of(fold.tree)
+        shrunk = with_risk(fold.search.rows, fold.tree, fold.search.leaf_sums(fold.tree), shrinkage)
+        risks.append(
+            held_out_loss(leaf_curves(fold.search.rows, shrunk, "adaptive", shrinkage), leaf, fold.held_out, score)
+        )
+        curves = (leaf_curves(fold.search.rows, shrunk, "km", strength) for strength in strengths)
+        own.append([held_out_loss(one, leaf, fold.held_out, score) for one in curves])
+    losses: FloatArray = np.array(own)  # (F, S)
+    best = int(np.argmin(losses.mean(axis=0)))
+    gained = np.array(risks) - losses[:, best]
+    clear = gained.mean() > CLEAR_ERRORS * gained.std(ddof=1) / np.sqrt(gained.size)
+    return ("km", float(strengths[best])) if clear else ("adaptive", shrinkage)
