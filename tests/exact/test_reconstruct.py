@@ -9,6 +9,7 @@ from softsurv.exact.objectives import label_costs
 from softsurv.exact.reconstruct import share_leaves
 from softsurv.exact.search import Search
 from softsurv.exact.split_costs import SplitCosts, paid
+from softsurv.stopping import StopSignal
 
 
 def searched(seed, **how):
@@ -79,3 +80,51 @@ def test_leaves_are_shared_as_fewer_were(most):
                 possible = [one for one in range(1, leaves) if one <= most and leaves - one <= most]
                 nearest = min(abs(one / leaves - left / of) for one in possible)
                 assert abs(share / leaves - left / of) == pytest.approx(nearest, abs=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [1, 2])
+@pytest.mark.parametrize("bits", [True, False])
+def test_a_tree_goes_on_by_the_first_splits_of_the_best_trees_of_its_rows(bits, horizon):
+    """Against a search of its own over the rows of each node below the leaves."""
+    splits = 0
+    for seed in range(6):
+        search, codes, nominal, statistics = searched(seed, complexity=0.4, bounds=Bounds(bits=bits))
+        top = search.solve(1).tree
+        tree = search.continued(top, 2, horizon, StopSignal())
+        assert tree.depth <= top.depth + 2
+        rows = [np.arange(len(codes))] + [np.empty(0, int)] * (len(tree.feature) - 1)
+        below = np.full(len(tree.feature), 0)  # levels above a node
+        for node in np.flatnonzero(tree.feature >= 0):
+            value, here = codes[rows[node], tree.feature[node]], rows[node]
+            left = value == tree.code[node] if nominal[tree.feature[node]] else value <= tree.code[node]
+            rows[tree.left[node]], rows[tree.right[node]] = here[left], here[~left]
+            below[[tree.left[node], tree.right[node]]] = below[node] + 1
+        for node in range(len(tree.feature)):
+            np.testing.assert_allclose(tree.sums[node], statistics[rows[node]].sum(axis=0))
+            if below[node] < top.depth:
+                continue
+            depth = min(horizon, top.depth + 2 - below[node])
+            own = Search(
+                label_costs.TASK, codes[rows[node]], codes.max(axis=0) + 1, nominal, statistics[rows[node]],
+                complexity=0.4,
+            )  # fmt: skip
+            best = own.solve(depth)
+            if tree.feature[node] < 0:
+                assert best.tree.n_leaves == 1
+                continue
+            splits += 1
+            sides = [
+                Search(
+                    label_costs.TASK, codes[rows[side]], codes.max(axis=0) + 1, nominal, statistics[rows[side]],
+                    complexity=0.4,
+                ).solve(depth - 1).report.objective
+                for side in (tree.left[node], tree.right[node])
+            ]  # fmt: skip
+            assert sum(sides) == pytest.approx(best.report.objective)  # ties: a first split of one of the best
+    assert splits > 3
+
+
+def test_no_tree_falls_below_the_floor():
+    for seed in range(6):
+        search = searched(seed, complexity=0.4)[0]
+        assert search.floor <= search.solve(4).report.objective + 1e-9

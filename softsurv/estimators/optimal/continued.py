@@ -25,13 +25,13 @@ from softsurv.trees.hard_tree import HardTree
 LEVELS, HORIZON = 4, 2
 """Levels below the proven tree, and depth of the trees whose first splits they are."""
 
-PRICES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Costs per leaf that are compared, in units of the deviance where a subject weighs one: 1 is that of Akaike's criterion
-for a parameter."""
+PRICES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Costs per leaf that are compared, in units of the deviance where a subject weighs one: 1 is what Akaike's criterion
+takes for a parameter."""
 
-SMALLER_ERRORS, CLEAR_ERRORS = 1.0, 2.0
-"""Of the costs that are as good as the best up to so many standard errors the highest is taken, and its trees only where
-they are better than the proven ones by so many."""
+ERRORS = 2.0
+"""A cost is compared with others where its trees are better than the proven ones by so many standard errors, and of
+those that are as good as the best up to so many the highest is taken."""
 
 
 def whole_tree(search: RelativeRiskSearch, found: FoundTree, stop: StopSignal) -> CodeTree:
@@ -93,10 +93,11 @@ def best_price(losses: FloatArray, usual: FloatArray, strengths: Sequence[float]
     """
     mean = losses.mean(axis=2)
     best = losses[np.unravel_index(np.argmin(mean), mean.shape)]
-    as_good = _ahead(losses, best) <= SMALLER_ERRORS
-    price = int(np.flatnonzero(as_good.any(axis=1))[-1])
-    strength = int(np.argmin(np.where(as_good[price], mean[price], np.inf)))
-    return (price, strength) if _ahead(losses[price, strength], usual) < -CLEAR_ERRORS else None
+    good = (_ahead(losses, usual) < -ERRORS) & (_ahead(losses, best) <= ERRORS)
+    if not good.any():
+        return None
+    price = int(np.flatnonzero(good.any(axis=1))[-1])
+    return price, int(np.argmin(np.where(good[price], mean[price], np.inf)))
 
 
 def _ahead(losses: FloatArray, other: FloatArray) -> FloatArray:

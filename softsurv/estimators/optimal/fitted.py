@@ -21,6 +21,7 @@ from softsurv.estimators.shared.base import SurvivalTreeBase
 from softsurv.estimators.shared.checks import instead_of
 from softsurv.estimators.shared.exact_tree import ExactTree, SizedTree
 from softsurv.estimators.shared.on_demand import Later
+from softsurv.results import Status
 from softsurv.trees.leaf_table import LeafTable
 from softsurv.trees.soft_text import leaf_line, leaf_size
 
@@ -191,7 +192,16 @@ class OptimalSurface(ExactTree, HasRashomonSet, SurvivalTreeBase):
 
     def _reading_notes(self) -> list[str]:
         relative = [] if self.leaf_ in HISTORIES.values() else [RELATIVE_TO]
-        return [*relative, *super()._reading_notes()]
+        return [*relative, *self._proof_notes(), *super()._reading_notes()]
+
+    def _proof_notes(self) -> list[str]:
+        """What is proven of a tree that goes on below a proven one."""
+        if self.status_ is not Status.CONTINUED:
+            return []
+        proven = self.report_.details["proven_leaves"]
+        return [
+            f"The first splits are those of the best tree with {proven} leaves, which is proven; those below are not."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Tree, leaves and report as plain JSON values; a median that is not reached is None."""

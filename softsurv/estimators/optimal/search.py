@@ -52,15 +52,12 @@ KEPT_BYTES = 1e8
 
 @dataclass(frozen=True)
 class FoundTree:
-    """Outcome of a search: the tree, where it is of relative risks over codes too, and what `path` works out.
-
-    ``path`` gives the best trees with fewer leaves, none where they are not proven.
-    """
+    """Outcome of a search; ``path`` works out the best trees with fewer leaves, none where they are not proven."""
 
     tree: HardTree
     report: FitReport
     path: Callable[[], tuple[SizedTree, ...]] = tuple
-    code_tree: CodeTree | None = None
+    code_tree: CodeTree | None = None  # of a search for relative risks
 
 
 class TreeSearch:
