@@ -51,7 +51,7 @@ class NearOptimal:
     memory_limit : float
         Bytes, of the search's cache and of the table of trees together.
     with_idle : bool
-        Whether trees count of which a split between two leaves lowers no cost.
+        Whether trees count in which a split between two leaves lowers no cost.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The nodes of partly grown trees, for the area under the ROC convex hull: what each may still become at the least."""
+"""The nodes of partly grown trees, for the area under the ROC convex hull: the least cost of what each may become."""
 
 from __future__ import annotations
 
