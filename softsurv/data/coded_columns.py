@@ -144,9 +144,9 @@ def codes_by_cuts(
     out: NDArray[np.int32],  # (Q, N)
     block: NumberBlock | None = None,
 ) -> list[int]:
-    """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns.
+    """Fill in the codes of the columns of numbers with few cuts and no missing values.
 
-    ``block`` holds numbers of the table that are read already.
+    Returns the places of all other columns. ``block`` holds numbers of the table that are read already.
     """
     alike: dict[int, list[int]] = {}
     rest: list[int] = []
