@@ -62,8 +62,8 @@ def evaluate_causes(
     -------
     dict
         For each name ``concordance`` (`cause_specific_concordance`), ``auc`` (mean of `auc_incidence`), ``ibs``
-        (`integrated_brier_score_incidence`) and ``events``. ``concordance`` and ``auc`` are None where the fold has no
-        event of the cause up to the last time, and ``auc`` too where none has a control.
+        (`integrated_brier_score_incidence`) and ``events``. ``concordance`` is None where no pair can be ordered,
+        ``auc`` where the fold has no event of the cause up to the last time.
     """
     time_, _, _, _ = checked_columns(time, np.asarray(cause) > 0)
     codes, grid = np.asarray(cause), np.asarray(times, dtype=float)
