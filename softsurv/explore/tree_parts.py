@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from softsurv.explore.view import TreeView, ViewNode
 
 MOST_LEAVES = 6
-"""Leaves of a picture whose words are legible on a page of A4 or letter paper, held across."""
+"""Most leaves of a picture whose words are legible on a page of A4 or letter paper in landscape."""
 
 
 @dataclass(frozen=True)

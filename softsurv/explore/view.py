@@ -84,7 +84,7 @@ class TreeView:
     centre: FloatArray | None = None
     """Training means of the encoded features (P,), where training kept them."""
     cause_weights: tuple[CauseWeights, ...] = ()
-    """Of each cause, where there are causes."""
+    """Effects of the features on each cause, where there are causes."""
     order: tuple[int, ...] = ()
     """Leaves as pictures place them from the left; empty: by number."""
 
