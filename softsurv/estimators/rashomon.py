@@ -103,11 +103,11 @@ class RashomonSet:
     Attributes
     ----------
     objective : float
-        Of the best tree.
+        Objective of the best tree.
     threshold : float
         Trees up to this objective are in the set.
     n_trees : int
-        Trees found; all there are where ``status`` is OPTIMAL.
+        Trees found; these are all where ``status`` is OPTIMAL.
     n_by_leaves : Series
         The same by number of leaves.
     status : Status
