@@ -78,9 +78,9 @@ def test_evaluate_takes_the_columns_of_a_study(data, tmp_path, capsys):
     rows["why"] = np.append(np.zeros(data.n, int), cause)
     rows.to_csv(tmp_path / "rows.csv", index=False)
     columns = ["--start", "begin", "--stop", "end", "--id", "who", "--cause", "why"]
-    settings = ["--set", "depth=0", "leaf=weibull", "l2=1.0", "--measures", "harrell_c", "--trials", "1", "--folds", "2"]
+    settings = ["--set", "depth=0", "leaf=weibull", "l2=1.0", "--measures", "harrell_c", "--trials", "1"]
     arguments = ["tune", str(tmp_path / "rows.csv"), *columns, *settings, "--out", str(tmp_path / "out")]
-    assert main([*arguments, "--no-progress"]) == 0
+    assert main([*arguments, "--folds", "2", "--no-progress"]) == 0
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "out" / "model"), str(tmp_path / "rows.csv")]) == 0
     assert f"of {data.n} subjects" in capsys.readouterr().out
