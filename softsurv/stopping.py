@@ -149,7 +149,7 @@ class StopSignal:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While open, tables are read within the time limit (`softsurv.data.in_time`)."""
+        """Within the block tables are read under the time limit (`softsurv.data.in_time`)."""
         token = _READING.set(self)
         try:
             yield
@@ -264,7 +264,7 @@ class StopSignal:
 
 @contextmanager
 def heard_at_once() -> Iterator[None]:
-    """While open, the first Ctrl-C interrupts at once, also within a `StopSignal`: no part of a compilation is kept."""
+    """Within the block the first Ctrl-C interrupts at once, even under a `StopSignal`: a compilation keeps no part."""
     handler = signal.getsignal(signal.SIGINT)
     noted = isinstance(getattr(handler, "__self__", None), StopSignal)
     if not noted or threading.current_thread() is not threading.main_thread():

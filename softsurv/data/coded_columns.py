@@ -26,9 +26,9 @@ class CodedColumn(NamedTuple):
     Attributes
     ----------
     cuts : tuple of float
-        Of a number, ascending: the code is the number of cuts below the value, so code <= k where value <= cuts[k].
+        Cuts of a number, ascending. The code is how many cuts lie below the value, so code <= k where value <= cuts[k].
     levels : tuple of str
-        Of a category: the code is the place of the level, ``len(levels)`` for every other level.
+        Levels of a category. The code is the place of the level, ``len(levels)`` for every other level.
     other : bool
         Whether training has levels that are not in ``levels``.
     ordered : bool

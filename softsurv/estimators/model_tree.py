@@ -75,9 +75,9 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     tree_ : SoftTree
         The rules, and the model of each leaf.
     objective_, lower_bound_, gap_, status_
-        Of the quadratic objective: minus the gain of the corrections in log-likelihood to second order, plus
-        ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The likelihood
-        of the refitted leaves is another number, and no bound of it is proven.
+        They are those of the quadratic objective: minus the gain of the corrections in log-likelihood to second order,
+        plus ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The
+        likelihood of the refitted leaves is another number, and no bound of it is proven.
     search_report_ : FitReport
         The same, with seconds and trace.
     report_ : FitReport

@@ -300,7 +300,7 @@ class VectorSearch:
         return LabelledTree(builder.tree(), np.array(label))
 
     def _grow(self, place: int, builder: TreeBuilder, label: list[int]) -> int:
-        """Add the tree of a place to the builder; its node. A nested function would keep the search alive (a cycle)."""
+        """Add the tree of a place and return its node. A nested function would keep the search alive (a cycle)."""
         assert self._listing is not None
         labels = self.objectives.n_labels
         if place >= 0:

@@ -67,7 +67,7 @@ def _part(view: TreeView, root: int, number: Mapping[int, int]) -> TreePart:
     places = view.centres()
 
     def add(index: int, level: int, parent: int) -> int:
-        """Append a node and what belongs to this part below it; its place in the list."""
+        """Append a node and what belongs to this part below it; return its place in the list."""
         node, here = view.nodes[index], len(nodes)
         nodes.append(node)
         if node.leaf >= 0 or (index in number and index != root):

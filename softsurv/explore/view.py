@@ -248,7 +248,7 @@ def _soft_view(tree: Any) -> TreeView:
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
-        """Append a node and all below it, the left side first; its place in the list."""
+        """Append a node and all below it, the left side first; return its place in the list."""
         heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):

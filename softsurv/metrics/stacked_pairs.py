@@ -1,4 +1,4 @@
-"""Whom the concordance of many models compares, on the device of their predictions.
+"""The pairs of rows that the concordance of many models compares, on the device of their predictions.
 
 The pairs and their weights depend on the fold alone. The comparisons of predictions are summed on the device.
 """

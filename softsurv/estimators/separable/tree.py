@@ -221,7 +221,7 @@ def in_data_units(
 
 
 def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
-    """A tree on bins as branches in the data's units, and for each leaf of the result its place in the former (L,).
+    """A tree on bins as branches in the data's units, and for each leaf of these its place in the tree on bins (L,).
 
     The bin of all other levels asks for the named ones, with its answers swapped.
     """

@@ -138,7 +138,7 @@ class BrierSearch:
         entry.raise_lower(entry.value)
 
     def _solve_deep(self, entry: Known, node: Node, index: IntArray, depth: int, budget: float) -> None:
-        """Try every first split, best one-split loss first, each child within what is left of the budget."""
+        """Try every first split, best one-split loss first, each child within the rest of the budget."""
         step_by_step = DEEPENING if self._is_whole(index) else 4
         shallower = depth - 1 if depth <= step_by_step else (depth + 1) // 2
         value, exact = self.solve(node, index, shallower, budget)

@@ -329,7 +329,7 @@ def solve(problem, at, n, low, high, depth, leaves, upper, level, nodes, local, 
                         return best
                 if problem.use_similar:
                     raise_similar(level, bound, split, left, right, left_most, right_most, n_splits, nodes)
-                # an abandoned side costs at least what was left for it; rounding must not make this look like less
+                # an abandoned side costs at least its upper bound; rounding must not make this look like less
                 abandoned = nodes.choice[level + 1] == UNKNOWN
             raise_bounds(problem, bound, floor, split, left, right)
             if left + right < limit and not abandoned:

@@ -209,7 +209,7 @@ def fairness_front(
     Parameters
     ----------
     search : VectorSearch
-        Of `fair_survival_search` with ``count``.
+        From `fair_survival_search` with ``count``.
     stop : StopSignal
     leaves : int
         Largest number of leaves.

@@ -36,7 +36,7 @@ class Divisions:
     ----------
     problem : SearchProblem
     search : Search
-        Of the same problem.
+        The search of the same problem.
     feature, code : (G,) int
     goes_left : (U, G) bool
     statistics : (U, W + 1)

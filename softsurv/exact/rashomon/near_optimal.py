@@ -113,7 +113,7 @@ class NearOptimal:
         builder, divisions, sums = TreeBuilder(), self.divisions, self.search.exact_sums
 
         def grow(part: Subtree, rows: IntArray) -> int:
-            """Add a part to the builder; its node."""
+            """Add a part to the builder and return its node."""
             total = sums[rows].sum(axis=0)
             if part.split == LEAF or part.left is None or part.right is None:
                 return builder.add(total)

@@ -67,7 +67,7 @@ class AucSearch:
     Parameters
     ----------
     search : VectorSearch
-        Whose statistics are the weights of negatives and positives, with the objectives `ERRORS`.
+        Its statistics are the weights of negatives and positives, its objectives `ERRORS`.
     share : float
         Largest false-positive rate of interest; 1 for the whole curve.
     complexity : float
@@ -259,7 +259,7 @@ class AucSearch:
         builder, label = TreeBuilder(), list[int]()
 
         def read(node: PartTree) -> int:
-            """Add a node and all below it to the builder; its place."""
+            """Add a node and all below it to the builder; return its place."""
             if node.left is None or node.right is None:
                 label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
                 return builder.add(node.sums)

@@ -38,7 +38,7 @@ class LocalSearch:
     Parameters
     ----------
     search : VectorSearch
-        Whose statistics are the weights of negatives and positives.
+        Its statistics are the weights of negatives and positives.
     kind : int
         The loss: AREA, F1 or MATTHEWS of `kernels/tree_rows.py`.
     leaves : int
