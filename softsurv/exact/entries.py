@@ -132,7 +132,8 @@ def _as_word(one: Any) -> Any:
 def engine_files() -> list[str]:
     """All files whose code becomes part of an entry."""
     found = [file for folder in ("kernels", "base_cases", "cuts", "joint") for file in (FOLDER / folder).glob("*.py")]
-    return [*(str(file.relative_to(FOLDER)) for file in found), "entries.py", "jit.py", "problem.py", "split_costs.py"]
+    own = (str(file.relative_to(FOLDER)) for file in found)
+    return [*own, "entries.py", "jit.py", "problem.py", "split_costs.py", "../float_bits.py"]
 
 
 @cache
