@@ -1,7 +1,7 @@
-"""Cox regression that looks at a clock: nuisance models of survival policies, and where spline leaves begin.
+"""Cox regression under a time limit: for nuisance models of survival policies, and as the start of spline leaves.
 
 The well-kept libraries work through the rows one by one and cannot be cut short: ten fits of 20,000 rows x 50 columns
-take two minutes, which no time limit of the caller's sees. Here a Newton step is three products of matrices.
+take two minutes, and no time limit of the caller stops them. Here a Newton step is three products of matrices.
 `tests/test_cox.py` compares with scikit-survival.
 """
 
@@ -34,7 +34,7 @@ class CoxFit:
     hazard : (T,)
         Breslow's cumulative baseline hazard at these times, 0 before.
     converged : bool
-        False where the clock ran out, or the steps.
+        False where the time or the steps ran out.
     """
 
     coefficients: FloatArray
@@ -103,7 +103,7 @@ def fit_cox(
     ridge : float
         Half of it times the squared coefficients is taken off the log-likelihood.
     stop : StopSignal, optional
-        Looked at before each step; what is there then is returned.
+        Asked before each step. When it is exhausted, the fit so far is returned.
     """
     stop = StopSignal() if stop is None else stop
     if ridge > 0 and X.shape[1] > X.shape[0]:
@@ -131,7 +131,7 @@ def fit_cox(
 
 
 def _in_row_space(X: FloatArray, time: FloatArray, event: BoolArray, ridge: float, stop: StopSignal) -> CoxFit:
-    """The same of more features than rows: the penalty keeps the coefficients in the span of the rows."""
+    """The fit for more features than rows: the penalty keeps the coefficients in the span of the rows."""
     if stop.exhausted:
         basis, few = np.zeros((X.shape[1], 0)), np.zeros((len(X), 0))
     else:

@@ -77,8 +77,8 @@ NUMBER = re.compile(r"(?<![\w'\"])\d[\d.,]*(?![\w'\"])")
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line outside of softsurv that led here, once for each call that the user wrote there.
 
-    A report asks a tree for many predictions, and a cross-validation of scikit-learn fits on every fold: both are one
-    call to the user, and are told a sentence once, whatever its counts.
+    A report asks a tree for many predictions, and a cross-validation of scikit-learn fits on every fold. To the user
+    both are one call, so a sentence is given once, whatever its counts.
     """
     call, level = _outermost()
     if call is None or not _said_before(call, message, category):
@@ -92,7 +92,7 @@ def asked() -> str:
 
 
 def _outermost() -> tuple[FrameType | None, int]:
-    """The frame that the line outside of softsurv called, and how far that line is from who asked for it."""
+    """The frame that the line outside of softsurv called, and that line's level for `warnings.warn`."""
     frame, level, call = sys._getframe(2), 2, None
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in INNER:
         call, frame, level = frame, frame.f_back, level + 1
@@ -124,7 +124,7 @@ def _is_ignored(message: str, category: type[Warning]) -> bool:
 
 @contextmanager
 def unsaid(begin: str) -> Iterator[None]:
-    """While open, softsurv's warnings that begin so (a regular expression) are left out: they are known already."""
+    """Silence softsurv's warnings that begin with a regular expression: the user knows them already."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", begin, SoftsurvWarning)
         yield

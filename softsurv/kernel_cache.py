@@ -26,7 +26,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     cache : bool
         Keep the compiled function on disk, beside its source or where ``NUMBA_CACHE_DIR`` says.
     **options
-        Of ``numba.njit``.
+        Options of ``numba.njit``.
     """
 
     def compile_later(function: Callable[..., Any]) -> Any:

@@ -16,7 +16,7 @@ class Status(StrEnum):
     CONDITIONALLY_OPTIMAL = "conditionally_optimal"
     """Optimal only under a stated assumption, such as a reference model's bound."""
     NEAR_OPTIMAL = "near_optimal"
-    """Chosen from the trees near a proven optimum, from which its gap tells the distance (`RashomonSet`)."""
+    """Chosen from the trees near a proven optimum (`RashomonSet`); its gap is the distance to that optimum."""
     CONTINUED = "continued"
     """A proven tree that goes on below its leaves, split by split: as a whole it is not proven."""
     CONVERGED = "converged"

@@ -19,7 +19,7 @@ def rising_root(
     high: Points,  # (M,)
     resolution: float,
 ) -> tuple[Points, NDArray[np.bool_]]:
-    """The least points where M rising functions are >= 0, and which of them are at ``high``, (M,) each.
+    """The least points where M rising functions are >= 0, and which functions are >= 0 at ``high``, (M,) each.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def rising_root(
         From a point of each function (M,) to its values (M,), all numbers.
     low, high : ndarray (M,)
     resolution : float
-        How far above the crossing a point may be.
+        How far above the crossing a point may be. Where a function stays below 0, the point is ``high``.
 
     Notes
     -----

@@ -21,7 +21,7 @@ POLL_SECONDS = 0.05
 """Seconds between two looks at the time limit, Ctrl-C and the progress bar: a tenth of the promised 0.5 s."""
 
 GRACE_SECONDS = 0.25
-"""What an exact search may take after the end of the clock for a first tree, or to read the best one."""
+"""Seconds that an exact search may take after the time limit to find a first tree, or to read the best one."""
 
 SHORTEST_WAIT = 0.001
 """Seconds that compiled work has to notice its flag before this looks again."""
@@ -43,7 +43,8 @@ class StopSignal:
     While it is open, the first Ctrl-C in the main thread only sets a flag. A second one interrupts at once. Of nested
     signals the inner one takes the Ctrl-C.
 
-    Compiled work cannot hear either. It runs in a thread of its own (`run`) and reads its flag now and then.
+    Compiled work notices neither the clock nor Ctrl-C. It runs in a thread of its own (`run`) and reads its flag now
+    and then.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class StopSignal:
         return max(GRACE_SECONDS + min(self.left, 0.0), GRACE_SECONDS / 4)
 
     def ending_sooner(self, seconds: float) -> StopSignal:
-        """The same signal with a deadline that is so much earlier, for work that others follow."""
+        """The same signal with a deadline that is so much earlier, for work that is followed by other work."""
         part = StopSignal(outer=self)
         part.started = self.started
         part.deadline = None if self.deadline is None else self.deadline - seconds
@@ -100,7 +101,7 @@ class StopSignal:
     def leaving(self, times: float, most: float) -> StopSignal:
         """The same signal, ending sooner by so many times of what was taken so far, at most by a share of the limit.
 
-        For work that others follow, which take time in proportion to what came before: both read all rows.
+        For work that is followed by other work. That takes time in proportion to what came before: both read all rows.
         """
         if self.deadline is None:
             return self
@@ -126,7 +127,7 @@ class StopSignal:
 
     @property
     def reason(self) -> Status:
-        """Why work was stopped that was: a second Ctrl-C counts as the first."""
+        """Why the work was stopped; a second Ctrl-C counts as the first."""
         return self.status or Status.INTERRUPTED
 
     @property
@@ -148,7 +149,7 @@ class StopSignal:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """While open, tables are read within the time limit (`softsurv.data.in_time`)."""
+        """Within the block tables are read under the time limit (`softsurv.data.in_time`)."""
         token = _READING.set(self)
         try:
             yield
@@ -208,7 +209,7 @@ class StopSignal:
             self._flags.pop()
 
     def stage(self, grace: float = 0.0) -> bool:
-        """Called by the work: begin a stage that has ``grace`` seconds in any case; whether there is time for it."""
+        """Called by the work: begin a stage that has ``grace`` seconds in any case. Returns whether there is time."""
         with self._lock:
             self._sure_until = time.monotonic() + grace
             over = self._is_over()
@@ -263,7 +264,7 @@ class StopSignal:
 
 @contextmanager
 def heard_at_once() -> Iterator[None]:
-    """While open, the first Ctrl-C interrupts at once, also within a `StopSignal`: no part of a compilation is kept."""
+    """Within the block the first Ctrl-C interrupts at once, even under a `StopSignal`: a compilation keeps no part."""
     handler = signal.getsignal(signal.SIGINT)
     noted = isinstance(getattr(handler, "__self__", None), StopSignal)
     if not noted or threading.current_thread() is not threading.main_thread():

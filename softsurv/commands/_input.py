@@ -32,7 +32,7 @@ _MAX_NAMES = 12
 """Column names that an error lists at most."""
 
 _MIN_ROWS = 20
-"""In shorter tables the numbers of rows may well be a measurement."""
+"""In shorter tables a column that counts the rows may well be a measurement."""
 
 
 def add_table(parser: argparse.ArgumentParser, required: bool = True, folders: str | None = None) -> None:
@@ -294,7 +294,7 @@ def _check_binary(column: pd.Series, name: str) -> None:
 
 
 def _check_numbers(column: pd.Series, name: str, option: str) -> None:
-    """Raise where a column holds words alone. The reader names the row of a single cell that is no number."""
+    """Raise where a column holds only words. The reader names the row of a single cell that is no number."""
     import pandas as pd
 
     if len(column) and pd.to_numeric(column, errors="coerce").isna().all() and column.notna().any():
@@ -305,7 +305,7 @@ def _check_numbers(column: pd.Series, name: str, option: str) -> None:
 
 
 def likely_event(column: pd.Series) -> str:
-    """The value that seems to mark an event, for an example: a copied one must not turn the outcome round."""
+    """The value that seems to mark an event, for the example in a message: users copy such examples."""
     found = column.dropna().unique()
     named = [value for value in found if str(value).strip().lower() in _EVENT_WORDS]
     if named:

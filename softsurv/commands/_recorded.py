@@ -95,7 +95,7 @@ def _fingerprint(folder: Path) -> str | None:
 
 
 def _is_there(name: str, names: list[str] | None, role: str = "") -> bool:
-    """Whether a table has a column; one whose first line tells nothing is taken to have the outcome."""
+    """Whether a table has a column; true for time and event, and where the table's first line tells nothing."""
     return role in _INSTEAD or names is None or name in names
 
 

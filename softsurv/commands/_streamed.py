@@ -12,7 +12,7 @@ from softsurv.errors import InvalidParameterError
 from softsurv.soft.streaming.launched import is_first, is_launched
 
 NOT_RECORDED = ("checkpoint", "folder")
-"""Where a run keeps what it needs while it lasts."""
+"""Options for files that a run needs only while it lasts; its record leaves them out."""
 
 _ONLY_HERE = ("sample_rows", "sweeps", *NOT_RECORDED)
 _ONLY_IN_MEMORY = ("entry", "upper", "group", "test_size", "cause", "start", "stop", "id", "recurrent")

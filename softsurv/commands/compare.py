@@ -26,7 +26,7 @@ harrell_c, uno_c, cd_auc: 0.5 is chance, 1 is perfect; ibs: lower is better.
 DEFAULT = ("soft", "optimal", "cox", "kaplan_meier")
 
 NAMES = (*DEFAULT, "forest", "boosting", "greedy_tree", "cause_specific_cox", "aalen_johansen")
-"""Those of `softsurv.explore.rivals`, which is slow to load."""
+"""The names of `softsurv.explore.rivals`, listed here because that module is slow to load."""
 
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:

@@ -37,7 +37,10 @@ examples:
 The same command goes on where the study stopped. What a killed process left is marked as failed and made up for.
 """
 
-RECORDED = ("time", "event", "group", "drop", "categorical", "missing_values", "time_unit")
+RECORDED = (
+    *("time", "event", "entry", "upper", "group", "cause", "start", "stop", "id", "recurrent"),
+    *("drop", "categorical", "missing_values", "time_unit"),
+)
 """Options that evaluate and report take from the record of the model."""
 
 SHOWN = 5

@@ -60,7 +60,7 @@ class Binarizer(BaseEstimator):
     Attributes
     ----------
     columns_ : list of CodedColumn
-        One for each column of the codes; two or more for a raw column with missing values that are routed.
+        One for each column of the codes. A raw column with missing values that are routed may have several.
     sources_ : list of Source
         Their raw columns, with levels and the value that stands for a missing one.
     dropped_ : dict of str to str
@@ -146,16 +146,16 @@ class Binarizer(BaseEstimator):
         return routed(column, n_missing, len(values), self._least(len(values))) if n_missing else [column]
 
     def _least(self, n: int) -> int:
-        """Rows that either side of a split has at least."""
+        """Least number of rows on either side of a split."""
         return max(1, math.ceil(self.min_share * n - 1e-9))
 
     def _cuts(self, table: Mapping[str, NDArray[Any]], n: int, block: NumberBlock) -> dict[str, tuple[float, ...]]:
-        """Cuts of every number; columns that want as many quantiles are looked at together."""
+        """Cuts of every number; columns that want the same number of quantiles are looked at together."""
         least, names = self._least(n), [source.name for source in self.filler_.sources_ if source.levels is None]
         cuts: dict[str, tuple[float, ...]] = {}
         alike = isinstance(self.thresholds, int | str) and not self.routes
         if alike and least == 1 and block.are_yes_no.all() and block.place.keys() >= set(names):
-            return dict.fromkeys(names, YES_NO)  # the source of a constant column is left out
+            return dict.fromkeys(names, YES_NO)  # a constant column has no source
         if alike:
             together: dict[Any, list[str]] = {self.thresholds: names}
         else:
@@ -172,7 +172,7 @@ class Binarizer(BaseEstimator):
     def _apart(
         self, names: Sequence[str], table: Mapping[str, NDArray[Any]], n: int, cuts: dict[str, tuple[float, ...]]
     ) -> dict[Any, list[str]]:
-        """Complete columns by the number of quantiles that they want; of the others the cuts are added."""
+        """Columns without gaps by the number of quantiles that they want; the cuts of all others go into ``cuts``."""
         together: dict[Any, list[str]] = {}
         for name in names:
             wanted, known = self._thresholds_of(name), table[name]
@@ -232,7 +232,7 @@ class Binarizer(BaseEstimator):
                 values = values_of[name]
                 if stand_in is not None and name in some_gaps:
                     values = np.where(np.isnan(values), float(stand_in), values)
-            elif name in block.labels:  # with the levels of training: it is the training table
+            elif name in block.labels:  # the block is of the training table, so of its levels
                 labels = block.labels[name]
                 values = labels.of_each(labels.texts, stand_in, object)
             else:

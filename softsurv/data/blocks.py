@@ -38,18 +38,18 @@ class Labels(NamedTuple):
     texts: tuple[str, ...]
 
     def of_each(self, of_texts: Sequence[Any], of_missing: Any, dtype: Any = None) -> NDArray[Any]:
-        """What each row gets, (N,), by what its text or its missing value gets."""
+        """Value of each row, (N,), from the values of the texts and that of a missing one."""
         return np.array([*of_texts, of_missing], dtype=dtype)[self.code]
 
     def counts(self) -> dict[str, int]:
-        """How many rows have each text, those that occur alone."""
+        """How many rows have each text; texts that do not occur are left out."""
         n = np.bincount(self.code + 1, minlength=len(self.texts) + 1)[1:].tolist()
         return {text: count for text, count in zip(self.texts, n, strict=True) if count}
 
 
 @dataclass(frozen=True)
 class NumberBlock:
-    """Columns of plain numbers or booleans, those that numpy holds as they are; and what is known of others.
+    """Columns of plain numbers or booleans, which numpy holds as they are; and columns of categories as codes.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def are_numbers(types: Sequence[Any]) -> bool:
 
 
 def distinct(types: Sequence[Any]) -> list[Any]:
-    """The types that columns have. By identity: pandas compares two categorical types longer than it reads a column."""
+    """The types that columns have, by identity: to compare two categorical types takes longer than to read a column."""
     return list({id(one): one for one in types}.values())
 
 
@@ -199,7 +199,7 @@ def place_names(n: int) -> pd.Index:
 
 
 def column_types(frame: pd.DataFrame) -> list[Any]:
-    """Type of each column; pandas takes as long as for a copy of a small table."""
+    """Type of each column. To ask pandas for them takes as long as to copy a small table."""
     types: list[Any] = frame.dtypes.tolist()
     return types
 

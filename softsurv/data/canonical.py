@@ -28,20 +28,21 @@ BESIDE = ("weight", "group", "subject")
 """Fields that tell rows of one outcome apart."""
 
 AT_A_TIME = 64
-"""Columns that are read together to tell rows of one outcome apart: seldom are more needed."""
+"""Columns that are read together to tell rows of one outcome apart: more are seldom needed."""
 
 FEW_CELLS = 1 << 18
 """Cells of tied rows that are read together in any case: two megabytes."""
 
 FEW_SPANS = 64
-"""So few outcomes that rows share are sorted one by one: numbers sort ten times as fast as places."""
+"""Up to so many runs of rows with one outcome are sorted run by run: sorting numbers is ten times as fast as sorting
+their places."""
 
 FEW_KEYS = 16
 """A small table with so few groups of columns is sorted by all of them at once."""
 
 
 HEAD = 128
-"""So many rows tell columns of measurements apart."""
+"""The first so many rows tell most columns of measurements apart."""
 
 
 def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
@@ -83,9 +84,9 @@ def row_order(data: SurvivalData, columns: Sequence[str]) -> IntArray:
 
 
 def _by_outcome(data: SurvivalData, names: Sequence[str]) -> tuple[IntArray, BoolArray]:
-    """The rows by some fields, the first one first; and which are as the row before them there, (N + 1,).
+    """The rows in the order of some fields; and which have the same fields as the row before them there, (N + 1,).
 
-    Kept beside the data, since columns and rows are put in order one after the other.
+    Both are kept beside the data, since the orders of columns and of rows need them.
     """
     known = tuple(name for name in names if getattr(data, name) is not None)
     kept = vars(data).setdefault("_orders", {})
@@ -197,7 +198,7 @@ def _contents(block: NumberBlock, by_outcome: IntArray, spans: Sequence[tuple[in
 
 
 def _in_spans(values: FloatArray, rows: IntArray, spans: Sequence[tuple[int, int]]) -> FloatArray:
-    """Some rows of columns (Q, N), (Q, R), those of a span by size."""
+    """Some rows of columns (Q, N), as (Q, R); the values of a span are sorted."""
     values = _comparable(values.take(rows, axis=1))
     for begin, end in spans:
         values[:, begin:end].sort(axis=1)

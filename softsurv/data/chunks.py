@@ -123,7 +123,9 @@ class Table:
             )
 
     def chunks(self, rank: int = 0, size: int = 1, *, says: bool = True) -> Iterator[Chunk]:
-        """The table's chunks; of several readers, each takes every ``size``-th. Who reads again need not say all again.
+        """The table's chunks; of several readers, each takes every ``size``-th.
+
+        ``says``: whether to warn of columns without a name; a second reading need not repeat it.
 
         Raises
         ------

@@ -26,9 +26,9 @@ class CodedColumn(NamedTuple):
     Attributes
     ----------
     cuts : tuple of float
-        Of a number, ascending: the code is the number of cuts below the value, so code <= k where value <= cuts[k].
+        Cuts of a number, ascending. The code is how many cuts lie below the value, so code <= k where value <= cuts[k].
     levels : tuple of str
-        Of a category: the code is the place of the level, ``len(levels)`` for every other level.
+        Levels of a category. The code is the place of the level, ``len(levels)`` for every other level.
     other : bool
         Whether training has levels that are not in ``levels``.
     ordered : bool
@@ -144,9 +144,9 @@ def codes_by_cuts(
     out: NDArray[np.int32],  # (Q, N)
     block: NumberBlock | None = None,
 ) -> list[int]:
-    """Fill in the codes of the columns of numbers with few cuts and no missing values; places of all other columns.
+    """Fill in the codes of the columns of numbers with few cuts and no missing values.
 
-    ``block`` holds numbers of the table that are read already.
+    Returns the places of all other columns. ``block`` holds numbers of the table that are read already.
     """
     alike: dict[int, list[int]] = {}
     rest: list[int] = []

@@ -17,13 +17,13 @@ EXACT_POWER = 22
 """Powers of ten up to this one are floats without rounding."""
 
 SURE_DIGITS, NEAR_TIE = 10, 1e-4
-"""Up to so many digits a scaled number is off by less than this."""
+"""A number scaled to at most so many digits is off by less than ``NEAR_TIE``."""
 
 Cuts = tuple[float, ...]
 """Cuts of one column, ascending."""
 
 YES_NO: Cuts = (0.5,)
-"""Of a column of zeros and ones."""
+"""Cuts of a column of zeros and ones."""
 
 
 def block_cuts(
@@ -57,7 +57,7 @@ def _yes_no_cuts(values: FloatArray, least: int) -> list[Cuts]:
 
 
 def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) -> list[Cuts]:
-    """Cuts of any columns (Q, N), found in their order."""
+    """Cuts of any columns (Q, N), found in their sorted values."""
     ordered = np.sort(values, axis=1)
     rises = ordered[:, 1:] > ordered[:, :-1]  # (Q, N - 1) places between two different values
     if wanted != "all":
@@ -68,7 +68,7 @@ def sorted_cuts(values: FloatArray, wanted: int | Literal["all"], least: int) ->
     rises[:, max(values.shape[1] - max(least, 0), 0) :] = False
     q, n_places = rises.shape
     places = np.flatnonzero(rises)
-    low = places + places // max(n_places, 1)  # in the table, which has a row more
+    low = places + places // max(n_places, 1)  # in ``ordered``, whose columns have one value more
     cut = between(ordered.ravel()[low], ordered.ravel()[low + 1]).tolist()
     ends = np.searchsorted(places, np.arange(1, q + 1) * n_places).tolist()
     return [tuple(cut[begin:end]) for begin, end in zip([0, *ends], ends, strict=False)]
@@ -86,7 +86,7 @@ def _quantile_places(rises: BoolArray, wanted: int) -> BoolArray:
 def next_rises(rises: BoolArray, places: NDArray[np.integer]) -> tuple[NDArray[np.intp], BoolArray]:
     """The next of the rises (Q, N - 1) of each column from these places (W,) on, as places of the flat array, (Q, W).
 
-    And whether there is one; where not, the place is that of the last rise of the column. Every column has one.
+    And whether there is one; where not, the place is that of the last rise of the column. Every column has a rise.
     """
     q, n_places = rises.shape
     first = np.arange(0, q * n_places, n_places)[:, None]
@@ -114,7 +114,7 @@ def to_digits(values: FloatArray, digits: int) -> FloatArray:
     """Each number as printed with so many digits.
 
     A number of few digits is a whole one times a power of ten. Both are exact as floats, and so their product or
-    quotient is the float that the printed text is read as. Near a tie the whole one is left to the text.
+    quotient is the float that the printed text is read as. Near a tie the number is printed and read instead.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         size = np.floor(np.log10(np.abs(values)))

@@ -24,7 +24,7 @@ NAMED_ROW = re.compile(r" at row (\d+)(?! of subject)\b")
 
 @contextmanager
 def naming_subjects(subject: Any) -> Iterator[None]:
-    """While open, an error that names a row names its subject too, where rows have subjects (N,)."""
+    """Within the block an error that names a row names its subject too, where rows have subjects (N,)."""
     try:
         yield
     except InvalidSurvivalDataError as error:

@@ -18,7 +18,7 @@ NUMBERS_ANYHOW = 4_000_000
 """Numbers that are read in any case: 50,000 rows of 50 columns take a quarter of a second."""
 
 COLUMN_CELLS = 64
-"""A column takes as long as so many of its numbers."""
+"""Fixed time of a column, as so many numbers."""
 
 ONE_LEAF = 1.0
 """What fitting one leaf takes at least, as a share of the time that reading took: it looks at all rows too."""
@@ -38,7 +38,7 @@ def read_in_time(parts: Sequence[Part], what: str) -> Iterator[Part]:
     Raises
     ------
     InvalidParameterError
-        If the time limit of the fit has passed. There is no tree then that the rows speak for.
+        If the time limit of the fit has passed. No tree could be fitted to all rows then.
     """
     for k, part in enumerate(parts):
         look_at_clock(k, f"{k} of {len(parts)} {what}", "leave columns out, or pass them as numbers")

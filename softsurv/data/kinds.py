@@ -165,7 +165,7 @@ def look_over(X: pd.DataFrame) -> list[str]:
 
 
 def as_the_tree_knows() -> AbstractContextManager[None]:
-    """While open, nothing is said of kinds of columns and times of 0: the fit of the reading tree has said it."""
+    """Silence warnings of kinds of columns and times of 0: the fit of the tree that reads the table has given them."""
     return unsaid(r"(column .*|\d+ columns) (is|are) (taken as categories|left out: each)|time is 0 in ")
 
 

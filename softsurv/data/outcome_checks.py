@@ -11,7 +11,7 @@ from softsurv.data.columns import require
 from softsurv.errors import InvalidSurvivalDataError
 
 LARGEST_WEIGHT = 1e100
-"""Weights are in any unit from one over this on: in larger or smaller ones their squares are lost."""
+"""Weights lie between one over this and this: the squares of others overflow or vanish."""
 
 
 def check_lengths(columns: dict[str, Any], fields: tuple[str, ...]) -> None:

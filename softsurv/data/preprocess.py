@@ -115,7 +115,7 @@ class Preprocessor(TransformerMixin, BaseEstimator):
         named : bool
             Whether its names were given.
         block : NumberBlock, optional
-            Of the frame, where there is one already.
+            The block of the frame, where there is one already.
         order : sequence of str, optional
             Raw columns in the order that ``columns_`` is to have; that of the frame by default.
         """

@@ -65,7 +65,7 @@ def fills_text(fills: Mapping[str, float | str | None], names: Iterable[str]) ->
 
 
 def fill(column: pd.Series, source: Source) -> NDArray[Any]:
-    """A raw column (N,) as its source says, with the source's value, where it has one, in the place of missing ones."""
+    """A raw column (N,) as its source says; the fill of the source, if it has one, replaces missing values."""
     values = raw_values(column, source)
     return np.where(pd.isna(values), source.fill, values) if source.fill is not None else values
 

@@ -105,7 +105,7 @@ class SurvivalData(EventHistory):
     def __post_init__(self) -> None:
         with naming_subjects(self.subject):
             columns = self._checked_columns()
-        import torch  # a second, which whoever named a wrong column need not wait
+        import torch  # takes a second, so only after the checks
 
         for field in _ROW_FIELDS:
             if columns[field] is not None:

@@ -41,12 +41,12 @@ class ManyTrees:
     settings : tuple of dict (S,)
         The arguments of each setting, as given.
     estimators : tuple (S,) of tuple (F,) of SoftSurvivalTree
-        Of each setting the fitted estimator of each fold; of all rows, F = 1, where there are no folds.
+        The fitted estimators of each setting: one for each fold, or one of all rows (F = 1) without folds.
     held_out : tuple (F,) of SurvivalData
         The rows that each fold's estimators have not seen; empty where there are no folds.
     together : tuple of int (S,)
-        Trees that trained as one stack with a setting's, of all settings, folds and starts; 1 where its trees were
-        fitted one after the other.
+        How many trees trained as one stack with those of a setting, over all settings, folds and starts; 1 where they
+        were fitted one after the other.
     """
 
     settings: tuple[dict[str, Any], ...]
@@ -123,9 +123,9 @@ def fit_many(
     settings : sequence of mapping
         Arguments of `SoftSurvivalTree`.
     n_folds : int, optional
-        Fit on the training rows of as many folds, stratified by the event. By default on all rows.
+        Fit on the training rows of so many folds, stratified by the event. By default on all rows.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def fit_many(
 
 
 def can_share(parts: Sequence[SurvivalData]) -> bool:
-    """Whether trees of these rows can share a stack: all rows are late entries or none, once histories are joined."""
+    """Whether trees of these sets can share a stack: once histories are joined, all sets have entry times or none."""
     return len({part.joined().entry is None for part in parts}) == 1
 
 
@@ -270,7 +270,7 @@ def _made(found: OfMany, recipe: Recipe, data: SurvivalData, tree: SoftSurvivalT
 
 
 def _named_as(reader: SoftSurvivalTree, trees: tuple[SoftSurvivalTree, ...]) -> tuple[SoftSurvivalTree, ...]:
-    """The trees, with what the table as given says of names: the parts were no tables of the caller's."""
+    """The trees with the names of the caller's table: they were fitted on parts of it, which do not hold these."""
     for tree in trees:
         tree.outcome_columns_ = reader.outcome_columns_
         if not hasattr(reader, "feature_names_in_"):

@@ -75,13 +75,13 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
     tree_ : SoftTree
         The rules, and the model of each leaf.
     objective_, lower_bound_, gap_, status_
-        Of the quadratic objective: minus the gain of the corrections in log-likelihood to second order, plus
-        ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The likelihood
-        of the refitted leaves is another number, and no bound of it is proven.
+        They are those of the quadratic objective: minus the gain of the corrections in log-likelihood to second order,
+        plus ``complexity`` for each leaf. No tree within the limits and cuts has less than ``lower_bound_``. The
+        likelihood of the refitted leaves is another number, and no bound of it is proven.
     search_report_ : FitReport
         The same, with seconds and trace.
     report_ : FitReport
-        Of the fit of the leaves: its objective is the penalised mean loss.
+        Report of the fit of the leaves: its objective is the penalised mean loss.
 
     Notes
     -----
@@ -171,8 +171,9 @@ class OptimalModelTree(Proven, FittedSoftEstimator):
         family = self._checked_family()
         deep, recursive = self.max_depth > 2, self.max_depth > 3
         ready(corrections.TASK, deep=deep, recursive=recursive, meanwhile=ready_to_fit_leaves)
-        ready_to_fit_leaves()  # where the search was there already
-        budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)  # Ctrl-C in the search fits its best
+        ready_to_fit_leaves()  # if nothing of the search had to be compiled
+        # two: a Ctrl-C that ends the search does not end the fit of the leaves
+        budget, signal = StopSignal(self.time_limit), StopSignal(self.time_limit)
         columns = {"weight": sample_weight, "entry": entry, "upper": upper, "time": time, "event": event}
         columns |= {"cause": cause, "cause_names": cause_names, "start": start, "stop": stop, "id": id}
         with budget.reading():

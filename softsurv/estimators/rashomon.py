@@ -103,13 +103,13 @@ class RashomonSet:
     Attributes
     ----------
     objective : float
-        Of the best tree.
+        Objective of the best tree.
     threshold : float
         Trees up to this objective are in the set.
     n_trees : int
-        Trees found; all there are where ``status`` is OPTIMAL.
+        Trees found; these are all where ``status`` is OPTIMAL.
     n_by_leaves : Series
-        The same by number of leaves.
+        Trees found by number of leaves.
     status : Status
         OPTIMAL where the set is complete. Else the limit of time or memory that ended the search: then every tree
         found belongs to the set, as far as the best tree is proven, and others are missing.

@@ -15,7 +15,8 @@ from softsurv.nonparametric import StepFunction
 from softsurv.persistence import Saved, incomplete, read_model, write_model
 
 _PAST = {"init": "auto", "reference": None}
-"""Arguments that may hold another model or the training rows' curves. A fitted model no longer needs them."""
+"""Arguments that may hold another model or the training rows' curves, and what is saved instead. A fitted model no
+longer needs them."""
 
 TRAINING = ("outcome_columns_", "ranges_")
 """What a survival tree remembers of its training table."""
@@ -122,7 +123,7 @@ def _rebuild(saved: Saved, device: str) -> Any:
 
 
 def _parameters(model: Any) -> dict[str, Any]:
-    """Constructor arguments, those in :data:`_PAST` left out unless they are plain words."""
+    """Constructor arguments; those in :data:`_PAST` that hold anything but text are replaced."""
     parameters = dict(model.get_params(deep=False))
     for name, default in _PAST.items():
         if not isinstance(parameters.get(name, ""), str):

@@ -238,7 +238,7 @@ def _digest(x: FloatArray, chunk: Chunk) -> str:
 
 
 class _Counted:
-    """Chunks, how many rows have gone by, and what a second reading must find again."""
+    """Chunks of a first reading, with how many rows were read and what a second reading must find again."""
 
     def __init__(self, chunks: Iterator[Chunk]) -> None:
         self.chunks, self.rows = chunks, 0

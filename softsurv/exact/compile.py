@@ -22,7 +22,7 @@ from softsurv.exact.task import Task, content_of
 from softsurv.stopping import StopSignal, heard_at_once
 
 CUTS = "cuts"
-"""Stands for the search by cuts where the name of a base case is asked for."""
+"""The search by cuts, in the place of the name of a base case."""
 
 BASES = {"sums": sums, "bits": bits, "plain": plain}
 
@@ -78,7 +78,7 @@ def ready(
     stop : StopSignal, optional
         Its clock does not count the time that this takes.
     meanwhile : callable, optional
-        Called while a second process compiles: what else the caller has to wait for.
+        Called while a second process compiles: other work that the caller waits for.
     """
     in_lanes = in_lanes and base == "sums"
     asked = task, base, deep, recursive, in_lanes, leaf_points
@@ -108,7 +108,7 @@ def _made_ready(
             make_ready(entries.values(), f"the search by cuts for {task.name!r}", stop)
         return Calls(**{name: one.address for name, one in entries.items()})
     entries = {"price": price_of(task), "solve_two": BASES[base].solve_two}
-    also = [grouping.group]  # for the fits to come, where this one has prepared its rows already
+    also = [grouping.group]  # later fits call it; this one has prepared its rows already
     if deep and (recursive or not in_lanes):
         entries["solve"] = recursion.solve
     elif deep:

@@ -24,7 +24,7 @@ from softsurv.exact.problem import Scratch, SearchArrays, Shared
 from softsurv.exact.row_kinds import BITS_WORK
 
 SHORT_WORK = 1e7
-"""Work (`work_of`) of some ten milliseconds at most: it is over before anybody would look at the clock."""
+"""Work (`work_of`) of some ten milliseconds at most: a run this short needs no thread that watches the clock."""
 
 
 def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: float, sides: FloatArray) -> Shared:
@@ -44,7 +44,7 @@ def new_shared(control: IntArray, order: NDArray[np.int32], leaves: int, value: 
 def root_bounds(problem: SearchArrays, local: Local | None) -> FloatArray:
     """Bound of both sides of the root's splits, (2, G); ``local`` holds the base case of the root, if it was solved.
 
-    Equivalent points, with as many leaves as the base case leaves open: `nodes.look_ahead`.
+    The bound by equivalent points, raised as in `nodes.look_ahead`.
     """
     total = float(problem.floor.sum())
     floor = np.zeros(len(problem.feature_of))
@@ -65,7 +65,7 @@ def root_bounds(problem: SearchArrays, local: Local | None) -> FloatArray:
 
 
 def work_of(problem: SearchArrays, n_rows: int, depth: int, base: str, by_cuts: bool) -> float:
-    """Sums over pairs of features times rows, and pairs of splits, of all trees down to a depth, nothing left out."""
+    """Additions of a search that skips nothing: pairs of features times rows, and pairs of splits, at all nodes."""
     splits, features = len(problem.feature_of), len(problem.nominal)
     per_row = BITS_WORK * splits**2 if base == "bits" else features**2
     one = per_row * n_rows + splits**2  # the base case of the whole problem
@@ -75,7 +75,7 @@ def work_of(problem: SearchArrays, n_rows: int, depth: int, base: str, by_cuts: 
 
 @contextmanager
 def in_threads(parts: Iterable[Callable[[], object]]) -> Iterator[None]:
-    """While open, other threads do these parts; at its end they are waited for."""
+    """Run parts in other threads during a ``with`` block; its end waits for them."""
     threads = [threading.Thread(target=part, daemon=True) for part in parts]
     for thread in threads:
         thread.start()

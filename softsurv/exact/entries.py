@@ -90,7 +90,7 @@ class Entry:
         return ctypes.CFUNCTYPE(returned, *given)(self.address)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Call it, without Python's lock: packed structures, arrays in C order, and numbers."""
+        """Call the function without Python's lock, with packed structures, arrays in C order, and numbers."""
         return self._callable(*(_as_word(one) for one in arguments))
 
     @property
@@ -101,11 +101,11 @@ class Entry:
 
     @property
     def place(self) -> str | None:
-        """Where another process finds it, "module:name"; None where it would not, or could not keep it on disk."""
+        """Name, "module:name", by which another process finds it. None if it cannot be found or kept on disk."""
         module, name = self.function.__module__, self.function.__name__
         kept = self._cache is not None and os.access(self._cache.cache_path, os.W_OK)
         spec = getattr(sys.modules.get(module), "__spec__", None)
-        # the module of a template is named otherwise than its file
+        # a module made from a template has another name than its file
         own_file = spec is not None and Path(spec.origin or "").stem == module.rpartition(".")[2]
         known = own_file and vars(sys.modules[module]).get(name) is self
         return f"{module}:{name}" if kept and known else None
@@ -132,7 +132,8 @@ def _as_word(one: Any) -> Any:
 def engine_files() -> list[str]:
     """All files whose code becomes part of an entry."""
     found = [file for folder in ("kernels", "base_cases", "cuts", "joint") for file in (FOLDER / folder).glob("*.py")]
-    return [*(str(file.relative_to(FOLDER)) for file in found), "entries.py", "jit.py", "problem.py", "split_costs.py"]
+    own = (str(file.relative_to(FOLDER)) for file in found)
+    return [*own, "entries.py", "jit.py", "problem.py", "split_costs.py", "../float_bits.py"]
 
 
 @cache

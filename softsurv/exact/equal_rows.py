@@ -8,7 +8,7 @@ MANY_ROWS = 1 << 17
 """Rows from which on a sample says whether to look for equal ones."""
 
 SAMPLE = 1 << 14
-"""Rows of that sample. None of them equal: of a million rows less than one in a hundred has an equal one."""
+"""Rows of that sample. If one in a hundred of a million rows had an equal one, it would hold one such pair or more."""
 
 
 EXACT_BITS = 53
@@ -18,7 +18,7 @@ EXACT_BITS = 53
 def merge_equal_rows(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First occurrence of every distinct row of codes (U,), and the group of every row (N,).
 
-    Where hardly any rows are equal each is a group of its own: to find the others takes longer than they are worth.
+    Where hardly any rows are equal, each row is a group of its own: to find the equal ones costs more than they save.
     """
     if codes.shape[1] == 0:
         return np.zeros(1, np.intp), np.zeros(len(codes), np.intp)

@@ -2,8 +2,8 @@
 
 The best tree of depth h is found long before one of depth d > h. Its first split is taken, then the first split of the
 best tree of depth h below either side, and so on until no more than h levels are left, which are solved exactly
-(`TreeReader.read`). That takes some 2 (d - h) times as long as the best tree of depth h, and the search starts with an
-incumbent: whatever it was, the search proves it or finds a better one.
+(`TreeReader.read`). That takes some 2 (d - h) times as long as the best tree of depth h. The search starts with this
+tree as its incumbent, and proves it optimal or finds a better one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LONG_WORK = 3e8
 
 @dataclass(frozen=True)
 class Found:
-    """Best tree within limits: its first split, as `nodes` packs it, where known, and the search's objective of it.
+    """Best tree within limits: its first split, where known (a choice of `nodes`), and the search's objective of it.
 
-    ``tree`` where it has been read already.
+    ``tree`` is the tree itself, if it has been read already.
     """
 
     depth: int
@@ -82,7 +82,7 @@ class Ahead:
     best: Found
 
     def look(self, solved: Found, horizon: int) -> None:
-        """Take the tree of a horizon that begins as the best tree of that depth does, if it is better."""
+        """Read the tree by a horizon whose first split is that of ``solved``, and keep it if it is better."""
         below_leaf = solved.choice is None or solved.choice < 0
         if below_leaf or horizon >= self.depth or self.leaves <= 1 << horizon:
             return

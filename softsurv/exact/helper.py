@@ -86,7 +86,7 @@ class Helper:
         self._process = None
 
     def leaves(self, name: str | None) -> bool:
-        """Whether this process is to compile an entry, which the helper is then told to leave. None has no name."""
+        """Whether the helper leaves an entry to this process; if so, the helper is told. None: it does not know it."""
         with self._changed:
             if name in self._begun:
                 return False

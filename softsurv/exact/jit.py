@@ -37,7 +37,7 @@ NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": T
 INNER: dict[str, Any] = FAST | NO_WRAPPERS
 
 INLINED: dict[str, Any] = INNER | {"inline": "always"}
-"""Options of functions that are put into their caller before compilation: their arguments cost nothing."""
+"""Options of functions that are put into their caller before compilation: passing arguments costs nothing."""
 
 
 def shared_kernel(function: Callable[..., Any]) -> Any:
@@ -89,7 +89,7 @@ def fused_inlined(function: Callable[..., Any]) -> Any:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Compilation makes millions of objects; to look through them time and again is a quarter of its time."""
+    """Stop the garbage collector meanwhile: it would search millions of objects, a quarter of the compilation time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
-"""Scratch of kernels as two pieces of memory: how its arrays lie there is worked out once for each shape of a problem.
+"""Scratch of kernels as two pieces of memory. Where its arrays lie is worked out once for each shape of a problem.
 
-Seventy arrays, each made and each asked for its address, take as long as a short search.
+To make seventy arrays one by one, and to ask each for its address, takes as long as a short search.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Layout:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of scratch, the arrays that are handed over apart."""
+        """Bytes of scratch, without the arrays that are handed over."""
         return sum(self.sizes)
 
 

@@ -17,10 +17,10 @@ USUAL_LEVELS = 0.5
 """Share of the scratch of all levels that a tree of usual depth needs."""
 
 COPIES = 1.2
-"""Memory of rows beside their arrays, as a share: parts of them are copied for a moment."""
+"""Memory that rows take, in multiples of their arrays: parts of them are copied for a moment."""
 
 MANY_TIMES = 8.0
-"""What a search makes of the rows may take so many times what they take, before it is refused beyond the limit."""
+"""A search beyond the limit is refused only if what it makes of the rows takes this many times what the rows take."""
 
 PLAIN = {int, float, bool, str, type(None)}
 """Types of values that take hardly any memory: most of what structures hold beside arrays."""
@@ -34,11 +34,11 @@ class Room:
     held: float = 0.0
 
     def beside(self, *things: Any) -> Room:
-        """The same where the fit holds arrays and frames."""
+        """The room where the fit also holds these arrays and frames."""
         return self.less(bytes_of(*things))
 
     def less(self, more: float) -> Room:
-        """The same where the fit holds so many bytes more."""
+        """The room where the fit holds so many bytes more."""
         return Room(self.limit, self.held + more)
 
     @property
@@ -65,7 +65,7 @@ class Room:
             )
 
     def refuse(self, own: float, what: str) -> None:
-        """Raise where ``what`` a search would make of the rows breaks the limit, and the rows themselves are small.
+        """Raise where what a search would make of the rows, ``own`` bytes, breaks the limit and the rows are small.
 
         Raises
         ------
@@ -111,7 +111,7 @@ def bytes_of_frame(X: pd.DataFrame, types: Sequence[Any]) -> int:
 
 
 def bytes_of_scratch(scratch: Sequence[Scratch]) -> float:
-    """Bytes of the scratch of threads that a search writes to; the lowest levels are there for very deep trees."""
+    """Bytes of the threads' scratch that a search writes to; only very deep trees write to the lowest levels."""
     if not scratch:
         return 0.0
     nodes, local, lanes = scratch[0].nbytes

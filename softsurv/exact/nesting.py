@@ -89,7 +89,7 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
     if not n_levels and n_groups == len(binary):
         return as_given(codes, n_codes, nominal)
     of_level = np.arange(n_groups) < n_levels
-    feature = binary[place]  # the last code of a chain names no split: that of the code before
+    feature = binary[place]  # the last code of a chain is no split: it has the column of the one before
     splits = Splits(feature, np.zeros(len(feature), np.int64), np.repeat(of_level, sizes))
     if len(binary) == len(n_codes):
         return Grouped(new_codes, sizes, of_level, splits)
@@ -108,8 +108,8 @@ def group_columns(codes: Codes, n_codes: NDArray[np.integer], nominal: BoolArray
 
 
 Groups = tuple[int, IntArray, IntArray, NDArray[np.int32]]
-"""How many groups are levels; columns of all groups, one after the other, the last one of a chain twice; how many of
-these each group has, (F,); codes of the groups, (U, F)."""
+"""How many groups are levels of a category, which come first; the columns of all groups, one after the other, the last
+one of a chain twice; how many of these each group has, (F,); codes of the groups, (U, F)."""
 
 
 def _groups_of(answers: NDArray[np.integer]) -> Groups:
@@ -141,8 +141,8 @@ def plain_groups_of(answers: NDArray[np.integer]) -> Groups:
 def _codes_of(answers: FloatArray, groups: list[list[int]], n_levels: int) -> NDArray[np.int32]:
     """Codes (U, F) of groups of columns, whose ``answers`` are 0 or 1, (B, U).
 
-    Of a level, the place of the column that a row answers with 1; of a chain, how many columns it answers with 1. Both
-    are sums of weights over columns, exact in either type of float.
+    In a group of levels the code of a row is the place of the column that it answers with 1; in a chain, the number of
+    columns that it answers with 1. Both are sums of weights over columns, exact in either type of float.
     """
     weights = np.zeros((len(groups), len(answers)), answers.dtype)
     at = np.repeat(np.arange(len(groups)), list(map(len, groups)))
@@ -173,7 +173,7 @@ def _levels(size: FloatArray, apart: BoolArray, n: int) -> list[list[int]]:
                 group.append(column)
                 total += sizes[column]
                 fit &= beside(column)
-            fit &= -2 << column  # those behind it
+            fit &= -2 << column  # the columns behind it
         if total == n and len(group) > 2:
             groups.append(group)
             used |= sum(1 << column for column in group)

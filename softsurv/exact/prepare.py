@@ -27,7 +27,7 @@ CUT_WORK = 200
 all pairs of cuts."""
 
 CUT_ROWS = 100
-"""With fewer distinct rows no search is long, and equal trees are settled as with few cuts."""
+"""With fewer distinct rows no search is long, and of equally good trees the same one is taken as with few cuts."""
 
 LANE_CODES = 256
 """With more bins than this (all features together) the children of a node of depth three are solved one by one: many
@@ -40,7 +40,7 @@ SIZE_TOLERANCE = 1e-12
 """Share of the least size of a leaf that rounding may take off a leaf's weight."""
 
 LIGHTEST = 1e-14
-"""Least share of the total weight that a row may have: 1e-16 of it is rounding."""
+"""Least share of the total weight that a row may have: sums are rounded at 1e-16 of the total."""
 
 LARGEST = 1e150
 """Largest sum of statistics: its square is still finite."""
@@ -84,7 +84,7 @@ def check_arrays(task: Task, codes: NDArray[np.integer], n_codes: NDArray[np.int
 
 
 def as_size(min_leaf: float, size: FloatArray | None, n: int) -> tuple[float, FloatArray | None]:
-    """The least size of a leaf and what adds up to it, for n rows; no size where there is nothing to limit."""
+    """The least size of a leaf and the size of each row (n,); no sizes where there is nothing to limit."""
     if size is None and min_leaf > 1:
         min_leaf, size = math.ceil(min_leaf), np.ones(n)
     if size is not None and min_leaf > math.fsum(size):
@@ -107,11 +107,11 @@ class Prepared:
     rows : (R,) int32
         Distinct rows that the search looks at; the others change no comparison.
     sums : (U, K)
-        Statistics of the distinct rows as given, not rounded; where splits cost something, with their weight behind.
+        Statistics of the distinct rows as given, not rounded; where splits cost something, the last column is weight.
     offset : float
         Sum of the offsets.
     cancelled : float
-        What every tree costs beyond the search's own objective, offsets apart.
+        What every tree costs beyond the search's own objective and the offsets.
     splits : Splits
         Which split of the given features each global code of the problem is.
     similar : bool
@@ -263,7 +263,7 @@ def _many_cuts(task: Task, bounds: Bounds, codes: NDArray[np.integer], n_codes: 
 def _merged(
     columns: FloatArray, group: NDArray[np.intp], row_kinds: RowKinds | None, cancels: bool, n_groups: int
 ) -> FloatArray:
-    """Statistics of the distinct rows (U, W), less what costs the same under every label where that cancels."""
+    """Statistics of the distinct rows (U, W); where ``cancels``, without what costs the same under every label."""
     if row_kinds is not None:
         return row_kinds.kind_count @ row_kinds.kind_stats
     stats = arrays.sum_by_group(columns, group, n_groups)
@@ -277,7 +277,7 @@ def _live(stats: FloatArray, cancels: bool) -> BoolArray:
 
 
 def _keys(live: BoolArray) -> NDArray[np.uint64]:
-    """Random words of the rows (U, 2): two subsets that differ in what is not live are one."""
+    """Random words of the rows (U, 2), 0 where a row is not live: subsets that differ in such rows alone are one."""
     keys = _random_words(1 << len(live).bit_length())[: len(live)].copy()
     keys[~live] = 0
     return keys
@@ -285,7 +285,7 @@ def _keys(live: BoolArray) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=1)
 def _random_words(n: int) -> NDArray[np.uint64]:
-    """Random words (n, 2); those of fewer rows are the first of them."""
+    """Random words (n, 2)."""
     return np.random.default_rng(0).integers(0, 2**64, (n, 2), dtype=np.uint64)
 
 

@@ -39,7 +39,7 @@ MAX_DEPTH = 10
 """Deepest tree: scratch and cache tags are laid out for it; nobody reads a tree of a thousand leaves."""
 
 BATCH = 1024
-"""Leaves priced together at most (unless one row of pairs of splits is longer): their sums stay in the first cache."""
+"""Leaves priced together, at most (unless one row of pairs of splits is longer): their sums stay in the L1 cache."""
 
 
 class Calls(NamedTuple):
@@ -49,7 +49,7 @@ class Calls(NamedTuple):
     solve_two: int = 0  # the base case that suits the rows
     solve_lanes: int = 0  # `base_cases/lanes.py`
     solve_three: int = 0  # `recursion.py`
-    solve: int = 0
+    solve: int = 0  # `recursion.py`
     leaf_points: int = 0  # `listing.py`
     search_cuts: int = 0  # `cuts/node.py`
 
@@ -110,7 +110,7 @@ class Nodes(NamedTuple):
 class Shared(NamedTuple):
     """What the threads of one search share."""
 
-    control: Longs  # (8,) int64: stop flag, base cases run, splits of the root done
+    control: Longs  # (8,) int64: stop flag, base cases run, runs of eight of them, full memory of a listing
     next: Longs  # (T,) int64 next split of the root to take, per way to share the leaves
     order: Ints  # (G,) int32 splits of the root in the order they are tried
     bound: FloatCube  # (T, 2, G) lower bound of either side of each split of the root, per way to share the leaves
@@ -151,17 +151,17 @@ def shape_of(problem: SearchArrays) -> Shape:
 
 
 def column_sums(values: np.ndarray) -> np.ndarray:
-    """Sum of each column of ``values`` (N, W), which are few: `sum` takes three times as long."""
+    """Sum of each column of ``values`` (N, W), W small: `sum` takes three times as long."""
     return np.einsum("ij->j", values)
 
 
 def row_minima(values: np.ndarray) -> np.ndarray:
-    """Least of each row of ``values`` (N, W), W >= 1, which are short: `min` takes ten times as long."""
+    """Least of each row of ``values`` (N, W), W >= 1 and small: `min` takes ten times as long."""
     return reduce(np.minimum, values.T)
 
 
 def round_to_grid(stats: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
-    """Round every column to a power-of-two grid on which all sums over rows are exact; ``counts`` of them, or one each.
+    """Round every column to a power-of-two grid on which sums are exact; a row counts ``counts`` times, or once.
 
     Sums of multiples of 2**e stay exact in float64 while they are below 2**(e + 53); then a histogram made by
     subtracting rows equals one made by adding them, and ties are ties. The error per entry is at most 2**-53 of the

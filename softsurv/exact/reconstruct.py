@@ -1,4 +1,4 @@
-"""Reading the optimal tree out of the cache: from the root down, the base case run again where the cache ends."""
+"""Reading the optimal tree out of the cache, from the root down; where the cache ends, the base case runs again."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class TreeReader:
     ) -> CodeTree:  # fmt: skip
         """The optimal tree within limits; ``choice`` is its first split where that is known already.
 
-        Where the base case of the root says that no tree is below ``upper``, none is read but a leaf.
-        With a ``horizon`` below ``depth`` a good tree instead: each first split is that of the best tree as deep as the
-        horizon, until no more depth is left than that.
+        Where the base case of the root says that no tree is below ``upper``, the tree is a single leaf.
+        With a ``horizon`` below ``depth`` it is a good tree instead: each split is the first one of the best tree as
+        deep as the horizon, until no more depth is left than that.
         """
         builder, full = TreeBuilder(), self.problem.prices.full
         if choice is None and depth <= 2 and upper < math.inf:
@@ -169,5 +169,5 @@ class TreeReader:
 
 
 def share_leaves(left: int, of: int, leaves: int, most: int) -> int:
-    """How many of ``leaves`` go left where ``left`` of fewer did; ``most`` on either side."""
+    """How many of ``leaves`` go left, in the proportion of ``left`` to ``of``; either side takes at most ``most``."""
     return min(max(round(leaves * left / of), 1, leaves - most), most, leaves - 1)

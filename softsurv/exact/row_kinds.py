@@ -1,4 +1,7 @@
-"""Rows by kind: whether they are of few kinds, whether counting bits pays, and the arrays for `bit_columns.py`."""
+"""Rows by kind: whether they are of few kinds, whether counting bits pays, and the arrays for `kernels/bit_columns.py`.
+
+Two rows are of one kind if they have the same statistics.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def bit_spaces(sizes: tuple[int, int, int, int], shares: bool) -> Spaces:
 def row_kinds_of(
     columns: Any, group: Any, codes: Any, code_start: Any, nominal: Any, cancel: bool, worst: Any
 ) -> RowKinds | None:
-    """The distinct rows (U, P) as row_kinds, or None where that would be slower than sums.
+    """The distinct rows (U, P) by kind, or None where counting bits would be slower than sums.
 
     Parameters
     ----------
@@ -75,7 +78,8 @@ def row_kinds_of(
     code_start, nominal
         As in `SearchArrays`.
     cancel : bool
-        Whether a row of every kind together changes nothing: as many as possible are taken out of each distinct row.
+        Whether one row of every kind, taken together, changes nothing. As many such sets as possible are then taken
+        out of each distinct row.
     worst : callable
         Most that a row with given statistics (C, W) can cost under any label, (C,).
     """
@@ -120,7 +124,7 @@ def packed_splits(codes: Any, feature_of: Any, code_of: Any, nominal: Any) -> An
 
 
 def kinds_of(columns: Any) -> tuple[Any, Any] | None:
-    """Different rows (C, W) of the statistics (N, W), in order, and which of them each row is; None where too many."""
+    """Different rows (C, W) of the statistics (N, W), sorted, and which of them each row is; None where too many."""
     some = np.ascontiguousarray(columns[:WORD])
     if len(set(some.view(np.dtype((np.void, some.shape[1] * some.itemsize))).ravel().tolist())) > MAX_KINDS:
         return None

@@ -78,7 +78,8 @@ class Search(SearchState):
     Raises
     ------
     InvalidParameterError
-        Where ``min_leaf`` exceeds the number of rows.
+        ``min_leaf`` exceeds the number of rows or their total size; codes are not in 0 .. ``n_codes`` - 1; statistics
+        have other columns than the task reads, or their sums are too large.
     """
 
     def __init__(
@@ -143,7 +144,7 @@ class Search(SearchState):
         stop : StopSignal, optional
             Shared by several calls; overrides ``time_limit``.
         upper : float
-            Only trees with an objective below this are wanted. Where there is none, the lower bound says so.
+            Only trees with an objective below this are wanted. If there is none, the lower bound is at least ``upper``.
         """
         leaves = min(leaves or 1 << depth, 1 << depth)
         depth, stop = min(depth, leaves - 1), stop or StopSignal(time_limit)
@@ -170,7 +171,7 @@ class Search(SearchState):
         return solution
 
     def least(self, depth: int, stop: StopSignal) -> float:
-        """Objective of the best tree of a depth of at most two by the base case, which is not read; -inf if stopped."""
+        """Objective of the best tree of depth two at most, by the base case; -inf if stopped. No tree is read."""
         reader = self._reader(self.make_ready(depth, stop), NO_CACHE)
         value = reader.least(1 << depth) if stop.stage() else -math.inf
         return -math.inf if self.control[STOP] else value + self.constant
@@ -232,14 +233,16 @@ class Search(SearchState):
         begin: float,
         stop: StopSignal,
     ) -> Solution:
-        """The last of the trees found, or where time ran out while it was read the one before; and its report."""
+        """The last of the trees found, with its report. Where time ran out while it was read: the better of it and the
+        one before.
+        """
         trees = list[CodeTree]()
         for best in reversed(found):
             stop.stage(GRACE_SECONDS)
             trees.append(best.tree or reader.read(best.depth, best.leaves, best.choice, upper=upper - self.constant))
             if not self.control[STOP]:
                 break
-            stopped, bound = True, min(bound, best.value)  # read in part only: proven is the value, not this tree
+            stopped, bound = True, min(bound, best.value)  # read in part: the optimum may be as low as its value
         objectives = [self.objective(tree) for tree in trees]
         objective = min(objectives)
         report = FitReport(
@@ -253,7 +256,7 @@ class Search(SearchState):
         return Solution(trees[objectives.index(objective)], report)
 
     def _by_sums(self, depth: int, leaves: int, n_jobs: int, stop: StopSignal) -> list[Found]:
-        """The best tree of depth three by joint sums, if there is time for it, and a deeper one that begins so."""
+        """The best tree of depth three by joint sums, if there is time, and a deeper tree from its first split."""
         self.run = run = self.joint_run(DEEPEST, n_jobs, stop)()
         run.solve(min(leaves, 1 << DEEPEST), math.inf, stop)
         if run.complete < DEEPEST or stop.exhausted:
@@ -263,7 +266,7 @@ class Search(SearchState):
         return [Found(*most, None, self._value(tree), tree) for most, tree in zip(limits, trees, strict=True) if tree]
 
     def _in_order(self, splits: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Splits of the root in the order of what joint sums say of them, where they were taken."""
+        """Splits of the root, ordered by the joint sums where there are any."""
         if self.joint is None or self.joint.complete < DEEPEST:
             return splits
         promise = self.joint.promise(len(self.problem.feature_of))
@@ -278,7 +281,10 @@ class Search(SearchState):
     def rolling(
         self, depth: int, horizon: int, stop: StopSignal, leaves: int | None = None, first: int | None = None
     ) -> CodeTree:
-        """A tree by a rolling horizon (`first_trees.py`), with a first split; best after a search of that depth."""
+        """A tree by a rolling horizon (`first_trees.py`), with the first split where that is given.
+
+        It is fast after a search as deep as the horizon, whose cache it reads.
+        """
         problem, most = self.make_ready(depth, stop), min(leaves or 1 << depth, 1 << depth)
         choice = None if first is None or most < 2 else float(first * MAX_LEAVES + (min(most, 1 << horizon) + 1) // 2)
         return self._reader(problem, Packed(self.cache)).read(depth, most, choice, horizon)

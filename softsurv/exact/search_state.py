@@ -26,8 +26,8 @@ from softsurv.exact.tree import CodeTree
 from softsurv.stopping import StopSignal
 
 JOINT_TABLES = 7.0
-"""Joint sums are held of all rows, of parts of them below the first splits, by each thread, and while they are
-compared: as much as so many times the tables of one thread."""
+"""Memory of a search by joint sums, in tables of one thread: tables of all rows, of the rows below first splits, of
+each thread, and copies while they are compared."""
 
 
 class SearchState:
@@ -89,7 +89,7 @@ class SearchState:
 
     @property
     def held(self) -> float:
-        """The same with the tables of a search by joint sums; the cache apart."""
+        """The same with the tables of a search by joint sums. The cache is not counted."""
         return self.needed + (JOINT_TABLES * bytes_of_joint(self.problem, len(self.rows)) if self.by_joint else 0.0)
 
     @property
@@ -119,7 +119,7 @@ class SearchState:
         return 0 if self._cache is None else int(self._cache.used[0])
 
     def take_scratch(self, threads: int) -> None:
-        """Scratch for so many threads of the recursion; what the cache held is lost where there is more of it."""
+        """Make scratch for so many threads of the recursion; the cache is emptied and made anew in the memory left."""
         self.scratch += [Scratch(self.problem, self.control) for _ in range(threads - len(self.scratch))]
         self.empty()
 
@@ -159,7 +159,7 @@ class SearchState:
         return self._packed
 
     def joint_run(self, depth: int, n_jobs: int, stop: StopSignal) -> Callable[[], JointRun]:
-        """Compile the search by joint sums; what is returned makes it, or takes the one whose sums are there."""
+        """Compile the search by joint sums; the returned function makes one, or takes the one that has its sums."""
         calls = ready_to_join(self.task, triples=depth > 2, stop=stop)
 
         def run() -> JointRun:
@@ -175,7 +175,7 @@ class SearchState:
         return work_of(self.problem, len(self.rows), depth, self.base, self.by_cuts)
 
     def is_long(self, depth: int, times: float = 1.0) -> bool:
-        """Whether so many searches of this depth may take long, so that trees beforehand pay."""
+        """Whether so many searches of this depth may take so long that trees by a rolling horizon beforehand pay."""
         return self.first_trees and times * self._work(depth) > LONG_WORK
 
     def _value(self, tree: CodeTree) -> float:

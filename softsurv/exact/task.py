@@ -76,7 +76,8 @@ class Task:
         Whether ``leaf_costs`` takes numbers that are known at run time as a fourth argument, (M,): one compilation
         serves all of them.
     floor : function (statistics (U, K), parameters (M,)) -> (U,), optional
-        Least that each row adds to the cost of any leaf, where it is not its cost alone (``superadditive``).
+        Least that each row adds to the cost of any leaf. If the task is ``superadditive``, the cost of the row as a
+        leaf is such a number, and no function is needed.
     """
 
     name: str

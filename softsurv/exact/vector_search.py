@@ -5,8 +5,8 @@
 >>> search.best(stop).tree  # by the engine of `search.py`  # doctest: +SKIP
 >>> search.points(stop, upper=30.0).v  # objectives of the trees that cost less than 30  # doctest: +SKIP
 
-The rows are prepared once. Weights change the costs of the rows, not the rows: so both calls share rows, bit columns,
-cache and bounds, and new weights take less than a millisecond.
+The rows are prepared once. Weights change the costs of the rows, not the rows. So `best` and `points` share rows, bit
+columns, cache and bounds, and new weights take less than a millisecond.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SHORT_RUN = 256
 """With at most so many splits and a depth of two a run takes milliseconds: no thread has to look after the clock."""
 
 LIST_POINTS = 1 << 16
-"""Points of a list under construction; a list that stays longer after thinning ends the search, which says so."""
+"""Points of a list under construction. If thinning leaves more, the search ends with ``Status.MEMORY_LIMIT``."""
 
 SLACK = 1e-9
 """Share of an objective's size by which two values may differ and still be the same: above the rounding of sums."""
@@ -143,7 +143,8 @@ class VectorSearch:
         self.slack = ROUNDING * np.maximum(np.abs(objectives.constraint) @ self.size, np.abs(objectives.limit))
         """Rounding by which each constraint (C,) may be missed."""
         self._listing: Packed | None = None
-        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))  # as most searches begin
+        # the weights that most searches begin with
+        self.search = Search.over(self._weighted(np.where(objectives.kept, 0.0, 1.0)))
         if depth > 2:  # else there is no cache
             self.search.memory_limit = 0.3 * self.room + self.search.held - self.search.scratch_bytes
         self.search.make_ready(depth, stop, leaf_points=objectives.rule.leaf_points if lists else None)
@@ -160,7 +161,7 @@ class VectorSearch:
 
     # -- weights -------------------------------------------------------------------------------------------------
     def use(self, w: FloatArray, shift: float = 0.0) -> None:
-        """Take weights w (D,) for the following calls; what was found for other ones, or to full memory, is forgotten.
+        """Take weights w (D,) for the following calls; what was found for others, or with full memory, is forgotten.
 
         Where the constraint holds, w . v <= first objective + ``shift``: that bounds the search for the best tree
         under it.
@@ -216,14 +217,14 @@ class VectorSearch:
 
     # -- running -------------------------------------------------------------------------------------------------
     def run(self, work: Callable[[], Answer], stop: StopSignal) -> Answer:
-        """Do work that runs the kernels several times: one thread for all of them takes less time than one for each."""
+        """Do work that calls the kernels several times: one thread watches the clock, not one for each call."""
         short = self.depth <= 2 and len(self.search.problem.feature_of) <= SHORT_RUN
         return stop.run(work, self.search.control[STOP:], short=short)
 
     def best(
         self, stop: StopSignal, upper: float = math.inf, leaves: int | None = None, depth: int = MAX_DEPTH
     ) -> WeightedOptimum:
-        """The tree with the least w . objectives, if that is below ``upper``; of fewer ``leaves`` or less ``depth``."""
+        """The tree with the least w . objectives, if that is below ``upper``, within ``leaves`` and ``depth``."""
 
         def work() -> WeightedOptimum:
             """Search, and value the tree that was found."""
@@ -239,10 +240,10 @@ class VectorSearch:
     def points(
         self, stop: StopSignal, upper: float = math.inf, *, constrained: bool = False, depth: int = MAX_DEPTH
     ) -> Points:
-        """Trees with w . objectives below ``upper`` that none dominates; of less ``depth`` where it is given.
+        """Trees with w . objectives below ``upper`` that none dominates, within ``depth``.
 
-        ``constrained``: of those that meet the constraint the one with the least first objective, if any; where the
-        search ends early, the best so far.
+        ``constrained``: only the tree with the least first objective among those that meet the constraint, if any;
+        where the search ends early, the best so far.
         """
         return self.run(lambda: self._points(stop, upper, constrained, min(depth, self.depth)), stop)
 
@@ -293,13 +294,13 @@ class VectorSearch:
 
     # -- reading -------------------------------------------------------------------------------------------------
     def tree(self, place: int) -> LabelledTree:
-        """The tree of a point that was listed; before other weights are."""
+        """The tree of a listed point. It is lost once points are listed under other weights."""
         builder, label = TreeBuilder(), list[int]()
         self._grow(int(place), builder, label)
         return LabelledTree(builder.tree(), np.array(label))
 
     def _grow(self, place: int, builder: TreeBuilder, label: list[int]) -> int:
-        """Add the tree of a place to the builder; its node. A nested function would keep the search alive (a cycle)."""
+        """Add the tree of a place and return its node. A nested function would keep the search alive (a cycle)."""
         assert self._listing is not None
         labels = self.objectives.n_labels
         if place >= 0:
@@ -320,7 +321,7 @@ class VectorSearch:
         return node
 
     def split(self, g: int) -> tuple[int, int, bool]:
-        """The given feature and the code of a split, and whether its left side is the right one of the search."""
+        """The given feature and code of a split of the search, and whether its sides are swapped."""
         splits = self.search.splits
         return int(splits.feature[g]), int(splits.code[g]), bool(splits.swapped[g])
 

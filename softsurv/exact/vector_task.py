@@ -1,4 +1,4 @@
-"""Several numbers per tree that cannot be traded beforehand: errors and a difference between groups, say.
+"""Several objectives per tree that have no fixed weights beforehand, such as errors and a difference between groups.
 
 Every tree has a vector v of D objectives. Each leaf has a label and adds the objectives of that label, which are a
 function of the leaf's summed statistics (paper `streed`, Definition 4.1, with addition as the combining operator). So
@@ -31,12 +31,12 @@ class LeafRule:
     Attributes
     ----------
     task : Task
-        The least of w . objectives over the labels: of the statistics as they are, with the ``parameters``; where it is
-        ``linear``, of statistics that hold the weighted cost of each label.
+        Its cost is the least of w . objectives over the labels. It reads the statistics and the ``parameters``. A
+        ``linear`` one reads the weighted cost of each label instead.
     leaf_points : compiled function (sums (>= K,), weights (L, D, K), out (L, D)) -> None
         Objectives of every label, the constants of a leaf apart; of an empty leaf they are 0.
     parameters : function (w (D,), weights (L, D, K)) -> (M,), optional
-        What the task is given at run time.
+        Numbers that the task takes at run time.
     """
 
     task: Task
@@ -61,7 +61,8 @@ class Objectives:
         ``constraint @ v <= limit`` for the whole tree.
     rule : LeafRule
     size : (D,), optional
-        Size of each objective: 1e-10 of it is rounding. For linear objectives it follows from the statistics.
+        Size of each objective, to which the tolerances of `vector_search` are relative. For linear objectives it
+        follows from the statistics.
     """
 
     weights: FloatArray
@@ -123,7 +124,7 @@ def objectives(
     rule: LeafRule, weights: Any, kept: Any = None, *, constant: Any = None, constraint: Any = None, limit: Any = None,
     size: Any = None,
 ) -> Objectives:  # fmt: skip
-    """Objectives from what matters: all are minimised, nothing is limited and leaves cost nothing unless said."""
+    """`Objectives` with defaults: all are minimised, nothing is limited, and leaves add nothing."""
     weights = np.ascontiguousarray(weights, dtype=float)
     d = weights.shape[1]
     return Objectives(

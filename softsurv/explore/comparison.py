@@ -61,7 +61,8 @@ class Comparison:
         -------
         DataFrame, index ``model``
             For each measure ``m`` the columns ``m``, ``m_se``, ``m_minus_first`` and ``m_minus_first_se``; and
-            ``seconds`` and ``cpu_seconds``, the mean of fit and evaluation by the wall and of this process.
+            ``seconds`` and ``cpu_seconds``, the mean wall-clock time and CPU time of this process for fit and
+            evaluation.
             The folds share training rows: the errors are too small to be taken for those of a test.
         """
         columns: dict[str, Any] = {}
@@ -117,7 +118,7 @@ def compare(
     ----------
     models : mapping of name to model, or sequence of models
         softsurv's trees; estimators and pipelines of scikit-survival; regressions of lifelines; or names: "soft",
-        "optimal", "cox", "forest", "boosting", "greedy_tree", "kaplan_meier". They stay unfitted: copies are. Where
+        "optimal", "cox", "forest", "boosting", "greedy_tree", "kaplan_meier". Copies of them are fitted. Where
         rows have causes, weights, late entry or several rows a subject, "cox" is `CauseSpecificCox` and "kaplan_meier"
         `AalenJohansenBaseline`; other libraries' models are refused.
     data, y, **columns
@@ -126,7 +127,7 @@ def compare(
     n_folds, n_repeats : int
         Folds of each repetition, which keep the share of events; repetitions with other folds.
     seed : int
-        Of the folds.
+        Seed of the folds.
     progress : bool, optional
         Show a progress line; by default on a terminal.
     times : array_like, optional

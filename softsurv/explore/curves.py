@@ -28,7 +28,7 @@ KINDS = {
 
 
 MAX_STEPS = 400
-"""More corners than a picture has pixels to show only make its file larger."""
+"""Most corners of a drawn step curve: more than a picture has pixels to show only make its file larger."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class RowCurves:
 def default_times(tree: Any, n_times: int = 120, horizon: float | None = None, positive: bool = False) -> FloatArray:
     """Grid (T,) up to the horizon, by default the last event time in training; without 0 where positive.
 
-    Even for smooth curves. Curves of steps get both sides of their steps, so that a line through the grid is upright.
+    Smooth curves get an even grid, or where positive one that is denser near 0. Curves of steps get both sides of
+    their steps, so that a line through the grid is upright there.
     """
     end = float(survival_tree(tree).unique_times_[-1]) if horizon is None else float(horizon)
     if not 0 < end < np.inf:

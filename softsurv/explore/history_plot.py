@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STAYS = "#F2F2F2"
-"""Behind what is said as if the last row stayed so."""
+"""Colour of the ground where the picture assumes that the last row stays as it is."""
 
 SIZE, SHARES = (6.4, 4.6), (1.0, 2.6)
 """Inches of the figure; heights of the leaves and of the probabilities."""
@@ -50,7 +50,7 @@ def plot_history(
     Returns
     -------
     matplotlib axes
-        Those of the leaves; its ``figure`` holds both.
+        The axes of the leaves; their ``figure`` holds both.
 
     Raises
     ------

@@ -49,7 +49,7 @@ def plot_incidences(
         End of the time axis; the last event time in training by default.
     time_unit : str, optional
     level : float
-        Of the pointwise intervals around the observed curves, which are drawn where ``stacked`` is False.
+        Coverage of the pointwise intervals around the observed curves, drawn where ``stacked`` is False.
 
     Returns
     -------

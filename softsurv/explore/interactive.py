@@ -64,7 +64,7 @@ def explorer(
     max_rows : int
         Rows the page holds; more are thinned evenly. The numbers of the leaves count all rows.
     height : int
-        Of the view in a notebook, in pixels.
+        Height of the view in a notebook, in pixels.
 
     Returns
     -------

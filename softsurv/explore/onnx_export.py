@@ -71,7 +71,7 @@ def export_onnx(tree: Any, path: str | PathLike[str], times: ArrayLike | None = 
 
 
 LEAST_SURVIVAL = 1e-300
-"""Largest value for a single cause: its cumulative hazard stays finite."""
+"""Least survival of a cause by itself: above it the cumulative hazard of the cause is finite."""
 
 
 class _Graph:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS = 900
-"""Pixels from which a wide picture gets a page of its own on paper, across."""
+"""Pixels from which a wide picture gets a page of its own on paper, in landscape."""
 
 LINE = 24
 """Characters of text that a cell of a table holds in one line."""

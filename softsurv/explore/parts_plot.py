@@ -37,7 +37,7 @@ def plot_tree_parts(
     tree, data, horizon, time_unit, max_terms, max_curves
         As in `plot_tree`.
     most_leaves : int
-        Of a picture, at least 2. Six are 11.4 inches wide: legible on a page of A4 or letter paper, held across.
+        Most leaves of a picture, at least 2. Six are 11.4 inches wide: legible on A4 or letter paper in landscape.
 
     Returns
     -------

@@ -165,8 +165,8 @@ def lattice_of(tree: Any, times: FloatArray) -> tuple[FloatArray, IntArray]:
 def leaf_arithmetic(tree: Any, view: TreeView, times: FloatArray) -> list[dict[str, Any]]:
     """What gives the curves of each leaf.
 
-    Weights and baseline on the times; of causes, for each of them on the grid of the incidences and then on the times;
-    of an optimal tree the survival itself, and the incidence of each cause.
+    For a soft tree, weights, and the baseline on the times. With causes, the same for each cause, with the baseline on
+    the grid of the incidences and then on the times. For an optimal tree, survival and the incidence of each cause.
     """
     if not view.soft:
         leaves = np.arange(len(tree.leaf_table_.n))

@@ -22,7 +22,7 @@ def plot_importance_ranges(near: RashomonSet, ax: Axes | None = None, *, max_tre
     Parameters
     ----------
     near : RashomonSet
-        Of ``tree.rashomon_set(...)``.
+        From ``tree.rashomon_set(...)``.
     ax : matplotlib axes, optional
     max_trees : int
         The best so many trees are looked at.

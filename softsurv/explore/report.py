@@ -35,7 +35,7 @@ def report_html(
     tree : fitted tree
         Soft or optimal.
     data : SurvivalData, (X, y), or a table with ``time=`` and ``event=``
-        Rows to report on, best ones the tree has not seen.
+        Rows to report on, preferably rows that the tree has not seen.
     title : str, optional
     time_unit : str, optional
         For labels; known for the package's own data sets.
@@ -44,7 +44,7 @@ def report_html(
     n_boot : int
         Bootstrap samples behind the intervals.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     bootstrap : int
         Samples of these rows on which the rules of a soft tree are found again, for the stability of its splits; 0:
         none. Give the training rows then.

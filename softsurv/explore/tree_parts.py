@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from softsurv.explore.view import TreeView, ViewNode
 
 MOST_LEAVES = 6
-"""Leaves of a picture whose words are legible on a page of A4 or letter paper, held across."""
+"""Most leaves of a picture whose words are legible on a page of A4 or letter paper in landscape."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _part(view: TreeView, root: int, number: Mapping[int, int]) -> TreePart:
     places = view.centres()
 
     def add(index: int, level: int, parent: int) -> int:
-        """Append a node and what belongs to this part below it; its place in the list."""
+        """Append a node and what belongs to this part below it; return its place in the list."""
         node, here = view.nodes[index], len(nodes)
         nodes.append(node)
         if node.leaf >= 0 or (index in number and index != root):

@@ -84,7 +84,7 @@ class TreeView:
     centre: FloatArray | None = None
     """Training means of the encoded features (P,), where training kept them."""
     cause_weights: tuple[CauseWeights, ...] = ()
-    """Of each cause, where there are causes."""
+    """Effects of the features on each cause, where there are causes."""
     order: tuple[int, ...] = ()
     """Leaves as pictures place them from the left; empty: by number."""
 
@@ -248,7 +248,7 @@ def _soft_view(tree: Any) -> TreeView:
     nodes: list[ViewNode] = []
 
     def add(heap: int, level: int, parent: int) -> int:
-        """Append a node and all below it, the left side first; its place in the list."""
+        """Append a node and all below it, the left side first; return its place in the list."""
         heap = parting_node(routing, heap)
         index = len(nodes)
         if heap >= len(routing):

@@ -36,7 +36,7 @@ class Step:
     left : bool
         Whether the rule holds for the row.
     probability : float or None
-        Of the side taken; None at a hard split.
+        Probability of the side taken; None at a hard split.
     reasons : tuple of (str, float)
         Features of the row that decided, strongest first on either side, and how much they push towards the left.
     """

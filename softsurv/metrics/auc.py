@@ -115,7 +115,7 @@ def _auc(case: FloatArray, control: FloatArray, risk: FloatArray) -> FloatArray:
     np.cumsum(control, axis=1, out=mass[:, 1:])
     below, not_above = mass[:, :-1], mass[:, 1:]
     rises = risk[:, 1:] != risk[:, :-1]
-    if not rises.all():  # of equal risks all places have what lies below the first and not above the last
+    if not rises.all():  # places of equal risk share the mass below the first and up to the last of them
         place, first, last = np.arange(n), np.zeros((times, n), dtype=np.intp), np.full((times, n), n - 1)
         np.maximum.accumulate(np.where(rises, place[1:], 0), axis=1, out=first[:, 1:])
         np.minimum.accumulate(np.where(rises, place[:-1], n - 1)[:, ::-1], axis=1, out=last[:, -2::-1])

@@ -43,7 +43,7 @@ def brier_score(
     Returns
     -------
     ndarray, shape (T,)
-        NaN at times up to which nothing was seen, which late entry of all may leave.
+        NaN at times before anybody was under observation, which there are where all enter late.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def mean_of_known(axis: FloatArray, scores: FloatArray) -> float:
 
 
 def trapezoid_weights(axis: FloatArray, known: BoolArray) -> FloatArray:
-    """Weight (T,) of each score in that mean, 0 of those not known."""
+    """Weight (T,) of each score in `mean_of_known`, 0 where it is not known."""
     weights, step = np.zeros(axis.size), np.diff(axis[known_times(known)])
     weights[known] = 0.5 * (np.append(step, 0.0) + np.append(0.0, step)) / step.sum()
     return weights

@@ -16,7 +16,7 @@ from softsurv.metrics.ranges import checked_probabilities
 from softsurv.nonparametric import StepFunction, checked_columns, kaplan_meier, survival_interval
 
 SMALLEST_PROBABILITY = 1e-7
-"""log(-log S) is infinite at S = 0 and 1; predictions nearer than this enter the smoother as this near."""
+"""log(-log S) is infinite at S = 0 and 1; the smoother takes predictions nearer to them as this far away."""
 
 KNOT_LEVELS = (0.05, 0.35, 0.65, 0.95)
 """Harrell's quantiles for a restricted cubic spline with four knots."""

@@ -245,7 +245,7 @@ def count_pairs(
 def _sum_above(
     values: NDArray[Any], limits: NDArray[Any], mass: FloatArray | None, itself: bool = False
 ) -> IntArray | FloatArray:
-    """How many of the values (N,), or how much mass, lie above each limit (E,); or at it, too."""
+    """How many of the values (N,), or how much mass, lie above each limit (E,); with ``itself``, also those at it."""
     side: Literal["left", "right"] = "left" if itself else "right"
     order = np.argsort(values, kind="stable")
     first = np.searchsorted(values[order], limits, side=side)

@@ -45,7 +45,7 @@ def lower_cutoff(score: FloatArray, weight: FloatArray, alpha: float) -> float:
     score : (N,)
         U_i in [0, 1].
     weight : (N,)
-        Of `followed_weight`; a new row has weight 1.
+        From `followed_weight`; a new row has weight 1.
     alpha : float
         In (0, 1).
 

@@ -53,8 +53,8 @@ def entry_distribution(time: ArrayLike, entry: ArrayLike | None, weight: ArrayLi
     A subject is in the sample only where it enters before its end, so early entries are seen too often. Backwards in
     time the product-limit estimate is A(t) = prod over entries e > t of (1 - entering(e) / at_risk(e)), with those at
     risk whose span [entry, time) holds e (Lynden-Bell 1971; Woodroofe 1985). Exact where entry is independent of the
-    event and of censoring. Where those who enter are the only ones at risk the factor would be 0, and nothing be known
-    of all before: it is left out, so that times on either side of such a gap compare as if nobody had entered there.
+    event and of censoring. Where those who enter are the only ones at risk, the factor would be 0, and nothing would be
+    known of earlier times. It is left out: times on both sides of such a gap compare as if nobody had entered there.
     """
     time_, _, weight_, entry_ = checked_columns(time, np.zeros(np.shape(time), dtype=bool), weight, entry)
     if entry_ is None or not (late := entry_ > 0).any():

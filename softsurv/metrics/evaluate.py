@@ -181,7 +181,7 @@ def training_censoring(data: SurvivalData) -> StepFunction:
 
 
 def censoring_of(fold: Mapping[str, Any]) -> StepFunction:
-    """The same of columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
+    """G from columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
     time, event = times_of(fold)
     return censoring_survival(time, event, fold["weight"], fold["entry"])
 
@@ -192,7 +192,7 @@ def times_known(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
 
 
 def times_of(fold: Mapping[str, Any]) -> tuple[FloatArray, BoolArray]:
-    """The same of columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
+    """As `times_known`, from columns (N,) or None by name, as `SurvivalData.outcomes` gives them."""
     return as_exact(fold["time"], fold["event"], fold["upper"], 1.0)
 
 

@@ -65,7 +65,7 @@ def fairness_penalty(survival: ArrayLike, times: ArrayLike, group: ArrayLike, pe
 
 
 def curve_gap(survival: ArrayLike, times: ArrayLike, group: ArrayLike) -> CurveGap:
-    """Compare the mean survival curve of a group with that of the others; arguments as above.
+    """Compare the mean survival curve of a group with that of the others; arguments as in `fairness_penalty`.
 
     Returns
     -------

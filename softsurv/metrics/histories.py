@@ -62,8 +62,8 @@ def evaluate_causes(
     -------
     dict
         For each name ``concordance`` (`cause_specific_concordance`), ``auc`` (mean of `auc_incidence`), ``ibs``
-        (`integrated_brier_score_incidence`) and ``events``. ``concordance`` and ``auc`` are None where the fold has no
-        event of the cause up to the last time, and ``auc`` too where none has a control.
+        (`integrated_brier_score_incidence`) and ``events``. ``concordance`` is None where no pair can be ordered,
+        ``auc`` where the fold has no event of the cause up to the last time.
     """
     time_, _, _, _ = checked_columns(time, np.asarray(cause) > 0)
     codes, grid = np.asarray(cause), np.asarray(times, dtype=float)
@@ -103,7 +103,7 @@ def evaluate_histories(
     time, event, entry, weight, log_cumulative_hazard
         Rows of the test fold, as in `evaluate_with_censoring`.
     subject : array_like (N,)
-        Whose row it is.
+        Subject of each row.
     cause, incidence, names
         As in `evaluate_causes`, where events have causes.
     tied_event_times, tied_censoring
@@ -188,7 +188,7 @@ def _concordance(time: FloatArray, codes: Any, incidence: Incidence, code: int, 
 
 
 def facts_of_histories(pairs: PairCounts, event: ArrayLike, subject: ArrayLike) -> dict[str, Any]:
-    """What the measures of subjects with several rows rest on, and those that there are none of; columns (N,)."""
+    """What the measures of subjects with several rows rest on, and None for those that they have not; columns (N,)."""
     return {
         **dict.fromkeys(("uno_c", "cd_auc", "ibs")),
         "n": int(np.size(event)),

@@ -43,7 +43,7 @@ def logrank_test(
     distance of observed from expected events under the summed covariance. A group that is never at risk beside
     another has no variance and costs its degree of freedom. Weights enter as case counts.
 
-    A tree has chosen its leaves to differ. On its training rows this test of the leaves promises too much.
+    A tree has chosen its leaves to differ, so on its training rows the p-value between its leaves is too small.
 
     References
     ----------

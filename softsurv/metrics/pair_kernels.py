@@ -19,7 +19,7 @@ def compare_block(block, column, own, n_missed, n_earlier, lower, equal):
 
 @njit(cache=True, nogil=True)
 def weigh_block(block, column, own, n_missed, n_earlier, mass, lower, equal):
-    """The same, each subject counting as its mass (N,)."""
+    """As `compare_block`, where each subject counts as its mass (N,)."""
     for j in range(block.shape[0]):
         for e in range(max(n_missed[j], 0), min(n_earlier[j], column.size)):
             value = block[j, column[e]]

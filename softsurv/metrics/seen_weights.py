@@ -19,7 +19,7 @@ class SeenWeights(NamedTuple):
     mass: FloatArray  # (N,) sample weights
     entry: FloatArray | None  # (N,) -inf: from the start
     own: FloatArray  # (N,) one over the chance of an event's row at its time, 0 where there is no event on the grid
-    later: FloatArray  # (T,) one over that of a row that is free of events
+    later: FloatArray  # (T,) one over the chance of a row that is free of events
 
     @classmethod
     def of(
@@ -31,7 +31,7 @@ class SeenWeights(NamedTuple):
         weight: ArrayLike | None,
         entry: ArrayLike | None,
     ) -> SeenWeights:
-        """Of the rows (N,) on a grid (T,)."""
+        """The weights of rows (N,) on a grid (T,)."""
         refuse_unknown_censoring(censoring, grid)
         _, _, mass, entry_ = checked_columns(time, codes > 0, weight, entry)
         entering = entry_distribution(time, entry, weight)

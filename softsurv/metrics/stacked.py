@@ -1,8 +1,8 @@
 """The measures of many models on one test fold at once, by torch's operators, on the device of their predictions.
 
 Whom a measure compares, and how much each row and time weighs, depends on the fold alone: that is worked out once, on
-the host, by the functions that measure one model. What is left are sums over the predictions, and each measure of a
-stack is one number a model, which stays on the device.
+the host, by the functions that measure one model. The rest is sums over the predictions. Each measure of a stack is one
+number for each model, which stays on the device.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class _Grid:
     """What AUC and Brier score weigh at each time of the grid."""
 
     times: Tensor  # (T,)
-    case: Tensor  # (N,)
-    control: Tensor  # (T,) of a row that is event-free there
-    auc: Tensor  # (T,) of the pairs that were put in order
-    brier: Tensor  # (T,) of a squared distance
-    axis: Tensor  # (T,) of a mean over time
+    case: Tensor  # (N,) weight of each row as a case
+    control: Tensor  # (T,) weight of a row that is event-free there
+    auc: Tensor  # (T,) weight of the pairs that the risk puts in order
+    brier: Tensor  # (T,) weight of a squared distance
+    axis: Tensor  # (T,) weight in a mean over time
 
 
 class StackedFold:
@@ -52,11 +52,11 @@ class StackedFold:
     fold : mapping
         Columns of the test fold, as `softsurv.metrics.evaluate.outcome` gives them.
     like : Tensor
-        Of the device. Measures are taken in float64.
+        A tensor on the device. Measures are taken in float64.
     group : ndarray (N,) of bool, optional
         Members of a group: the mean gap between its mean curve and that of the others is measured, too.
     n_times : int
-        Of the grid for AUC and Brier score.
+        Size of the grid for AUC and Brier score.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class StackedFold:
     Raises
     ------
     NoComparablePairsError, InvalidTimesError
-        As there.
+        As `softsurv.metrics.evaluate_with_censoring`.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class StackedFold:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the measures (K,)."""
+        """Names of the measures (K,)."""
         return MEASURES if self._group is None else (*MEASURES, "fairness")
 
     def measures(self, log_hazard: LogHazards, n_models: int) -> Tensor:
@@ -149,7 +149,7 @@ class StackedFold:
 def won_by(case: Tensor, free: Tensor, risk: Tensor) -> Tensor:
     """Twice the weight of the pairs of a case and a control (C, N) that the risk (M, C, N) puts in order, (M, C).
 
-    Of equal risks each pair counts half: what lies below the first of them and what lies not above the last.
+    A pair of equal risks counts half: the mass below the first of them and the mass up to the last are added.
     """
     ordered, order = risk.contiguous().sort(-1)
     case, free = (table.expand_as(risk).gather(2, order) for table in (case, free))

@@ -30,8 +30,8 @@ class _OneCause(NamedTuple):
     """What is measured of a cause; None: this fold cannot say."""
 
     pairs: StackedPairs | None
-    auc: Tensor | None  # (T,) weight at each grid time of the pairs that were put in order
-    brier: Tensor | None  # (T,) of a squared distance
+    auc: Tensor | None  # (T,) weight at each grid time of the pairs that the risk puts in order
+    brier: Tensor | None  # (T,) weight of a squared distance
 
     @property
     def known(self) -> list[str]:
@@ -47,7 +47,7 @@ class _GridOfCauses(NamedTuple):
     column: Tensor  # (T,) place among all times
     starts: tuple[int, ...]  # (U + 1,) first grid time at or after each of all times
     own: Tensor  # (N,) weight of an event
-    later: Tensor  # (T,) of a row that is free of events
+    later: Tensor  # (T,) weight of a row that is free of events
 
 
 class StackedCauses:
@@ -60,11 +60,11 @@ class StackedCauses:
         where censored, else the code 1..K of what happened.
     names : sequence of str (K,)
     like : Tensor
-        Of the device. Measures are taken in float64.
+        A tensor on the device. Measures are taken in float64.
     entry, weight : ndarray (N,), optional
     censoring, grid : StepFunction and ndarray (T,), optional
-        G of the training fold, and the times of AUC and Brier score. Without them there are concordances alone, as of
-        subjects with several rows.
+        G of the training fold, and the times of AUC and Brier score. Without them only concordances are measured, as
+        for subjects with several rows.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class StackedCauses:
         return [value + missing for value in found]
 
     def _on_grid(self, k: int, g: _GridOfCauses, part: slice, incidence: Tensor) -> list[Tensor]:
-        """The same of AUC, where it is known, and Brier score."""
+        """As `_of_cause`, for the Brier score and, where it is known, the AUC."""
         one, here = self._causes[k], slice(g.starts[part.start], g.starts[min(part.stop, len(g.starts) - 1)])
         predicted = incidence.index_select(2, g.column[here] - part.start)  # (M, N, C)
         at = g.times[here, None]

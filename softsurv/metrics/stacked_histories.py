@@ -26,9 +26,9 @@ class StackedHistories:
     fold : mapping
         Columns of the test fold, as `softsurv.metrics.evaluate.outcome` gives them.
     subject : ndarray (N,)
-        Whose row it is.
+        Subject of each row.
     like : Tensor
-        Of the device. The measure is taken in float64.
+        A tensor on the device. The measure is taken in float64.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""Whom the concordance of many models compares, on the device of their predictions.
+"""The pairs of rows that the concordance of many models compares, on the device of their predictions.
 
-The pairs and what each weighs depend on the fold alone. What is left are comparisons of predictions, summed there.
+The pairs and their weights depend on the fold alone. The comparisons of predictions are summed on the device.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class StackedPairs:
     Attributes
     ----------
     row : Tensor (E,)
-        Of each event, in order of time.
+        Row of each event, in order of time.
     column : Tensor (E,)
         Its place among the times of the predictions.
     starts : tuple of int (T + 1,)
@@ -36,7 +36,7 @@ class StackedPairs:
     spans : Tensor (2, N)
         Each row is compared with the events from the first to before the second.
     weight : Tensor (W, E)
-        Of a point of each event, in each of W concordances.
+        Weight of a point of each event, in each of W concordances.
     mass : Tensor (N,)
     """
 

@@ -1,15 +1,17 @@
 """Compiled entries: what is compiled is said and counted, and kept on disk; no clock counts it."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from softsurv.exact.compile import price_of
-from softsurv.exact.entries import make_ready
+from softsurv.exact.entries import FOLDER, engine_files, make_ready
 from softsurv.exact.task import Task
 from softsurv.stopping import StopSignal
 
@@ -89,3 +91,16 @@ def test_tasks_have_files_of_their_own(tmp_path, monkeypatch):
     assert price_of(tasks[2]).is_on_disk
     make_ready([price_of(tasks[2])], "a test")
     assert files() == both
+
+
+def test_the_digest_has_every_file_with_machine_code_of_an_entry():
+    """A change of a file with intrinsics or compiled functions compiles what imports it again."""
+    known = {(FOLDER / name).resolve() for name in engine_files()}
+    package = FOLDER.parent
+    imported = {
+        name for file in known for name in re.findall(r"^from softsurv\.([\w.]+) import", file.read_text(), re.M)
+    }
+    files = {Path(package, *name.split(".")).with_suffix(".py").resolve() for name in imported}
+    compiled = {file for file in files if re.search(r"^@(intrinsic|shared_kernel|njit)", file.read_text(), re.M)}
+    assert (package / "float_bits.py").resolve() in compiled
+    assert compiled <= known

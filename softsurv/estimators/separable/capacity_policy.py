@@ -84,7 +84,7 @@ class OptimalCapacityPolicyTree(PolicyTree):
         scores: Any = None,
         sample_weight: Any = None,
     ) -> OptimalCapacityPolicyTree:
-        """Find the tree; arguments and warnings as in `OptimalPolicyTree.fit`."""
+        """Find the tree; arguments, errors and warnings as in `OptimalPolicyTree.fit`."""
         one_of("method", self.method, METHODS)
         training = self._training(X, sample_weight, y=y, treatment=treatment)
         rewards = read_rewards(training, self.method, y, treatment, propensity, predicted, scores)

@@ -117,7 +117,7 @@ def row_weights(objective: str, rows: BinnedRows, classes: Classes, options: Cla
 
 
 def error_problem(objective: ClassObjective, rows: BinnedRows, limits: SearchLimits) -> tuple[SearchProblem, float]:
-    """What the search of an objective of `ERRORS` is about, and what its costs are divided by."""
+    """The search problem of an objective of `ERRORS`, and the number that divides its costs."""
     classes, weight = objective.classes, row_weights(objective.name, rows, objective.classes, objective.options)
     statistics, scale = label_costs.misclassification(classes.label, classes.k, weight), float(weight.sum())
     return problem_of(label_costs.TASK, statistics, rows, limits, weight=weight, scale=scale), scale

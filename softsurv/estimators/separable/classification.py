@@ -122,6 +122,13 @@ class OptimalClassificationTree(HasRashomonSet, TreeClassifier, SearchArguments)
         sample_weight : (n,), optional
             Rows of weight 0 are left out.
 
+        Raises
+        ------
+        InvalidParameterError
+            An argument of the estimator is out of range, or the objective is not for so many classes.
+        InvalidSurvivalDataError
+            A column has the wrong length, or holds missing or infinite values where none may be.
+
         Warns
         -----
         ConvergenceWarning

@@ -103,6 +103,13 @@ class OptimalCostSensitiveTree(TreeClassifier, SearchArguments):
         costs : (n, K), optional
             Cost of predicting each class for each row, >= 0, in the place of ``misclassification_costs``.
 
+        Raises
+        ------
+        InvalidParameterError
+            An argument of the estimator is out of range, or ``feature_costs`` names no column or one twice.
+        InvalidSurvivalDataError
+            A column or a table of costs has the wrong shape, or holds a value that it may not.
+
         Warns
         -----
         ConvergenceWarning

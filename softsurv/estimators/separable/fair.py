@@ -95,6 +95,13 @@ class OptimalFairClassificationTree(TreeClassifier):
         group : (n,)
             The sensitive group of each row: numbers or text, two or more groups.
 
+        Raises
+        ------
+        InvalidParameterError
+            An argument of the estimator is out of range, or there are not two classes and two groups or more.
+        InvalidSurvivalDataError
+            A column has the wrong length, or holds missing or infinite values where none may be.
+
         Warns
         -----
         ConvergenceWarning
@@ -175,7 +182,8 @@ class FairAccuracy:
 def common_unit(weight: FloatArray) -> float:
     """The largest number of which all weights (N,) are whole multiples; 0 where that is so small that sums round it.
 
-    Any two costs that differ then differ by a unit. Weights in another unit have another one: the search is the same.
+    Any two costs that differ then differ by this number at least. In other units of weight it is another number, and
+    the search is the same.
     """
     mantissa, exponent = np.frexp(np.unique(weight))
     least = int(exponent.min())

@@ -59,6 +59,17 @@ def misclassification_front(
     **options
         ``min_samples_leaf``, ``thresholds`` and further limits of `OptimalClassificationTree`.
 
+    Returns
+    -------
+    MisclassificationFront
+
+    Raises
+    ------
+    InvalidParameterError
+        An argument is out of range, or there are not two classes.
+    InvalidSurvivalDataError
+        A column has the wrong length, or holds missing or infinite values where none may be.
+
     Examples
     --------
     >>> import numpy as np

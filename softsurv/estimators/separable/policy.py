@@ -98,6 +98,13 @@ class OptimalPolicyTree(PolicyTree):
         sample_weight : (n,), optional
             Rows of weight 0 are left out.
 
+        Raises
+        ------
+        InvalidParameterError
+            An argument of the estimator is out of range, or what ``method`` needs is not given.
+        InvalidSurvivalDataError
+            A column or table has the wrong shape, or holds a value that it may not.
+
         Warns
         -----
         ConvergenceWarning

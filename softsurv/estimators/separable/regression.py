@@ -71,6 +71,13 @@ class OptimalRegressionTree(RegressorMixin, SeparableTree, SearchArguments):
         sample_weight : (n,), optional
             Rows of weight 0 are left out.
 
+        Raises
+        ------
+        InvalidParameterError
+            An argument of the estimator is out of range.
+        InvalidSurvivalDataError
+            A column has the wrong length, or holds values that cannot be used.
+
         Warns
         -----
         ConvergenceWarning

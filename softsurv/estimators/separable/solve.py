@@ -80,7 +80,7 @@ def solve_task(
         The objective is the summed cost divided by this, plus ``shift``; the sum of the weights makes it a mean.
     shift : float
     split_costs : SplitCosts, optional
-        Prices of splits; the sums of a leaf then have its weight behind.
+        Prices of splits; the sums of a leaf then end with its weight.
     """
     problem = problem_of(task, statistics, rows, limits, offset=offset, weight=weight, scale=scale)
     search = problem.search(limits.room.left, split_costs=split_costs)

@@ -107,7 +107,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
     def _training(self, X: Any, sample_weight: Any, **columns: Any) -> TrainingTable:
         """Check arguments and table, and learn the splits to choose from; rows of weight 0 are left out.
 
-        ``columns`` are what else has one value for each row; they must name the rows of ``X`` where both name rows.
+        ``columns`` are other values of the rows. Where such a column and ``X`` both have an index, they must agree.
         """
         limits = self._limits(self.max_depth, self.max_leaves)
         if isinstance(X, pd.DataFrame):
@@ -137,7 +137,7 @@ class SeparableTree(ExactTree, TreeArguments, BaseEstimator):
         return TrainingTable(table, rows, kept, n_given, binarizer, limits)
 
     def _solve(self, training: TrainingTable, objective: SeparableObjective) -> None:
-        """Find the tree and set the fitted attributes. To be called by ``fit``, whose caller a warning points at."""
+        """Find the tree and set the fitted attributes; warn where it is not proven optimal."""
         self._take(training, objective, objective.solve(training.rows, training.limits))
         warn_unless_proven(self.report_)
 
@@ -221,7 +221,7 @@ def in_data_units(
 
 
 def branches(tree: CodeTree, binarizer: Binarizer) -> tuple[Branch | None, IntArray]:
-    """A tree on bins as branches in the data's units, and for each leaf of the result its place in the former (L,).
+    """A tree on bins as branches in the data's units, and for each leaf of these its place in the tree on bins (L,).
 
     The bin of all other levels asks for the named ones, with its answers swapped.
     """

@@ -1,4 +1,4 @@
-"""Arguments by the name of another estimator, and names that none has."""
+"""Arguments given by the name that another estimator has for them, and arguments that nobody knows."""
 
 from __future__ import annotations
 

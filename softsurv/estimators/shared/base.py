@@ -245,8 +245,8 @@ class SurvivalTreeBase(TrainingData, Pictures, CompetingRisks, LowerBounds, Base
         Warns
         -----
         EvaluationWarning
-            With late entry, intervals or weights: concordance compares only rows under observation together, the
-            rest is not corrected for them.
+            If events are only known to lie in intervals, for which the measures are not corrected; if some ``times``
+            are not attainable; if subjects have several rows, so that only concordances are measured.
         """
         check_is_fitted(self, "censoring_")
         data = held_out_rows(self, X, y, options)

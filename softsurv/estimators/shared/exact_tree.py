@@ -80,7 +80,7 @@ class ExactTree(Proven):
         """What is printed of each leaf."""
 
     def export_text(self) -> str:
-        """The tree as text: rules in the data's own units, what each leaf says, and what must be known besides."""
+        """The tree as text: rules in the data's own units, what each leaf says, and how missing values are read."""
         check_is_fitted(self, "tree_")
         return "\n".join([self.tree_.export_text(self.leaf_lines()), *self._reading_notes()])
 

@@ -20,8 +20,8 @@ from softsurv.metrics.conformal import followed_weight, lower_cutoff
 from softsurv.metrics.ranges import survival_from_log_cumulative_hazard
 
 REACH, MARGINS = 0.99, (2.0, 3.0, 5.0)
-"""Cut-offs tried in a leaf: this quantile, over its rows, of the times at which their curves reach so many times the
-allowed error. The first is taken that cuts few bounds."""
+"""Cut-offs tried in a leaf: quantile ``REACH``, over its rows, of the times at which F reaches ``MARGINS`` times the
+allowed error. The first cut-off that cuts few bounds is taken."""
 
 CUT = 0.005
 """Share of a leaf's bounds that the cut-off may cut; such a bound is shorter than it needs to be."""
@@ -151,7 +151,7 @@ class LowerBounds:
     def _calibrated(
         self, data: SurvivalData, some: IntArray, time: FloatArray, event: Any, scorers: list[Any], alpha: float
     ) -> tuple[int, float, float, float]:
-        """Of a leaf: its rows, how many of them count as followed, the level of the curve, and the cut-off time."""
+        """How many rows a leaf has, how many of them count as followed, the level of the score, and the cut-off."""
         if not some.size:
             return 0, 0.0, 0.0, 0.0
         rows, found = data.X.iloc[some], (0.0, 0.0, 0.0)

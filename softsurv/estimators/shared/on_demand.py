@@ -10,14 +10,14 @@ Value = TypeVar("Value")
 
 
 class OnDemand(Generic[Value]):
-    """What a function will give; pickled, what it gave."""
+    """The result of a function, worked out when it is first read. A pickle holds the result alone."""
 
     def __init__(self, make: Callable[[], Value]) -> None:
         self._make = make
 
     @cached_property
     def value(self) -> Value:
-        """Worked out once; what it was worked out from is let go."""
+        """The result, worked out once; the function and what it holds are then released."""
         made = self._make()
         del self._make
         return made
@@ -28,7 +28,7 @@ class OnDemand(Generic[Value]):
 
 
 class Later(Generic[Value]):
-    """A fitted attribute that may be set to what will give it (`OnDemand`): it is worked out when it is read."""
+    """A fitted attribute that may be set to an `OnDemand`: reading the attribute then gives its value."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

@@ -40,7 +40,7 @@ class TrainingData:
         """Training data as :class:`SurvivalData`; remembers names, the censoring curve and the default grid."""
         data = survival_data(X, y, **columns).joined()
         if data is X:
-            data = data._derive({})  # whose block of numbers is that of the table as it is now
+            data = data._derive({})  # a copy, which reads its block of numbers from the table as it is now
         data.require_events()
         refuse_unknown_histories(self, data)
         self.cause_names_ = data.cause_names

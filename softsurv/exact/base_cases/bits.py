@@ -1,4 +1,6 @@
-"""The depth-two base case where rows are of few kinds: pairs of splits by population counts (`bit_columns.py`).
+"""The depth-two base case where rows are of few kinds: pairs of splits by population counts.
+
+The bits are those of `kernels/bit_columns.py`.
 
 The interface is that of `sums.py`. Every loop over second splits runs eight at a time. Columns beyond the
 last split are empty, and what is found there is not read.
@@ -42,10 +44,10 @@ def _count_cells(problem, local, s, begin, stride):
 
 @shared_kernel
 def _price_linear(problem, local, s, begin, stride):
-    """What the functions around this one do together, for a cost that is the least of its sums.
+    """`_count_cells`, the prices and `_lower_stumps` in one, for a cost that is the least of its sums.
 
-    Nothing but the stumps goes through memory. Two kinds and two labels are written out: loops of two cost more than
-    what is in them.
+    Nothing but the stumps goes through memory. Two kinds and two labels are written out: a loop of two rounds costs
+    more than its body.
     """
     kind_stats, side, total = problem.row_kinds.kind_stats, local.side, local.total
     n_kinds, width = kind_stats.shape
@@ -110,7 +112,7 @@ def _lower_stumps(problem, local, s, begin, w):
 
 @shared_kernel
 def _prices(problem, local, s, active):
-    """Price of each second split after split s, and of s after each; nothing new where s belongs to the same test."""
+    """Price of each second split after split s, and of s after each. They hold for all splits of the same test."""
     prices, bits = problem.prices, local.bits
     first = prices.test_of[problem.feature_of[local.split_code[s]]]
     if s > 0 and prices.test_of[problem.feature_of[local.split_code[s - 1]]] == first:

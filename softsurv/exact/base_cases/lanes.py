@@ -7,7 +7,7 @@ weight 1, all others 0); the other side is S minus those, exactly (`problem.roun
 side of each split and a second pass the other from the same sums.
 
 Rows enter in the order of their bin on the first feature: the sums over (left of s, bin c) for the splits s of that
-feature are then one running sum, which stays in the nearest cache.
+feature are then one running sum, which stays in the L1 cache.
 """
 
 from __future__ import annotations

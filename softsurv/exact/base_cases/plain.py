@@ -1,6 +1,6 @@
-"""The depth-two base case without its idea: one partition of the rows per split. It shows what the idea saves.
+"""A simple depth-two base case: it partitions the rows at every split, where `sums.py` adds up pairs of splits.
 
-The interface is that of `base_cases/sums.py`; for the ablation and as a second opinion in the tests.
+The interface is that of `sums.py`. The ablation and the tests compare with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def test_cost(problem, local, split, first):
 
 @shared_kernel
 def best_stump(problem, rows, n, local, first):
-    """(cost as a leaf, cost with at most one split, that split or -1) of a subset, which is left localised."""
+    """(cost as a leaf, cost with at most one split, that split or -1) of a subset; leaves its table in ``local``."""
     localise(problem, rows, n, local)
     sum_sides(local)
     price_sides(problem, local)

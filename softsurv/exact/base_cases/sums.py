@@ -1,8 +1,8 @@
 """The base case: the best trees of depth at most two over one subset, for every limit on leaves from 1 to 4.
 
 For splits s and t of different features, the sums of the four cells (s and t, s and not t, ...) follow from one
-two-dimensional histogram per pair of original features, cumulated (DESIGN 6; paper `surtree`, Algorithm 1, has one
-column per split instead). Every cell's cost is computed once and serves both the tree with root s and that with root t.
+two-dimensional histogram per pair of original features, cumulated (paper `surtree`, Algorithm 1, has one column per
+split instead). Every cell's cost is computed once and serves both the tree with root s and that with root t.
 Two splits of one ordered feature bound an interval; its sums are a difference of one-dimensional ones.
 
 `recursion.py` calls `solve_two`.
@@ -49,7 +49,7 @@ def _same_feature(problem, local, f):
 
 @shared_kernel
 def _gather_row(local, f, s):
-    """Bring the sums over (left of s, bin c) of later features from the split before to split s: rows by their bin."""
+    """Bring the sums over (left of s, bin c) of later features from the split before to split s, row by row."""
     width = local.side.shape[0]
     b1 = local.bin_start[f + 1]
     b = s - local.split_start[f]
@@ -93,7 +93,7 @@ def _expand_row(local, f, s, at):
 
 @shared_kernel
 def _other_features(problem, local, f):
-    """Second splits on later features, and first splits there with second ones here."""
+    """First splits on feature f with second splits on later features, and the reverse."""
     s0, s1 = local.split_start[f], local.split_start[f + 1]
     side, stump, cost, batch = local.side, local.stump, local.cost, local.batch
     w = local.size[2] - s1

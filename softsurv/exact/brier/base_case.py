@@ -307,7 +307,7 @@ def _needed_first(least, ceiling):
 def _least_objectives(feature, costs, counts, bound, rules, floor):
     """Lower bound (p,) of the trees of depth two with each first split: per side, a leaf, or two with the bound.
 
-    ``floor`` (P,) is one too.
+    ``floor`` (P,) is another lower bound, by first split.
     """
     least = np.empty(costs.shape[1])
     for f in range(least.shape[0]):

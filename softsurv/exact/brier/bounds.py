@@ -1,10 +1,10 @@
 """Lower bounds of the integrated-Brier-score objective, each with its theorem (paper `osst`, section 2.3).
 
 The loss of a tree is a sum over rows (Theorem 2.1), so the loss of fixed leaves and any additive bound of the rest
-bound the tree (Theorems 2.2 and B.6, the hierarchical bounds: in a depth-first search, the budget handed down;
-Theorem B.5, leaf permutations, is the cache by sets of rows). With the
-Kaplan-Meier leaf a leaf may lose *less* than the sum of its halves, so the superadditivity bounds of the additive
-engine do not hold; they do hold for the pointwise minimiser, from which the bounds here are made.
+bound the tree (Theorems 2.2 and B.6, the hierarchical bounds). In a depth-first search these are the budgets that a
+node hands to its children. Theorem B.5, leaf permutations, is the cache by sets of rows. With the Kaplan-Meier leaf a
+leaf may lose *less* than the sum of its halves, so the superadditivity bounds of the additive engine do not hold; they
+do hold for the pointwise minimiser, from which the bounds here are made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCKS = 32
 
 @dataclass(frozen=True)
 class IbsBounds:
-    """Switches of the bounds, all on; the result does not depend on them, only the time (tests, ablation).
+    """Switches of the bounds, all on by default. They change how long a search takes, not what it finds.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class IbsBounds:
     look_ahead : bool
         Theorem 2.3: a node that is split pays for two leaves at least, deeper trees for more.
     splitting : bool
-        Theorems B.1, B.3 and B.4: no split, and no depth, that cannot pay for its leaves.
+        Theorems B.1, B.3 and B.4: leave out splits and depths that cannot pay for their leaves.
     hierarchical : bool
-        Theorems 2.2 and B.6: a child is searched only within what the incumbent leaves of the budget.
+        Theorems 2.2 and B.6: a child is searched only within the rest of its parent's budget.
     base_case : bool
         Solve trees of depth two from all pairs of splits at once rather than split by split.
     coarse_time : bool
@@ -101,7 +101,7 @@ def equivalent_points(
     """Equivalent-points bound (Lemma 2.5, Theorem 2.6), as a share of each row that adds up over groups.
 
     Rows that agree in every feature end in one leaf and share one curve; whatever it is, they lose at least what
-    they lose under their own best step function S* = B / (B + D) (`kernels.ipcw_costs`).
+    they lose under their own best step function S* = B / (B + D) (`leaf_costs.ipcw_costs`).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Lower bounds of the integrated-Brier-score search from coarse bins of time, for many rows with many distinct times.
 
-A leaf loses, whatever its curve, at least the integral of n D / (n + D G) (`kernels.ipcw_costs`): n rows are still at
-risk, D sums 1 / G over the events so far. That grows with n and D and falls with G. So within a bin, n at its end,
+A leaf loses, whatever its curve, at least the integral of n D / (n + D G) (`leaf_costs.ipcw_costs`): n rows are still
+at risk, D sums 1 / G over the events so far. That grows with n and D and falls with G. So within a bin, n at its end,
 D before it and G at its start give a bound, from counts of bits alone: a few operations per word of 64 rows where
 the exact cost takes some per row. It comes close when there are many rows, which is when the exact cost is slow.
 """

@@ -169,7 +169,10 @@ def _count_both(bits, f, lo, first):
 
 @array_kernel
 def start_leaves(bits, f, lo, first, total, lanes, counts, state):
-    """Rows of every leaf, with all curves at 1; rows with both splits and with the lane's alone, per segment."""
+    """Fill in the rows of every leaf, and its curve at 1.
+
+    Returns rows with both splits, and with the lane's split alone, per segment.
+    """
     both = _count_both(bits, f, lo, first)
     lane_only = np.empty_like(both)
     for k in range(both.shape[0]):

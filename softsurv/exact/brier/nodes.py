@@ -17,7 +17,7 @@ class Node(NamedTuple):
 
     key: Key
     size: float
-    """SortedRows."""
+    """Rows, each as often as it was merged."""
     leaf: float
     """Loss as a leaf."""
     bound: float
@@ -62,7 +62,7 @@ class Known:
 
     @property
     def solved(self) -> bool:
-        """Whether the bounds meet, but for draws between threads."""
+        """Whether the bounds meet, but for the margins by which threads settle ties."""
         return self.lower >= self.best[0] - 4.0 * IMPROVEMENT
 
     def raise_lower(self, lower: float) -> None:
@@ -71,7 +71,7 @@ class Known:
             self.lower = max(self.lower, lower)
 
     def improve(self, value: float, plan: TreePlan | None, margin: float = IMPROVEMENT) -> bool:
-        """Keep a tree that is better by the margin; whether it was."""
+        """Keep a tree if it is better by the margin, and say whether it was."""
         if value >= self.best[0] - margin:
             return False
         with self._lock:
@@ -116,7 +116,7 @@ class Agenda:
 
 
 def shallow_plan(splits: IntArray) -> TreePlan:
-    """TreePlan of a tree of depth two from its three splits, -1 for none."""
+    """Plan of a tree of depth two from its three splits, -1 for none."""
     root, one, zero = (int(split) for split in splits)
     return TreePlan(root, _stump(one), _stump(zero))
 

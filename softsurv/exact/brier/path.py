@@ -26,7 +26,7 @@ class SizePath:
     search: BrierSearch
     cache: dict[tuple[tuple[int, int], int, int], Sizes] = field(default_factory=dict)
     incumbent: Sizes = field(default_factory=list)
-    """Best trees of the whole training set so far: what is left when a limit stops the search."""
+    """Best trees of the whole training set so far: the result when a limit stops the search."""
 
     def solve(self, root: Node, depth: int, leaves: int) -> None:
         """Fill ``incumbent`` for the whole training set, shallow trees first."""
@@ -50,7 +50,7 @@ class SizePath:
         return known
 
     def _useful(self, node: Node, depth: int, leaves: int) -> tuple[int, int]:
-        """Depth and leaves that can matter: rows, and a leaf that already meets its lower bound."""
+        """The limits, lowered to what the rows of the node allow; a single leaf if it meets its lower bound."""
         leaves = min(leaves, int(node.size // self.search.rules.min_rows))
         if node.leaf <= node.bound + IMPROVEMENT:
             return 0, 1
@@ -63,7 +63,7 @@ class SizePath:
         loss, plan = solve_shallow(
             search.rows, index, search.rules._replace(complexity=0.0), depth, math.inf, search.no_floor
         )
-        search.limits.check()  # stopped inside, it has not seen every pair
+        search.limits.check()  # a stopped one has not seen every pair
         sizes: Sizes = [(node.leaf, None)]
         for k in range(2, leaves + 1):
             improves = loss[k] < sizes[-1][0] - IMPROVEMENT
@@ -98,7 +98,7 @@ class SizePath:
         return min(((loss + complexity * leaf_count(plan), plan) for loss, plan in self.incumbent), key=lambda x: x[0])
 
     def _report(self, sizes: Sizes, share: float) -> None:
-        """Keep what a limit would leave, and tell the caller."""
+        """Keep the best trees so far, and tell the caller."""
         self.incumbent = list(sizes)
         value, _ = self.chosen()
         self.search.note(value)

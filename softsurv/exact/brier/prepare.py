@@ -14,7 +14,8 @@ KEY_SEED = 20240218
 """Seed of the words that name sets of rows; the result does not depend on it."""
 
 MERGE_FACTOR = 8
-"""Equal rows (features, time, event) are merged when that many fall together: fewer, and bit counts are faster."""
+"""Rows of equal weight are merged if this many, on average, are equal (features, time, event): with fewer, bit counts
+are faster than sums over merged rows."""
 
 
 PACK_FACTOR = 4
@@ -56,7 +57,7 @@ def prepare_rows(
     reference : (N,), optional
         Loss of a reference model on every row, in units of the objective.
     equivalent : bool
-        Use the equivalent-points bound; 0 else.
+        Use the equivalent-points bound; otherwise the bound is 0.
     coarse : bool
         Use bounds from coarse bins of time.
     """

@@ -31,8 +31,8 @@ from softsurv.exact.brier.table import Rules, SortedRows, split_rows
 from softsurv.exact.tree import SearchProgress
 
 DEEPENING = 8
-"""Up to this depth the whole training set is solved depth by depth, so that a limit finds good trees; below the first
-split, and deeper, jumps cost less."""
+"""Up to this depth the whole training set is solved depth by depth, so that a limit finds good trees. Below the first
+split this holds up to depth four. Deeper trees begin from those of half their depth, which costs less."""
 
 NOTHING = (0, 0.0)
 """Depth and lower bound of a set of rows that was not looked into yet."""
@@ -124,7 +124,7 @@ class BrierSearch:
         floor = self.no_floor
         if are_worth_it(self.rows, self.rules, index.size):
             floor = coarse_floor(self.rows, index, self.rules)
-            self.limits.check()  # stopped inside, it has not seen every pair
+            self.limits.check()  # a stopped one has not seen every pair
             entry.raise_lower(min(entry.value, float(floor.min())))
             self._learn(node, depth, entry.lower)
             if entry.solved or entry.lower >= budget:
@@ -134,11 +134,11 @@ class BrierSearch:
             value = float(loss[leaves] + self.rules.complexity * leaves)
             if value < entry.value:
                 entry.improve(value, shallow_plan(plan[leaves]))
-        self.limits.check()  # stopped inside, it has not seen every pair
+        self.limits.check()  # a stopped one has not seen every pair
         entry.raise_lower(entry.value)
 
     def _solve_deep(self, entry: Known, node: Node, index: IntArray, depth: int, budget: float) -> None:
-        """Try every first split, best one-split loss first, each child within what is left of the budget."""
+        """Try every first split, best one-split loss first, each child within the rest of the budget."""
         step_by_step = DEEPENING if self._is_whole(index) else 4
         shallower = depth - 1 if depth <= step_by_step else (depth + 1) // 2
         value, exact = self.solve(node, index, shallower, budget)
@@ -210,7 +210,7 @@ class BrierSearch:
         return value, TreePlan(split, self._plan(children[0], depth - 1), self._plan(children[1], depth - 1))
 
     def _plan(self, node: Node, depth: int) -> TreePlan | None:
-        """TreePlan of a solved node."""
+        """Plan of a solved node."""
         entry = self.entry(node, depth)
         return None if entry is None else entry.plan
 
@@ -240,7 +240,7 @@ class BrierSearch:
         Returns also the least floor of the other splits.
         """
         feature, node, key, pruned, _, _ = expand(self.rows, index, self.rules, ceiling)
-        self.limits.check()  # stopped inside, it has not priced every split
+        self.limits.check()  # a stopped one has not priced every split
         order = np.argsort(node[0, 1] + node[1, 1], kind="stable")  # by the children's losses as leaves
         feature, node, key = feature[order], node[:, :, order], key[:, :, order]
         sides = [

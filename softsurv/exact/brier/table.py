@@ -60,7 +60,7 @@ class Rules(NamedTuple):
 
 
 class TakenRows(NamedTuple):
-    """What the costs read of the rows of a subproblem, as in `SortedRows`: what they do not read takes compilation."""
+    """What the costs read of the rows of a subproblem, as in `SortedRows`; more fields would take time to compile."""
 
     weight: np.ndarray
     multiplicity: np.ndarray
@@ -81,7 +81,7 @@ class SubsetTable(NamedTuple):
     first: np.ndarray  # (2 bins + 1,) first word of each segment, or (2,) without bins
     total: np.ndarray  # (segments + 1, width) rows per segment and split; the last line is all segments
     lanes: np.ndarray  # (tiles, segments * LANES) the same, LANES splits at a time
-    inverse_g: np.ndarray  # (bins,) or, for the pointwise minimiser, G in each step
+    inverse_g: np.ndarray  # (bins,) 1 / G; for the pointwise minimiser, G
     dh: np.ndarray  # (bins,)
     dy: np.ndarray  # (bins,)
     stop: np.ndarray  # (bins,) rows before the end of each bin

@@ -19,7 +19,7 @@ from softsurv.exact.objectives.brier import IbsScore
 from softsurv.exact.resolved import resolved_once
 
 REST = f"{__name__}:rest"
-"""What a second process compiles: a third of all."""
+"""What a second process compiles: a third of the work."""
 
 
 @cache

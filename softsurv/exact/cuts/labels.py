@@ -24,7 +24,7 @@ def fill_lane(problem, cuts, row, f, n):
 
 @shared_kernel
 def mark_members(cuts, row, at, n):
-    """The first ``at`` rows of a column are on the left."""
+    """Mark the first ``at`` rows of a column as those on the left."""
     order, member = cuts.order[row], cuts.member
     for p in range(at):
         member[order[p]] = 1.0
@@ -67,7 +67,7 @@ def few_labels(cuts, row, f, n):
     """Best splits of both sides by one column for up to eight labels, which fill the lanes of a vector.
 
     A row moves the cost of two leaves by at most ``worst`` (`bounds.py`, similar support). So where a cut costs more
-    than the best one, none is better until as much has been moved.
+    than the best one by some amount, no cut is better until the rows after it have moved the costs by that amount.
     """
     order, group, side, worst, sums = cuts.order[row], cuts.group[f], cuts.side, cuts.worst, cuts.label_sums
     label_total = cuts.label_total
@@ -102,7 +102,7 @@ def few_labels(cuts, row, f, n):
 
 @shared_kernel
 def total_labels(cuts):
-    """Sums of both sides by label, for `few_labels`; the best next split costs at most what none does."""
+    """Sums of both sides by label, for `few_labels`; the best next split begins at the cost of no split."""
     width = cuts.total.shape[1]
     for side in range(2):
         cuts.stump[side] = cuts.stump[2 + side] = cuts.leaf[2 + side]

@@ -5,9 +5,9 @@ sides of all its cuts (`bounds.py`: interval, similar support). The interval wit
 its cuts is solved, and what is left of it is one or two intervals with higher bounds. The node is solved when no bound
 is below its best tree, and until then the least bound is what has been proven.
 
-Base cases are solved cut by cut (`sweep.py`). Above them a side is solved below what closes its interval, not below
-what closes the cut alone: with similar support the limit of the cut and as much as the rows of the interval can change,
-and without the limit less the bound of the other side at the far end of the interval.
+Base cases are solved cut by cut (`sweep.py`). Above them a side is sought below an upper bound that closes the whole
+interval, not the cut alone. With similar support this is the limit of the cut plus the most that the rows of the
+interval can change. Otherwise it is the limit minus the bound of the other side at the far end of the interval.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def narrow(cuts, level, f, first, last, left, right, near_left, near_right, limi
 
 @shared_kernel
 def add_interval(cuts, level, f, first, last, left, right, near_left, near_right, limit):
-    """Let an interval wait, if it has cuts and its bound is below a limit; the bound where it is not, else inf."""
+    """Let an interval wait, if it has cuts and its bound is below a limit. Returns a bound that is not, else inf."""
     if first > last:
         return np.inf
     row, width = level * cuts.code.shape[0] + f, cuts.batch.shape[0]
@@ -116,7 +116,7 @@ def solve_cut(problem, cuts, level, n, f, cut, leaves):
 
 @shared_kernel
 def start_intervals(cuts, level, n):
-    """All cuts of every feature, one interval each; the least costs of their sides are those of the rows apart."""
+    """All cuts of every feature, in one interval each; the first bounds of their sides are equivalent points."""
     n_features, width, one = cuts.code.shape[0], cuts.batch.shape[0], cuts.complexity
     clear_intervals(cuts, level)
     for f in range(n_features):
@@ -130,7 +130,7 @@ def start_intervals(cuts, level, n):
 
 @shared_kernel
 def base_cut(problem, cuts, level, n, f, cut, leaves, limit):
-    """Bounds of both sides of a cut and its cost; where that is below a limit, the tree of the level is its own."""
+    """Bounds of both sides of a cut, and its cost. A cost below the limit makes the cut's tree that of the level."""
     left, right, value, own = solve_cut(problem, cuts, level, n, f, cut, leaves)
     if value < limit:
         row = level * cuts.code.shape[0] + f
@@ -194,7 +194,7 @@ def search_cuts(problem, cuts, level, n, depth, leaves, upper):
     """The search by cuts. Optimum of a node where it lies below ``upper``, else a bound that does not.
 
     The node's rows are in the columns of its level. ``cuts.free`` tells a lower bound of the optimum without a least
-    size of leaves, ``cuts.tree`` the tree: down to the splits above the last ones, which are found when it is read.
+    size of leaves, ``cuts.tree`` the tree without its last splits, which are found when it is read.
     """
     n_features, tolerance, one = cuts.code.shape[0], problem.tolerance, cuts.complexity
     open_columns(problem, cuts, level, n, depth == 2)

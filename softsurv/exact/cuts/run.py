@@ -76,7 +76,7 @@ class CutRun:
             self._limit = limit
             self.cuts.state[:] = -math.inf
             most = min(leaves, 1 << self._limit)
-            # the first tree is there even where nothing is below the upper bound
+            # no upper bound at first: there must be a tree even where none is below it
             best = min([upper, *self.values]) if self.values else math.inf
             value = search_cuts(self._bare, self._packed, 0, len(self.rows), max(self._limit, 2), most, best)
             if self.cuts.tree[0, 1] != UNKNOWN:
@@ -130,7 +130,7 @@ class CutRun:
         builder = TreeBuilder()
 
         def grow(rows: BoolArray, depth: int, leaves: int, node: int, choice: int) -> int:
-            """Add the tree of some rows to the builder: its place there."""
+            """Add the tree of some rows to the builder and return its node."""
             own = sums[rows].sum(axis=0)
             depth = min(depth, leaves - 1)
             leaves = min(leaves, 1 << depth)

@@ -34,20 +34,20 @@ class Cuts(NamedTuple):
     """A problem column by column, and the scratch of the search by cuts."""
 
     two_labels: bool  # whether the cost of a leaf is the lesser of two sums
-    few_labels: bool  # of up to eight sums
+    few_labels: bool  # whether it is the least of three to eight sums
     similar: bool  # whether similar support holds (`bounds.py`)
     complexity: float  # cost per leaf; that of the problem's own prices is 0
     limited: bool  # whether leaves have a least size, which the last column of the statistics adds up to
     code: IntMatrix  # (P, U) int32 code of each row
     split: Ints  # (P,) int32 global code of the first split of each column
-    worst: Floats  # (U,) most that a row can cost under any label, where none is below 0
+    worst: Floats  # (U,) most that a row can cost under any label; no cost is below 0
     order: IntMatrix  # (V * P, U) int32 rows of the node by code
     start: IntMatrix  # (V * P, U + 1) int32 first place of each code of the node in ``order``
     n_codes: Ints  # (V * P,) int32 codes of the node
     run: FloatMatrix  # (V * P * (W + 2), U + 1) sums of the first rows: statistics, floor, worst
     group: IntMatrix  # (P, U) int32 code of each place, numbered within the node; of the latest base case
     side: Bytes  # (U,) int8 1 where a row is on the left of the cut at hand
-    member: Floats  # (U,) the same as a number, for two labels; as the next five
+    member: Floats  # (U,) the same as a number; this and the next five are for two labels
     stride: int  # columns, and empty ones that fill the last lanes
     lane_row: Ints  # (U * stride,) int32 row of each place, all columns of a place together; of the latest base case
     lane_gap: Floats  # (U * stride,) its first statistic less its second
@@ -67,7 +67,7 @@ class Cuts(NamedTuple):
     waiting: LongMatrix  # (V, 3) int64 intervals waiting, slots used, slots given back
     back: IntMatrix  # (V, H) int32 slots given back
     span: IntMatrix  # (V * 3, H) int32 feature, first and last cut of each interval
-    side_bound: FloatMatrix  # (V * 4, H) `intervals.py`
+    side_bound: FloatMatrix  # (V * 4, H) the four numbers of each interval: `intervals.py`
     free: Floats  # (V,) lower bound of the subset without a least size of leaves
     tree: LongMatrix  # (V, T) int64 best tree of the node: splits with left leaves, or LEAF, in heap order
     kept: LongMatrix  # (V, T) int64 tree of the side that was solved first
@@ -168,13 +168,13 @@ def columns_of(problem: SearchArrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sort_rows(cuts: Cuts, rows: np.ndarray) -> None:
-    """Some rows (R,) by code, as the columns of the root."""
+    """Sort some rows (R,) by code, as the columns of the root."""
     for f, column in enumerate(cuts.code):
         cuts.order[f, : len(rows)] = rows[np.argsort(column[rows], kind="stable")]
 
 
 def take_rows(cuts: Cuts, level: int, n: int, wanted: np.ndarray) -> int:
-    """Fill the columns of a level with those of the root's n rows that are wanted (U,); their number."""
+    """Fill the columns of a level with those of the root's n rows that are wanted (U,); return their number."""
     taken = 0
     for f in range(len(cuts.code)):
         order = cuts.order[f, :n]

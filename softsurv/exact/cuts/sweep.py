@@ -212,7 +212,7 @@ def _columns(cuts, row, f, begin, end, width):
 
 @shared_kernel
 def _price_side(problem, cuts, side, n):
-    """Take the cells of one side, and what they leave of it, into its best cost with one more split."""
+    """Price the cells of one side and the rest of the side: its best cost with one more split."""
     width, base, cost = problem.stats.shape[1], 2 * side * CELLS, cuts.cost
     for k in range(width):
         cells, total = cuts.batch[k], cuts.total[side, k]

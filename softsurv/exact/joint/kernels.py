@@ -251,7 +251,7 @@ def _lower_stumps(rows, scratch, g, h, s):
 
 @shared_kernel
 def _compare(problem, rows, scratch, f, g, h):
-    """All that three features say of the best stumps."""
+    """Price the cells of all splits on three features, and take them into the best stumps."""
     _triple_sums(rows, scratch, f, g, h)
     m = (rows.split_start[g + 1] - rows.split_start[g]) * (rows.split_start[h + 1] - rows.split_start[h])
     for s in range(rows.split_start[f], rows.split_start[f + 1]):

@@ -17,7 +17,7 @@ from softsurv.stopping import StopSignal
 def rolled(
     run: JointRun, sums: FloatArray, splits: Splits, depth: int, leaves: int, stop: StopSignal
 ) -> CodeTree | None:
-    """A tree within limits that begins as the best tree of depth three does; None where time ran out.
+    """A tree within limits with the first split of the best tree of depth three; None where time ran out.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def rolled(
     builder = TreeBuilder()
 
     def grow(run: JointRun, rows: BoolArray, depth: int, leaves: int) -> int:
-        """Add the tree of some rows to the builder: its place there."""
+        """Add the tree of some rows to the builder and return its node."""
         if stop.exhausted:
             return -1
         run.depth = min(depth, DEEPEST, leaves - 1)

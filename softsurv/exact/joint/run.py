@@ -150,7 +150,7 @@ class JointRun:
         return best
 
     def _fewest(self, values: FloatArray) -> int:
-        """The fewest leaves, from 1 on, with which a value of all (L,) is as good as the last."""
+        """The fewest leaves with a value as good as the last of all values (L,), those with 1 to L leaves."""
         return int(np.argmax(values <= values[-1] + self._tolerance)) + 1
 
     def tree(self, sums: FloatArray, splits: Splits) -> CodeTree:
@@ -168,10 +168,10 @@ class JointRun:
         return builder.tree()
 
     def add_tree(self, builder: TreeBuilder, rows: BoolArray, sums: FloatArray, splits: Splits) -> int:
-        """Add the best tree to a builder: its place there; ``rows`` (U,) are those that it divides."""
+        """Add the best tree of some rows (U,) to a builder and return its node."""
 
         def grow(rows: BoolArray, leaves: int, path: tuple[tuple[int, int], ...]) -> int:
-            """Add the tree of some rows, below splits with the sides taken, to the builder: its place there."""
+            """Add the tree of some rows, below splits with the sides taken, to the builder and return its node."""
             own = sums[rows].sum(axis=0)
             split, left_leaves = self._choose(rows, leaves, path)
             if split < 0:

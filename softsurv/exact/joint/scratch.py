@@ -23,7 +23,7 @@ from softsurv.exact.kernels.views import (
 from softsurv.exact.problem import SearchArrays, aligned
 
 BLOCK = 2048
-"""Rows that are added up together: so few that they stay in the nearest caches."""
+"""Rows that are added up together: so few that they stay in the L1 cache."""
 
 MOST_BINS = 64
 """Most bins of a feature: the sums over three features of 64 bins each fill the second-level cache."""
@@ -60,7 +60,7 @@ class JointRows(NamedTuple):
 
 
 class JointScratch(NamedTuple):
-    """What a thread writes to."""
+    """What a thread writes to; S is the most bins of a feature, B the leaves of a batch."""
 
     place: Words  # (BLOCK,) uint64 where the sums of a row's bins on two features begin
     table: FloatMatrix  # (P, S * S * S * W) sums per bin of three features, by the third

@@ -33,7 +33,7 @@ class Cache(NamedTuple):
     keys: WordMatrix  # (C, 2) uint64
     following: Ints  # (C,) int32 next entry of the chain plus 1
     tags: Ints  # (C,) int32 depth and leaves of the subproblem
-    values: FloatMatrix  # (C, 3) float64: see `recursion.py` and `base_cases/sums.py`
+    values: FloatMatrix  # (C, 3) float64: see `nodes.py`, and `listing.py` for fronts
     used: Longs  # (1,) int64 entries taken
 
 

@@ -1,9 +1,10 @@
-"""Yes/no columns in groups: what `nesting.py` asks of a table of columns, compiled.
+"""Yes/no columns in groups: the compiled part of `nesting.py`.
 
-Pairs of columns are compared by bits, 64 rows at a time. Nested columns go into as few chains as there can be: by
-Dilworth's theorem as many as columns remain where each is matched with at most one that lies inside it, and each lies
-inside at most one. Such a matching is found in rounds (Hopcroft and Karp 1973): each takes disjoint shortest paths that
-make it larger, columns in order, so that it depends on the columns alone.
+Pairs of columns are compared by bits, 64 rows at a time. Nested columns go into as few chains as possible. Match
+columns with columns inside them, each column at most once as the outer and once as the inner one. Columns that are
+matched inside no other begin the chains, so the largest matching gives the fewest chains (Dilworth's theorem). It is
+found in rounds (Hopcroft and Karp 1973): each takes disjoint shortest paths that make it larger, columns in order, so
+that it depends on the columns alone.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def _add_chains(columns, begin):
 
 @shared_kernel
 def _add_codes(columns):
-    """Of a level the place of the column that a row answers with 1; of a chain how many it answers with 1."""
+    """In levels the place of the column that a row answers with 1; in a chain the number that it answers with 1."""
     answer, codes, place, begin = columns.answer, columns.codes, columns.place, 0
     for group in range(columns.found[1]):
         is_level, size = group < columns.found[0], columns.size[group]

@@ -1,7 +1,7 @@
 """The compiled listing: every tree below an upper bound, as points of its objectives.
 
-A split is opened only where the optima of its two sides add up to less than the bound, and each side is listed only up
-to what the other side's optimum leaves of it. So the work grows with the number of near-optimal subtrees, not with the
+A split is opened only where the optima of its two sides add up to less than the bound. Each side is listed only up to
+the bound minus the optimum of the other side. So the work grows with the number of near-optimal subtrees, not with the
 number of trees. The optima come from the recursion of the same task, over the same rows, and from its cache.
 
 A tree below a first split is written as a code < 0: ``-1 - label`` for a leaf, and

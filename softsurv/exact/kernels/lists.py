@@ -25,11 +25,12 @@ class Listing(NamedTuple):
     """Data and scratch of a listing: U distinct rows, G global codes, K statistics, W = K + 2 columns, V levels.
 
     L labels, D objectives, C kinds of rows. The last two columns are what the engine has taken out of the cost of each
-    row, and a 1. There are two more lists than levels: for the two sides of a split in the base case.
+    row, and a count: of the row's members if rows are of few kinds, else 1. There are two more lists than levels: for
+    the two sides of a split in the base case.
     """
 
     stats: FloatMatrix  # (U, W)
-    kinds: FloatMatrix  # (C, W) the same per unit, where rows are of few kinds; else empty
+    kinds: FloatMatrix  # (C, W) the same of a member of each kind, where rows are of few kinds; else empty
     weights: FloatCube  # (L, D, K) of the objectives
     constant: Floats  # (D,) what every leaf adds
     w: Floats  # (D,) weights of the objectives
@@ -200,7 +201,7 @@ def thin(listing, slot):
 def push(listing, control, slot, reduced, split, left, right, upper, tolerance):
     """Add ``listing.candidate`` to a list; at the root only where it meets the constraint. Returns the upper bound.
 
-    Where one best tree is wanted, no later one may have a first objective as large.
+    Where only the best tree is wanted, a later one must have a smaller first objective.
     """
     point = listing.candidate
     if slot == 0 and listing.constrained:

@@ -158,7 +158,7 @@ def reset_bounds(level, nodes, bound, n_splits):
 
 @shared_kernel
 def raise_bounds(problem, bound, floor, split, left, right):
-    """Interval bound: what one side costs, every side that contains it costs at least (`bounds.interval`)."""
+    """Interval bound (`bounds.py`): a side costs at least what a side inside it costs."""
     f = problem.feature_of[split]
     bound[0, split] = higher(bound[0, split], left)
     bound[1, split] = higher(bound[1, split], right)
@@ -172,7 +172,7 @@ def raise_bounds(problem, bound, floor, split, left, right):
 
 @shared_kernel
 def limits(depth, leaves):
-    """The equivalent limits with nothing to spare (eq. 10); never below the base case."""
+    """The same limits, lowered to what a tree can use (paper `surtree`, eq. 10); never below the base case."""
     depth = higher(lower(depth, leaves - 1), 2)
     return depth, lower(leaves, 1 << depth)
 
@@ -241,7 +241,7 @@ def offer_solution(shared, value, choice, rank, tolerance):
 
 @shared_kernel
 def show_bounds(shared, bound, local):
-    """Share the bounds (2, G) of the root's splits, good however the leaves are shared."""
+    """Share the bounds (2, G) of the root's splits; they hold however the leaves are shared between the sides."""
     for turn in range(shared.bound.shape[0]):
         for s in range(local.size[2]):
             g = local.split_code[s]

@@ -5,7 +5,8 @@ all tasks.
 
 A subproblem is a subset of rows, a depth d and a limit on leaves l (paper `surtree`, eq. 10, counts branch nodes:
 n = l - 1). `solve` returns its optimum where that lies below the upper bound it was given, and otherwise a lower bound
-that does not. `solve_three` does so for depth three, where the children are base cases solved many at a time.
+at or above that upper bound. `solve_three` does so for depth three, where the children are base cases solved many at a
+time.
 
 Threads share the root: each takes the next split of `Shared.order`, and they share the incumbent, the bounds and the
 cache. Everything below the root belongs to one thread, and so does a root of depth three that goes into the lanes.
@@ -190,10 +191,9 @@ def share_three(problem, rows, n, low, high, leaves, upper, level, nodes, local,
 
 @shared_kernel
 def open_node(problem, rows, n, low, high, level, nodes, local, cache, shared):
-    """What a node above the base case starts from: its best trees of depth two, and its splits in order.
+    """Open a node above the base case: find its best trees of depth two, and put its splits in order.
 
-    Fills ``local``, and the slice of ``nodes`` for the level but for ``bound``; what the similarity bound between the
-    splits of a node needs is among it.
+    Fills ``local``, and the level's slice of ``nodes`` except ``bound``. This includes what the similarity bound needs.
     """
     shared.control[CALLS] += 1
     local.bits.wanted[0] = 1 if problem.use_similar else 0
@@ -329,7 +329,7 @@ def solve(problem, at, n, low, high, depth, leaves, upper, level, nodes, local, 
                         return best
                 if problem.use_similar:
                     raise_similar(level, bound, split, left, right, left_most, right_most, n_splits, nodes)
-                # an abandoned side costs at least what was left for it; rounding must not make this look like less
+                # an abandoned side costs at least its upper bound; rounding must not make this look like less
                 abandoned = nodes.choice[level + 1] == UNKNOWN
             raise_bounds(problem, bound, floor, split, left, right)
             if left + right < limit and not abandoned:

@@ -52,14 +52,14 @@ class Local(NamedTuple):
     cost: Floats  # (B,)
     leaf: FloatMatrix  # (2, F) cost of either side as a leaf
     stump: FloatMatrix  # (2, F) cost of either side with at most one more split
-    plain_splits: Ints  # (G,) int32 scratch of `base_cases/plain.py`, as the next three
+    plain_splits: Ints  # (G,) int32; this and the next three are scratch of `base_cases/plain.py`
     plain_scores: FloatMatrix  # (2, G)
     plain_rows: IntMatrix  # (2, N) int32
     plain_prices: Floats  # (G,)
     bits: BitColumns  # the subset as bits
     due: Floats  # (T,) price of each test at this node, where splits cost something (`split_costs.py`)
     after: FloatMatrix  # (T, T) price of each test once another has been made here
-    control: Longs  # (8,) int64 shared by all threads: see `recursion.py`
+    control: Longs  # (8,) int64 shared by all threads: places `STOP`, `CALLS`, `BLOCKS`, `lists.FULL`
     value: Floats  # (5,) best cost with at most that many leaves
     root: Longs  # (5,) int64 split that attains it, -1 for a leaf
 

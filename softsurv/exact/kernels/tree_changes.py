@@ -31,7 +31,7 @@ from softsurv.exact.kernels.tree_splits import divide, put, split_sides
 
 @shared_kernel
 def _two_levels(rows, n, n_closed, levels, best):
-    """A tree of at most so many levels in the place of a node, into ``found``: the loss then, or ``best`` or more."""
+    """A tree of at most so many levels for the place of a node, into ``found``: its loss, or ``best`` if not less."""
     clear(rows.added, 0, rows.added.shape[0])
     add_codes(rows, 0, n, rows.members)
     left_sums(rows, rows.single)
@@ -78,7 +78,7 @@ def _below(rows, n_closed, g, levels, best):
 
 @shared_kernel
 def _give_place(rows, end, n_leaves):
-    """A place in ``leaf`` for a leaf that has none; the leaves then."""
+    """Give a leaf a place in ``leaf`` if it has none; return the number of leaves with a place."""
     if rows.place[end] >= 0:
         return n_leaves
     rows.place[end] = n_leaves
@@ -178,7 +178,7 @@ def _try_node(rows, split, node, levels, loss):
 
 @entry(TreeRows, returns=float)
 def improve(rows):
-    """Changes of whole trees. The tree in ``split`` is changed node by node while its loss falls; that loss."""
+    """Changes of whole trees. The tree in ``split`` is changed node by node while its loss falls. Returns the loss."""
     split = rows.split
     n_splits = split.shape[0]
     _, n_leaves = gather(rows, split, 2 * n_splits + 1)

@@ -140,7 +140,7 @@ def clear(total, begin, end):
 
 @shared_kernel
 def gather(rows, split, node):
-    """Members of a node in scratch, and the leaves outside it first in ``leaf``: (members, leaves)."""
+    """Collect the members of a node, and in ``leaf`` the sums of the leaves outside it: (how many members, leaves)."""
     n, n_leaves = 0, 0
     for end in range(rows.place.shape[0]):
         rows.place[end] = -1
@@ -163,7 +163,7 @@ def gather(rows, split, node):
 
 @shared_kernel
 def order_by_code(rows, n, f):
-    """Members by their code of a feature, a counting sort; the number of codes."""
+    """Sort the members by their code of a feature (a counting sort); return the number of codes."""
     first, n_codes = rows.code_start[f], rows.code_start[f + 1] - rows.code_start[f]
     for c in range(n_codes + 1):
         rows.start[c] = 0

@@ -10,7 +10,7 @@ from softsurv.exact.kernels.tree_rows import AREA, EPSILON, WIDTH, error_of, los
 
 @shared_kernel
 def divide(rows, n, total, sums, t):
-    """Put both sides of split t of a part behind n leaves: whether they are large enough."""
+    """Put both sides of split t of a part behind n leaves; return whether they are large enough."""
     for k in range(WIDTH):
         rows.leaf[n, k] = sums[k, t]
         rows.leaf[n + 1, k] = total[k] - sums[k, t]
@@ -38,10 +38,10 @@ def _best_split(rows, n, total, sums):
 
 @shared_kernel
 def _best_labels(rows, n, total, sums):
-    """The same for a measure: good, not always best.
+    """As `_best_split`, for a measure of labels: a good split, not always the best.
 
-    Either side of the part is called positive, and of the other leaves as many as are best where the part is not
-    divided, or one more or less; ``error`` has the least of the losses with these labels.
+    One side of the part is called positive. As many of the other leaves are called positive as is best while the part
+    is not divided, or one more, or one fewer. ``error`` holds the least loss over these choices.
     """
     goal, leaf, order, error = rows.goal, rows.leaf, rows.order, rows.error
     rank_leaves(leaf, n, order)
@@ -76,10 +76,10 @@ def _best_labels(rows, n, total, sums):
 
 @shared_kernel
 def _best_area(rows, n, total, sums):
-    """The same for the whole area, by vectors of splits.
+    """As `_best_split`, for the whole area, by vectors of splits.
 
-    Negatives that rank above positives, or as they do: half of n0 p0 within a leaf, and between two leaves, of which
-    the one with the larger share of positives ranks above, the lesser of n0 p1 and n1 p0.
+    The area is the weight of pairs in which a negative ranks above a positive, ties counted half: n0 p0 / 2 within a
+    leaf, and min(n0 p1, n1 p0) between two leaves, as the one with the larger share of positives ranks above.
     """
     leaf, area, least = rows.leaf, rows.error, rows.goal.least
     negatives, positives = sums[0], sums[1]
@@ -104,7 +104,7 @@ def _best_area(rows, n, total, sums):
 
 @shared_kernel
 def _area_of(leaf, n):
-    """The same of n leaves."""
+    """The weight of such pairs in n leaves."""
     area = 0.0
     for i in range(n):
         area += 0.5 * leaf[i, 0] * leaf[i, 1]
@@ -115,7 +115,7 @@ def _area_of(leaf, n):
 
 @shared_kernel
 def put(rows, n, total, sums, t):
-    """Put a part behind n leaves, divided by split t if there is one: the leaves then."""
+    """Put a part behind n leaves, divided by split t unless t is -1; return the number of leaves."""
     if t >= 0:
         divide(rows, n, total, sums, t)
         return n + 2
@@ -126,7 +126,7 @@ def put(rows, n, total, sums, t):
 
 @shared_kernel
 def _least_loss(rows, n, total):
-    """What the loss is at least if n leaves stay and a part becomes pure."""
+    """Lower bound of the loss if n leaves stay and the leaves of a part become pure."""
     for k in range(2):
         rows.leaf[n, k], rows.leaf[n + 1, k] = 0.0, 0.0
         rows.leaf[n + k, k] = total[k]

@@ -84,7 +84,7 @@ class _Field(NamedTuple):
 
 @cache
 def view_of(structure: Any) -> View:
-    """The numba type of a view of a NamedTuple, whose annotations are array types of this module, numbers or such."""
+    """The numba type of a view of a NamedTuple with arrays of this module's types, numbers, and such NamedTuples."""
     return View(structure)
 
 
@@ -204,7 +204,7 @@ def _load(builder: Any, words: Any, at: int) -> Any:
 
 
 def _array(context: Any, builder: Any, kind: Any, address: Any, shape: Sequence[Any]) -> Any:
-    """An array in C order that nobody counts references of."""
+    """An array in C order, without reference counts."""
     model = context.data_model_manager[kind]
     element = context.get_data_type(kind.dtype)
     size = step = ir.Constant(_LONG_TYPE, context.get_abi_sizeof(element))
@@ -269,7 +269,7 @@ def _call(result: Any) -> Any:
 
 
 call = _call(types.void)
-"""call(address, (argument, ...)): call a compiled entry (`jit.Entry`) whose arguments have exactly these types."""
+"""call(address, (argument, ...)): call a compiled entry (`entries.Entry`) whose arguments have exactly these types."""
 
 call_float = _call(types.float64)
 """The same for an entry that returns a float."""

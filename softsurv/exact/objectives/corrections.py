@@ -48,7 +48,8 @@ TASK = Task("corrections", None, leaf_costs, superadditive=False)
 def statistics(table: FloatArray, penalty: float) -> FloatArray:
     """Slopes and curvatures (N, 5 K) of the rows' losses in the unit of a penalty > 0.
 
-    A row's curvatures are made a positive semidefinite matrix by a smaller level-shape curvature, where they are none.
+    Where a row's curvatures are no positive semidefinite matrix, they are made one: negative ones become 0, and the
+    level-shape curvature smaller.
     """
     scaled = np.empty_like(table)
     for k in range(0, table.shape[1], N_SUMS):

@@ -61,6 +61,11 @@ def fair_search(
         Most leaves; they become a further objective, limited like the difference.
     **how
         As in `VectorSearch`.
+
+    Raises
+    ------
+    InvalidParameterError
+        A group has no rows, or none of the positive class for ``"equality_of_opportunity"``.
     """
     label, group = np.asarray(label), np.asarray(group)
     n_groups = int(group.max()) + 1

@@ -40,6 +40,11 @@ def treatment_scores(
         Probability with which the treatment given was given; not needed for "direct".
     predicted : (N, K) or None
         Outcome of every treatment as a model predicts it; not needed for "ips".
+
+    Raises
+    ------
+    InvalidParameterError
+        What the method needs is not given.
     """
     given = np.arange(n_treatments) == treatment[:, None]
     needs = {"direct": ("predicted",), "ips": ("propensity",), "doubly_robust": ("predicted", "propensity")}[method]

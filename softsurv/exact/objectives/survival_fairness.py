@@ -1,4 +1,4 @@
-"""Group fairness of predicted survival as a Pareto task: deviance against differences between groups at given times.
+"""Group fairness of predicted survival as objectives of a tree: deviance, and differences between groups over time.
 
 Wanted is the tree of least relative-risk deviance (`relative_risk.py`) among those with, for any two groups g, h
 and each given time t,
@@ -16,8 +16,8 @@ for any leaf model that is fitted to the leaf's own rows, Kaplan-Meier included.
 
 *What is not separable*, and what stands in for it:
 
-- The same bound asked of every subtree is no weaker or stronger constraint on the tree but another one, and it is not
-  anti-monotone: two leaves that treat groups unequally may make up a tree that treats them equally
+- To ask the same bound of every subtree is another constraint, neither weaker nor stronger. It is not anti-monotone:
+  two leaves that treat groups unequally may make up a tree that treats them equally
   (`tests/exact/objectives/test_survival_fairness.py` has four rows that show it).
 - The integral over t of |d(t)| is no sum over leaves, since differences of opposite sign in two leaves cancel within
   the absolute value: for two leaves with d(t) = +c and -c it is 0 for the tree and c each for the leaves. The nearest
@@ -52,7 +52,7 @@ from softsurv.stopping import StopSignal
 
 @njit(**(INNER | {"cache": False}))
 def leaf_points(sums, weights, out):
-    """(deviance, differences at the first time, at the second, ..., perhaps one that is 0) of a leaf.
+    """(deviance, differences at the first time, at the second, ..., and 0 where leaves are counted) of a leaf.
 
     ``sums``: ES, HS, and the leaf's share of each group. ``weights[0, 0]``: number of groups, number of times, half of
     what one subject weighs; ``weights[0, d, 0]``: Lambda at the time of difference d.
@@ -73,7 +73,7 @@ def leaf_points(sums, weights, out):
 
 @njit(**FAST)
 def leaf_costs(sums, n, out, parameters):
-    """The weighted sum of these objectives; ``parameters`` as `parameters` makes them."""
+    """The weighted sum of the objectives of `leaf_points`; ``parameters`` are those of the function `parameters`."""
     groups, times = int(parameters[0]), int(parameters[1])
     for i in range(n):
         events, hazard = sums[0, i], sums[1, i]
@@ -152,6 +152,11 @@ def fair_survival_search(
         Deviance that a leaf must save.
     **how
         As in `VectorSearch`.
+
+    Raises
+    ------
+    InvalidParameterError
+        There are fewer than two groups, or a group has no weight.
     """
     n_groups, n_times = int(group.max()) + 1, len(hazard_at)
     of_group = np.bincount(group, weight, n_groups)
@@ -204,7 +209,7 @@ def fairness_front(
     Parameters
     ----------
     search : VectorSearch
-        Of `fair_survival_search` with ``count``.
+        From `fair_survival_search` with ``count``.
     stop : StopSignal
     leaves : int
         Largest number of leaves.

@@ -1,7 +1,7 @@
 """The splits that divide the rows of a node, and what both sides of them cost.
 
 Splits of one feature that divide the rows of a node alike are one: two cuts with no row between them, or both levels
-of two. Splits of two features stay two, though they may divide these rows alike: other rows they would not.
+of two. Splits of two features stay two even where they divide these rows alike: they may divide other rows otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNITS = 64
 """Units of cost per tolerance of the search: a tree of 64 leaves is priced to within half a tolerance."""
 
 LARGEST_COST = 2.0**50
-"""In units, of a tree."""
+"""Largest cost of a tree, in units."""
 
 Rows = NDArray[np.int32]
 
@@ -36,15 +36,15 @@ class Divisions:
     ----------
     problem : SearchProblem
     search : Search
-        Of the same problem.
+        The search of the same problem.
     feature, code : (G,) int
     goes_left : (U, G) bool
     statistics : (U, W + 1)
-        As the search rounded them, with ones behind: what counts the distinct rows.
+        Statistics as the search rounded them, and a last column of ones, which counts distinct rows.
     unit : float
-        What a cost of 1 is, in the unit of the search.
+        Cost of one unit, on the scale of the search.
     with_idle : bool
-        Whether a split between two leaves may lower no cost.
+        Whether splits between two leaves are kept even where they lower no cost.
     """
 
     problem: SearchProblem
@@ -78,7 +78,7 @@ class Divisions:
 
     @cached_property
     def per_leaf(self) -> int:
-        """Cost of a leaf for being one."""
+        """Cost per leaf, in units."""
         return self.in_units(self.problem.complexity)
 
     def leaf_costs(self, sums: FloatArray) -> IntArray:
@@ -99,7 +99,7 @@ class Divisions:
 
     # -- nodes ---------------------------------------------------------------------------------------------------
     def of_rows(self, rows: Rows, among: IntArray | None = None) -> tuple[IntArray, FloatArray]:
-        """Splits that divide some rows (S,), of those named, and which rows go left of them (n, S) as 0 and 1."""
+        """Splits (S,) of ``among``, or of all, that divide some rows, and which rows go left (n, S) as 0 and 1."""
         among = np.arange(len(self.feature)) if among is None else among
         left = self.goes_left[np.ix_(rows, among)]
         keep = self.dividing(among, np.count_nonzero(left, axis=0), np.array(len(rows)))

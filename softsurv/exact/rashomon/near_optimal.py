@@ -51,7 +51,7 @@ class NearOptimal:
     memory_limit : float
         Bytes, of the search's cache and of the table of trees together.
     with_idle : bool
-        Whether trees count of which a split between two leaves lowers no cost.
+        Whether trees count in which a split between two leaves lowers no cost.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class NearOptimal:
         builder, divisions, sums = TreeBuilder(), self.divisions, self.search.exact_sums
 
         def grow(part: Subtree, rows: IntArray) -> int:
-            """Add a part to the builder; its node."""
+            """Add a part to the builder and return its node."""
             total = sums[rows].sum(axis=0)
             if part.split == LEAF or part.left is None or part.right is None:
                 return builder.add(total)

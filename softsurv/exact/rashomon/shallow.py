@@ -21,7 +21,7 @@ class Listed:
     ----------
     cost : (T,) int
     splits : (T, 3) int
-        Of the root and of its left and right side, `LEAF` for none.
+        Split of the root, of its left and of its right side, `LEAF` for none.
     gains : (T, 3) int
         By how much each of them lowers the cost.
     """

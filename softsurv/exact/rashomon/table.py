@@ -1,7 +1,7 @@
 """All trees near the optimum, without writing them down: which splits may come where, and what both sides may cost.
 
 A split is opened where the optima of its two sides, found by the exact search, add up to no more than the limit. A side
-is then looked at only up to what the other side's optimum leaves of it. So the work grows with the subsets of rows
+is then looked at only up to the limit minus the optimum of the other side. So the work grows with the subsets of rows
 that near-optimal trees meet, not with the number of trees: of every subset the table keeps what its trees cost and how
 many cost as much. Trees of depth two come from sums over pairs of splits (`shallow.py`).
 
@@ -46,7 +46,7 @@ class TableNode:
     most : int
         Trees up to this cost are known.
     costs : list of Costs
-        Of trees with 1, 2, ... leaves; empty at the root, whose trees are counted alone.
+        Of trees with 1, 2, ... leaves. At the root only of the leaf: its other trees are counted, not listed by cost.
     openings : list of (split, TableNode, TableNode)
         Splits that some tree begins with, and their sides. None below depth three, where trees are listed anew.
     """
@@ -117,7 +117,7 @@ class TreeTable:
     def shares(self, node: TableNode, left: TableNode, right: TableNode, leaves: int) -> Iterator[tuple[int, int]]:
         """Places in the costs of both sides that make trees with at most so many leaves.
 
-        Two leaves are none where the split between them lowers no cost.
+        Two leaves are left out where the split between them lowers no cost.
         """
         for i in range(len(left.costs)):
             for j in range(min(len(right.costs), leaves - 1 - i)):
@@ -125,7 +125,7 @@ class TreeTable:
                     yield i, j
 
     def gain(self, node: TableNode, left: TableNode, right: TableNode) -> int:
-        """By how much a split lowers the cost of leaves, the cost for being one apart."""
+        """By how much a split lowers the cost of leaves, the cost per leaf left out."""
         return node.leaf - left.leaf - right.leaf + self.divisions.per_leaf
 
     # -- filling -------------------------------------------------------------------------------------------------

@@ -14,13 +14,13 @@ from softsurv.exact.rashomon.table import TableNode, TreeTable
 from softsurv.exact.tree import LEAF
 
 LISTS_KEPT = 256
-"""Subsets of which the trees of depth two stay listed."""
+"""Most subsets whose trees of depth two stay listed."""
 
 GROUP = 512
 """Trees of one cost over one subset that are kept once they were made; more are made again."""
 
 GROUPS_KEPT = 1_000_000
-"""Such trees that are kept in all."""
+"""Most trees that are kept so in all."""
 
 
 @dataclass(frozen=True, slots=True)

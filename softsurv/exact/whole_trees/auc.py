@@ -52,7 +52,7 @@ OFTEN = 100.0
 
 @dataclass(frozen=True)
 class AucResult:
-    """The best tree found, its loss with the cost of its leaves, and what no tree falls below."""
+    """The best tree found, its loss with the cost of its leaves, and a lower bound of the loss of all trees."""
 
     tree: LabelledTree
     loss: float
@@ -67,7 +67,7 @@ class AucSearch:
     Parameters
     ----------
     search : VectorSearch
-        Whose statistics are the weights of negatives and positives, with the objectives `ERRORS`.
+        Its statistics are the weights of negatives and positives, its objectives `ERRORS`.
     share : float
         Largest false-positive rate of interest; 1 for the whole curve.
     complexity : float
@@ -177,7 +177,7 @@ class AucSearch:
         self.local = LocalSearch(self.search, AREA, self.most, stop, share=self.share, price=self.complexity)
         for loss in self.local.first_trees([self.balanced]):
             self._offer_better(loss)
-        self.local.work[0] = np.inf  # of single trees from now on
+        self.local.work[0] = np.inf  # no limit on changes of single trees from now on
 
     def _offer_weighted(self, stop: StopSignal) -> None:
         """Offer trees of least error weighted in several directions, and bound the loss by what they cost.
@@ -194,7 +194,7 @@ class AucSearch:
         self.proven = max(self.proven, float(area / self.share + self.complexity) - EPSILON)
 
     def _minimise(self, direction: FloatArray, stop: StopSignal, depth: int) -> float:
-        """Offer the tree of a depth that costs least in a direction, and return what none of them costs less than."""
+        """Offer the tree of a depth that costs least in a direction, and return a lower bound of that cost."""
         search = self.search
         search.use(direction)
         best = search.best(stop, leaves=min(self.most, 1 << min(depth, search.depth)), depth=depth)
@@ -259,7 +259,7 @@ class AucSearch:
         builder, label = TreeBuilder(), list[int]()
 
         def read(node: PartTree) -> int:
-            """Add a node and all below it to the builder; its place."""
+            """Add a node and all below it to the builder; return its place."""
             if node.left is None or node.right is None:
                 label.append(int(node.sums[1] > prior * node.sums[:2].sum()))
                 return builder.add(node.sums)

@@ -26,7 +26,7 @@ def directional(problem, rows, n, local, directions, pairs, single, both, by_cod
     pairs : bool
         Whether a further split of the sides is priced too.
     single, both : (K, S)
-        Take the sums left of each split, and scratch.
+        ``single`` takes the sums left of each split; ``both`` is scratch.
     by_code
         Scratch.
 
@@ -149,7 +149,7 @@ def best_last_split(single, total, closed, share, positives, negatives, allowed)
     """The split of the loaded subset that makes the smallest area with the leaves closed before: (area, split)."""
     n_closed = closed.shape[0]
     leaf = np.empty((n_closed + 2, 2))
-    for k in range(n_closed):  # to assign a slice compiles the text of its error
+    for k in range(n_closed):  # to assign a slice would compile its error message
         leaf[k, 0], leaf[k, 1] = closed[k, 0], closed[k, 1]
     best, chosen = np.inf, -1
     for a in range(allowed.shape[0]):

@@ -1,4 +1,4 @@
-"""The nodes of partly grown trees, for the area under the ROC convex hull: what each may still become at the least."""
+"""The nodes of partly grown trees, for the area under the ROC convex hull: the least cost of what each may become."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softsurv.results import Status
 from softsurv.stopping import Stopped, StopSignal
 
 N_DIRECTIONS = 24
-"""Lines that bound the curve; more make the bound tighter and dearer."""
+"""Lines that bound the curve; more make the bound tighter and slower."""
 
 NODE_BYTES = 500
 """Memory of a node but for its arrays."""
@@ -85,7 +85,7 @@ class AucNodes:
     memory_left : float
         Bytes.
     stop : StopSignal
-        Of the search that goes on.
+        Stop signal of the search that uses the nodes now.
     local, single
         Scratch with the splits and the sums of the subset that was loaded last.
     """

@@ -16,8 +16,8 @@ Where the search is long, shallower trees come first. Every tree met is a line a
 of one depth are a start for the next; and a tree that breaks the constraint is made to meet it (`repair.py`). So a good
 tree is there soon.
 
-The list is short where the gap between the bound and the optimum is small, which the many trees of nearly equal cost
-see to: on the sets of `scripts/bench_pareto.py` it is a few errors.
+The list is short where the gap between the bound and the optimum is small. It is small because many trees cost nearly
+the same: on the sets of `scripts/bench_pareto.py` it is a few errors.
 """
 
 from __future__ import annotations
@@ -141,13 +141,13 @@ def _start(search: VectorSearch) -> Constrained:
 
 
 def _offer_shallower(search: VectorSearch, state: Constrained, stop: StopSignal) -> None:
-    """Where the search is long, trees of every smaller depth and by a rolling horizon; they leave their multipliers."""
+    """Where the search is long, offer trees of every smaller depth and by a rolling horizon; keep their multipliers."""
     long = search.search.is_long(search.depth, OFTEN)
     for depth in range(2, search.depth if long else 2):
         if state.status != Status.OPTIMAL:
             return
         maximise_dual(search, state, stop, depth, FEW_STEPS)
-        state.bound = -math.inf  # of shallower trees
+        state.bound = -math.inf  # it was a bound of shallower trees
         if depth > 2 and stop.stage():
             found = repaired(search, search.search.rolling(search.depth, depth, stop))
             if found is not None:
@@ -175,7 +175,7 @@ def maximise_dual(
         w = np.eye(goals.n)[0] + multipliers @ goals.constraint
         shift = float(multipliers @ goals.limit)
         search.use(w, shift)
-        if depth <= 2 and not long and multipliers.any():  # the best trees are listed as soon as one is read
+        if depth <= 2 and not long and multipliers.any():  # to list the best trees is as fast as to read one
             least = search.search.least(depth, stop)
             state.status = Status.OPTIMAL if least > -math.inf else stop.reason
         else:
@@ -229,7 +229,7 @@ def _is_interval(constraint: FloatArray) -> bool:
 
 
 def _interval_multipliers(slope: FloatArray, height: FloatArray, margin: float) -> tuple[FloatArray, float]:
-    """The same for two opposite constraints, of which at most one multiplier is not 0: a maximum on two half-lines."""
+    """The same for two opposite constraints. At most one multiplier is not 0: a maximum on two half-lines."""
     best, top = np.zeros(2), -math.inf
     for side in range(2):
         at, value = _highest(slope[:, side], height, margin)
@@ -280,6 +280,6 @@ def _close_gap(search: VectorSearch, state: Constrained, stop: StopSignal, unit:
 
 
 def _round_up(state: Constrained, unit: float) -> None:
-    """No tree lies between two multiples of the unit."""
+    """Raise the bound to a multiple of the unit: no tree lies between two of them."""
     if unit > 0 and math.isfinite(state.bound):
         state.bound = min(math.ceil(state.bound / unit - 1e-6) * unit, state.value)

@@ -26,10 +26,10 @@ MOST_WORK = 2.5e8
 """Additions that the changes of all first trees may take: a second or so."""
 
 HORIZON = 3
-"""Depth of the best trees that a first tree is put together from, or two."""
+"""Longer horizon: depth of the best trees that a first tree is put together from. The shorter one is two."""
 
 FEW = 4
-"""First splits below which the longer horizon comes before the shorter one of all others."""
+"""First splits that get the longer horizon before all get the shorter one."""
 
 
 class LocalSearch:
@@ -38,7 +38,7 @@ class LocalSearch:
     Parameters
     ----------
     search : VectorSearch
-        Whose statistics are the weights of negatives and positives.
+        Its statistics are the weights of negatives and positives.
     kind : int
         The loss: AREA, F1 or MATTHEWS of `kernels/tree_rows.py`.
     leaves : int
@@ -101,7 +101,7 @@ class LocalSearch:
                     yield self.improved(rolled)
 
     def _starts(self, part: int) -> list[tuple[int, int]]:
-        """First splits with the horizon of the tree below: a few with the longer one, all with two, the rest."""
+        """First splits with their horizons: a few with the longer one; all with two; the rest with the longer one."""
         order = [first for first in self.search.search.order.tolist() if self._is_large[first]]
         starts = [(order[:FEW], HORIZON), (order, 2), (order[FEW:], HORIZON)]
         splits, horizon = starts[part]
@@ -116,7 +116,7 @@ class LocalSearch:
         self._write(tree, right, 2 * at + 2)
 
     def _read(self, builder: TreeBuilder, at: int, rows: NDArray[np.int32]) -> int:
-        """Add the tree below a place in heap order, with the sums of its rows; its node."""
+        """Add the tree below a place in heap order, with the sums of its rows; return its node."""
         problem, split = self.search.rows.problem, self.rows.split
         sums = problem.stats[rows].sum(axis=0)
         if at >= len(split) or split[at] < 0:

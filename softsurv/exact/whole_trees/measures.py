@@ -47,7 +47,7 @@ FEW_STEPS = 4
 """Corners of shallower trees, which only have to be a start."""
 
 SOME_WORK = 1e8
-"""Additions of the local search: the first of its trees are nearly as good as all."""
+"""Additions of the local search: the best of its first trees is nearly as good as the best of all."""
 
 EPSILON = 1e-12
 """Values of a measure closer than this are the same."""
@@ -285,7 +285,7 @@ def maximise(
 ) -> Best:
     """The best tree by "f1" or "mcc", of a search over `ERRORS`, with at most so many leaves.
 
-    Where the search is long, trees of a local search, unless not ``changed``, and the best shallower ones start it.
+    A long search starts from the best shallower trees and, where ``changed``, from those of a local search.
     """
     negatives, positives = search.totals
     measure = MEASURES[name]
