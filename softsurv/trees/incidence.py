@@ -43,7 +43,7 @@ def incidences(hazards: Hazards, grid: FloatArray, times: FloatArray) -> tuple[F
     ----------
     hazards : callable
     grid : ndarray (G,)
-        Increasing; a time between two points is a step of its own from the point before it.
+        Increasing. A time between two points is reached by a shorter step from the point before it.
     times : ndarray (T,)
     """
     at_grid, at_times = (np.minimum(hazards(t), LARGEST_HAZARD) for t in (grid, times))
