@@ -19,7 +19,7 @@ from softsurv.trees.linear_rule import LinearRule, Rules
 from softsurv.trees.soft_tree import SoftTree
 
 OPTIONAL = ("centre", "split_sizes", "covariance")
-"""Arrays that models of earlier versions and streamed fits may lack."""
+"""Arrays that models of earlier versions and streamed models may lack."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class FittedSoftTree:
     time_floor : float
         What stands for time 0.
     preprocessor : Preprocessor or None
-        What encodes raw features.
+        Encodes raw features.
     tried : list of dict
-        What inner validation tried, best first.
+        Settings that inner validation tried, best first.
     centre : ndarray (P,), optional
         Mean of each encoded feature.
     split_sizes : ndarray (B,), optional
@@ -97,7 +97,7 @@ class FittedSoftTree:
     def restored(
         cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any], device: torch.device, time_floor: float
     ) -> FittedSoftTree:
-        """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without theirs."""
+        """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without one."""
         tensors = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
         if "clock" in tensors:  # the name in models of earlier versions
             tensors["time_scale"] = tensors.pop("clock")
