@@ -53,7 +53,7 @@ class LeafFamily(ABC):
         log_time: Tensor,  # (..., N)
         time_scale: Tensor,  # (..., n_time_scale)
     ) -> Tensor:  # (..., F, N)
-        """What the baseline needs of the times, computed once for a data set."""
+        """Functions of the times from which the baseline is computed, once for a data set."""
 
     @abstractmethod
     def baseline(
