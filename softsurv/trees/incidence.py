@@ -68,7 +68,7 @@ def step(
     total: FloatArray,  # (...) all hazards before the step
     rise: FloatArray,  # (..., K)
 ) -> FloatArray:  # (..., K)
-    """What each cumulative incidence rises by over a step."""
+    """Rise of each cumulative incidence over a step."""
     whole = rise.sum(-1, keepdims=True)
     share = np.divide(rise, whole, out=np.zeros_like(rise), where=whole > 0)
     return np.exp(-total)[..., None] * -np.expm1(-whole) * share

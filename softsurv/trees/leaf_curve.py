@@ -16,8 +16,8 @@ from softsurv.nonparametric import (
 )
 
 TURNBULL_TOLERANCE, TURNBULL_STEPS = 1e-8, 5000
-"""The iteration ends when a step moves the curve by less than the first, or after so many steps as the second: further
-steps would not show in a picture."""
+"""The iteration ends when a step moves the curve by less than this tolerance, or after this number of steps: more would
+not show in a picture."""
 
 
 def survival_curve(

@@ -1,4 +1,4 @@
-"""What the leaves of a soft tree say: their typical curve and the effect of each feature, with intervals."""
+"""Tables of the leaves of a soft tree: typical curve and effect of each feature, with intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES = {
     "proportional_odds": "odds ratio of the event",
     "probit": "shift in standard deviations",
 }
-"""What an effect is, by the link of the family."""
+"""The measure of an effect, by the link of the family."""
 
 UNITS = ("step", "unit", "sd")
 
@@ -112,7 +112,7 @@ def _step(column: OutputColumn, spread: float, per: str) -> float:
 
 
 def measure_of(family: LeafFamily, measure: str = "own") -> str:
-    """What an effect is: the family's own measure, or "time ratio"."""
+    """The measure of an effect: the family's own one, or "time ratio"."""
     return "time ratio" if measure == "time" else MEASURES.get(family.link.name, "effect")
 
 

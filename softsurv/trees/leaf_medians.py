@@ -1,4 +1,4 @@
-"""What a soft tree predicts for the rows of a leaf, in one number: the median of their mean predicted curve."""
+"""The prediction of a soft tree for the rows of a leaf, as one number: the median of their mean predicted curve."""
 
 from __future__ import annotations
 

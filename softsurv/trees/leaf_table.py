@@ -1,4 +1,4 @@
-"""What training rows say of each leaf: size, events and Kaplan-Meier curve; no row is kept."""
+"""A table of the training rows in each leaf: size, events and Kaplan-Meier curve. The rows themselves are not kept."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class SoftTree(nn.Module):
         return torch.where(reached, high.exp(), torch.inf)
 
     def effects_in_leaves(self, x: Tensor) -> Tensor:
-        """What the features of each row add to every leaf's linear predictor, at any time: (M, L, N)."""
+        """The part of every leaf's linear predictor that does not depend on time, (M, L, N)."""
         return linear(self.leaves[..., : self.n_features + 1], self._design(x))
 
     def hazard_in_leaves(self, effects: Tensor, log_time: Tensor) -> Tensor:

@@ -124,7 +124,7 @@ def step(
     total: Tensor,  # (M, N, G) all hazards before the step
     rise: Tensor,  # (K, M, N, G)
 ) -> Tensor:  # (K, M, N, G)
-    """What each cumulative incidence rises by over a step."""
+    """Rise of each cumulative incidence over a step."""
     whole = rise.sum(0)
     share = torch.where(whole > 0, rise / whole, 0.0)
     return torch.exp(-total) * -torch.expm1(-whole) * share
