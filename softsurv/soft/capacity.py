@@ -80,7 +80,7 @@ def stack_parts(
     Parameters
     ----------
     problem : Problem
-        What they are trained on.
+        The rows and features that the trees are trained on.
     n_leaves : int
         L.
     n_jobs, trees_per_job : int

@@ -53,7 +53,7 @@ class Stack:
     Attributes
     ----------
     objective : Objective
-        Of M trees. The weights (M, 1, N) of its problem say which rows each tree is trained on.
+        The objective of M trees. The weights (M, 1, N) of its problem say which rows each tree is trained on.
     routing : Tensor (M, B, Q)
     leaves : Tensor (M, L, Q + K)
     moves : Moves, optional
@@ -100,7 +100,7 @@ def make_stack(
     Parameters
     ----------
     problem : Problem
-        Of F trees: one for each fold.
+        The problem of F trees, one for each fold.
     recipe : Recipe
         Its ``candidate`` is the only setting where ``settings`` are not given. All settings have one depth.
     """
@@ -257,7 +257,7 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
     Returns
     -------
     Trained
-        Of all trees, in the order of the stack.
+        All trees, in the order of the stack.
     """
     keep_memory()
     problem = stack.objective.problem
@@ -321,7 +321,7 @@ def _first_leaves(stack: Stack, training: Training, budget: StopSignal | None) -
 
 
 def _over_moves(stack: Stack) -> tuple[Function, Metric]:
-    """What joint training minimises, and its metric."""
+    """The function that joint training minimises, and its metric."""
     objective, moves = stack.objective, stack.moves
     if moves is None:
         return objective, GramMetric(objective.problem, stack.routing.shape[1], stack.leaves.shape[1])

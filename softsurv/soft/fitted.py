@@ -38,7 +38,7 @@ class FittedSoftTree:
     spread : ndarray (P,)
         Standard deviation of each encoded feature.
     time_floor : float
-        What stands for time 0.
+        The time that stands for time 0.
     preprocessor : Preprocessor or None
         Encodes raw features.
     tried : list of dict
@@ -48,7 +48,7 @@ class FittedSoftTree:
     split_sizes : ndarray (B,), optional
         How much each split changes what is predicted (see `softsurv.trees.split_effects`).
     covariance : ndarray (L, P + 1 + K, P + 1 + K), optional
-        Of the parameters of each leaf that rows reach, given the rules.
+        Covariance of the parameters of each leaf that rows reach, given the rules.
     causes : tuple of (SoftTree, ndarray or None)
         Where events have causes: for each cause a tree, which differs from ``tree`` in its leaves alone, and the
         covariance of its leaves. ``tree`` and ``covariance`` are those of the first cause.

@@ -55,7 +55,7 @@ class HeldOut:
         Their features as the trees read them.
     known : TrainingTimes
     like : Tensor
-        Of the device and type of the trees.
+        Gives the device and type of the trees.
     by_cause : bool
         Whether each cause is measured too.
 

@@ -57,7 +57,7 @@ class OfMany:
 
     @cached_property
     def report(self) -> FitReport:
-        """How the fit ended. The first look at a report of a stack waits for the device."""
+        """How the fit ended. The first report of a stack waits for the device."""
         return self._ended.report(*self._at)
 
     def refuse_failed(self) -> None:

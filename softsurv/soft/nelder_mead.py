@@ -23,9 +23,9 @@ def where_finite(function: Function, start: Point, value: Tensor, max_iterations
     function : Function
     start : tuple of Tensor (M, ...)
     value : Tensor (M,)
-        Of the function at the start.
+        Value of the function at the start.
     max_iterations : int
-        Of the search of each tree.
+        Limit for the search of each tree.
 
     Notes
     -----

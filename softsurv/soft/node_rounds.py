@@ -1,6 +1,6 @@
 """Whole rounds of BFGS over the leaves or branch nodes of a level, in compiled loops where these can be used.
 
-They can where `softsurv.soft.one_pass` can, for one kind of event and families whose baseline the loops have.
+They serve where `softsurv.soft.one_pass` does, for one kind of event and families whose baseline the loops have.
 """
 
 from __future__ import annotations

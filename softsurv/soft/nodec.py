@@ -60,7 +60,7 @@ Progress = Callable[[int, Tensor], None]
 
 @dataclass(frozen=True)
 class NodecSettings:
-    """Published settings (section 5.1), with the moderate and high thresholds in the order that the text wants.
+    """Published settings (section 5.1), with the moderate and high thresholds in the order of the text.
 
     Subproblems that fall apart into single nodes or leaves are solved by Newton's method (`softsurv.soft.newton`), the
     others by 20 rounds of L-BFGS.

@@ -56,7 +56,7 @@ def training(
     Parameters
     ----------
     family : str
-        Of the leaves.
+        Name of the leaf family.
     init : {"random", "kmeans", "logrank"}
     sweeps : int
         Macro iterations at most. Training ends early after three without an improvement. The paper says that it stops

@@ -20,7 +20,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 FINISHING, MOST_FINISHING = 2.0, 0.25
-"""Time kept for finishing a tree: the first times the time that reading took, at most the second of the time limit."""
+"""Time kept for finishing a tree: this multiple of the time that reading took, at most this share of the time limit."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from softsurv.trees.soft_tree import with_intercept
 
 @dataclass(frozen=True)
 class Problem:
-    """What M trees are trained on, in G groups that share features and times (folds, say).
+    """The rows, features and weights of M trees, in G groups that share features and times, such as folds.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What L-BFGS remembers of every tree of a stack, and the direction that follows from it.
+"""The memory of L-BFGS for every tree of a stack, and the direction that follows from it.
 
 The inverse Hessian is written in one matrix form (Byrd, Nocedal & Schnabel 1994, eq. 3.1), where textbooks loop over
 the pairs. With the last k pairs as the rows of S (steps) and Y (changes of the gradient), a metric P,

@@ -33,9 +33,9 @@ class Candidate:
     routing_l2 : float
         On the routing weights of a dense tree.
     leaves, max_terms : int, optional
-        Of a tree of rules: leaves that were asked for, most features in a split.
+        In a tree of rules: number of leaves that was tried, most features in a split.
     slope_shrinkage : float, optional
-        Of a tree of rules: on each leaf's own slopes. None where the leaves share their slopes.
+        In a tree of rules: on each leaf's own slopes. None where the leaves share their slopes.
     """
 
     family: str
@@ -50,13 +50,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Training:
-    """How trees are trained once their starts are there.
+    """How trees are trained from their starts.
 
     Attributes
     ----------
     solver : {"lbfgs", "nodec"}
     joint : LbfgsSettings
-        Of the solver "lbfgs", over all parameters jointly.
+        Settings of the solver "lbfgs", which trains all parameters jointly.
     nodec : NodecSettings
     stops_early : bool
         Whether the limit of rounds was chosen by validation. More rounds would fit closer and predict no better, so no

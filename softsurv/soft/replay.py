@@ -53,7 +53,7 @@ def recording(capture: Capture) -> Iterator[None]:
 
 
 def capture_on(device: torch.device) -> Capture | None:
-    """What records work on a device, None where nothing does."""
+    """The capture that records work on a device; None where there is none."""
     capture = _CAPTURE.get()
     if capture is None and device.type == "cuda" and os.environ.get(SWITCH) != "0":
         capture = cuda_graphs(device)
@@ -62,7 +62,7 @@ def capture_on(device: torch.device) -> Capture | None:
 
 @cache
 def cuda_graphs(device: torch.device) -> CudaGraphs:
-    """What records work on a CUDA device."""
+    """The capture of a CUDA device, one for each device."""
     return CudaGraphs(device)
 
 
@@ -181,7 +181,7 @@ class Repeated:
     state : sequence of Tensor (M, ...)
         All tensors that rounds change.
     results : sequence of Tensor (M, ...)
-        What a replay is judged by, part of the state or views of it.
+        Tensors by which a replay is judged: part of the state or views of it.
     at_once : int
         Rounds in a record.
     alone : int
@@ -244,7 +244,7 @@ class Repeated:
         return answer is True
 
     def _give_up(self, what: str) -> None:
-        """Record nothing any more, and say so."""
+        """Record nothing any more, and warn of it."""
         if self.capture is not None:
             _GIVEN_UP.add(self.capture)
         self.capture = None

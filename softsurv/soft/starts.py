@@ -101,7 +101,7 @@ def _one_start(
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows that many settings are trained on, with the starts that they proposed so far.
+    """Rows on which many settings are trained, with the starts that the rows have proposed so far.
 
     A start depends on its kind, the depth and its seed; a log-rank tree on the causes that count, not on a seed.
     Penalties and leaf family have no influence. A study asks for the same few starts again and again, and a k-means

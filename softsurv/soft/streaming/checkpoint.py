@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 36
 
 @dataclass(frozen=True)
 class State:
-    """What training needs to go on."""
+    """Tensors and values from which training goes on."""
 
     tensors: dict[str, Tensor]
     values: dict[str, Any]

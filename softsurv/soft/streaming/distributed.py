@@ -115,7 +115,7 @@ _LOST = (
 
 
 def _place(use_cuda: bool) -> torch.device:
-    """Where this process computes."""
+    """The device of this process."""
     return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if use_cuda else torch.device("cpu")
 
 

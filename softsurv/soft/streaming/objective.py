@@ -28,7 +28,7 @@ class StreamedObjective:
         The chunks of this process.
     depth : int
     penalties : Penalties
-        Of one tree.
+        The penalties of one tree.
     ranks : Ranks
     workers : int
         Threads; each holds one chunk at a time.

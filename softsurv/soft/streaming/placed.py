@@ -30,7 +30,7 @@ class PlacedChunks:
         This process's chunks.
     axis : Axis
     like : Tensor
-        Of the device and the precision to compute in.
+        Gives the device and the precision of the computation.
     room : int, optional
         Bytes that may stay on a device that is no CPU; by default a share of what it has free.
 
