@@ -41,7 +41,7 @@ def rules_again(
     families : sequence of LeafFamily
         The family of each cause.
     candidate : Candidate
-        Of a tree of rules of at least two leaves.
+        Setting of a tree of rules with at least two leaves.
     counts : ndarray (K,), optional
         Factor of each cause.
     """

@@ -31,7 +31,7 @@ Say = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried, and on what.
+    """The trials of a choice, with their problems and folds.
 
     Attributes
     ----------

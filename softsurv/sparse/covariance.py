@@ -41,7 +41,7 @@ def rule_covariance(
     Parameters
     ----------
     problem : Problem
-        Of one tree.
+        The problem of one tree.
     leaf : Tensor (N,)
         On the host, whatever the device of the problem.
     penalties : LeafPenalties

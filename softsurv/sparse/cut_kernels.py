@@ -8,7 +8,7 @@ from softsurv.kernel_cache import njit
 from softsurv.sparse.kernels import gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
-"""Directions are compared on so many bins of their score, within so many standard deviations of its mean."""
+"""Bins of a score by which directions are compared, and their range about its mean, in standard deviations."""
 
 
 @njit(nogil=True)

@@ -38,17 +38,17 @@ TABLE_COPIES = 6.5
 """Copies of the features in memory when the search begins: given, in order, encoded, shrunk, as designs of leaves."""
 
 FINISHING = 2.0, 0.4
-"""Time kept for fitting and describing the leaves: the first times the time of all work before the search, at most the
-second of the time limit."""
+"""Time kept for fitting and describing the leaves: this multiple of the time before the search, at most this share of
+the time limit."""
 
 DESCRIBING = 4.0, 0.25
-"""Time kept for describing the leaves: the first times the time of reading, at most the second of the time limit. With
+"""Time kept for describing the leaves: this multiple of the time of reading, at most this share of the time limit. With
 50,000 rows of 50 columns it took two and a half times that of reading; the rest is for other programs on the cores."""
 
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """What a tree of corrections may be.
+    """Limits and penalties of a tree of corrections.
 
     Attributes
     ----------
@@ -96,8 +96,8 @@ class ExactModels:
     rules : tuple of LinearRule or None
         In heap order.
     search : FitReport
-        Of the search. Its objective is minus the corrections' gain in log-likelihood to second order, plus the cost of
-        the leaves.
+        Report of the search. Its objective is minus the corrections' gain in log-likelihood to second order, plus the
+        cost of the leaves.
     objective : float
         Penalised mean loss of the fitted leaves.
     covariances : tuple of ndarray or None
@@ -133,9 +133,9 @@ def fit_exact(
     family : LeafFamily
     settings : ExactSettings
     stop : StopSignal
-        Of the search.
+        Limit of the search.
     budget : StopSignal, optional
-        Of the fits.
+        Limit of the fits.
     """
     s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
     split = split_data(data.x.double().cpu().numpy(), columns)
@@ -173,9 +173,9 @@ def exact_start(
     columns : sequence of OutputColumn (P,)
     family : LeafFamily
     depth : int
-        Of the dense tree. Where the tree of corrections ends sooner, everything goes left.
+        Depth of the dense tree. Below a leaf of the tree of corrections all rows go left.
     stop : StopSignal
-        Of the regression and the search.
+        Limit of the regression and the search.
     counts : ndarray (C,), optional
         Factor of each cause, 1 by default.
     """

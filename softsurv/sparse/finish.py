@@ -92,7 +92,7 @@ def soft_trees(
     Parameters
     ----------
     problems : tuple of Problem
-        Of one tree, all training rows; one for each cause.
+        For each cause the problem of one tree on all training rows.
     rules : tuple of LinearRule or None
     models : tuple of Tensor (1, 1 + L, Q + K)
         Common model and deviations.

@@ -85,7 +85,7 @@ class SparseFit:
         return replace(self.chosen.candidate, depth=self.trees[0].depth)
 
     def table(self) -> list[dict[str, Any]]:
-        """What was tried, best first."""
+        """The settings that were tried, best first."""
         return self.tried.table(self.chosen)
 
 
@@ -154,7 +154,7 @@ def fit_rules(
     machine : Machine
         Once its budget is exhausted, no further candidates are tried.
     seed : int
-        Of the folds.
+        Seed of the folds.
     say : callable, optional
         Called with a name of what was tried, the number of its candidates, and the number of all candidates.
     counts : ndarray (K,), optional

@@ -23,7 +23,7 @@ def causes_of(sums: FloatArray) -> tuple[int, ...]:
 
 @njit(cache=True, nogil=True)
 def leaf_gain(g0, g1, h00, h01, h11, penalty):
-    """What a leaf's correction gains, to second order."""
+    """Gain of a leaf by its correction, to second order."""
     a, c = h00 + penalty, h11 + penalty
     determinant = a * c - h01 * h01
     if a <= 0.0 or determinant <= 1e-12 * a * c:  # the shape is not determined: correct the level alone

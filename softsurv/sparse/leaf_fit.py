@@ -76,7 +76,7 @@ class LeafObjective:
     Parameters
     ----------
     problem : Problem
-        Of M trees.
+        The problem of M trees.
     leaf : Tensor (M, N)
         Leaf of each row, on any device.
     n_leaves : int

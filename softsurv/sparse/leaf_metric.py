@@ -31,12 +31,12 @@ LEAST_SHARE = 1e-9
 
 @dataclass(frozen=True)
 class Leaves:
-    """What a metric is computed from.
+    """The data of a stack from which its metric is computed.
 
     Attributes
     ----------
     problem : Problem
-        Of M trees.
+        The problem of M trees.
     leaf : Tensor (M, N)
         Leaf of each row.
     n_leaves : int

@@ -61,13 +61,13 @@ def lost_likelihood(
     data : SurvivalData
         The training rows, encoded.
     problem : Problem
-        Of these rows.
+        The problem of these rows.
     tree : SoftTree
-        Of rules.
+        The tree of rules.
     leaf : Tensor (1, N)
         Leaf of each row by the rules.
     penalties : LeafPenalties
-        Of the leaves.
+        Penalties of the leaves.
     machine : Machine
 
     Returns

@@ -112,7 +112,7 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
 
 
 def _simplest(tried: Losses) -> LeafSetting:
-    """The simplest setting within so many standard errors of the best."""
+    """The simplest setting within `ERRORS` standard errors of the best."""
     best = min(tried.values(), key=np.mean)
     good = {}
     for setting, losses in tried.items():

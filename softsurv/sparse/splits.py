@@ -23,7 +23,7 @@ FINER = np.array([0.75, 0.87, 1.0, 1.15, 1.33])
 """Factors by which the best ratio is then varied."""
 
 PAIR_COLUMNS, PAIR_ROWS = 7, 1000
-"""Directions are sought among the features that split best alone, on at most so many rows."""
+"""Number of features, those that split best alone, that make up directions; most rows on which these are compared."""
 
 TERM_GAIN = 4.0
 """What another term must gain in log-likelihood. The best of many rules of two terms gains about this by chance. Seven
@@ -81,9 +81,9 @@ class NodeRows:
     Attributes
     ----------
     data : SplitData
-        Of all rows.
+        Features of all rows.
     rows : (n,) int
-        Those at the node, in order.
+        Numbers of the rows at the node, in order.
     table : (n, 5 K) or (n, 1)
         Where both sides are leaves: for each cause slopes and curvatures of each row's loss, so that each cut is judged
         by the best corrections of both. Otherwise the loss of each row on the right less its loss on the left.

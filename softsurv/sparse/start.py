@@ -170,7 +170,7 @@ def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], 
 def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
     """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to depth 3 at most.
 
-    Once ``stop`` says so, no further roots are tried.
+    Once ``stop`` is True, no further roots are tried.
     """
     bins = bins_of(problem, stop=stop)
     if not bins.rules or stop():

@@ -26,7 +26,7 @@ START_ROWS = 4000
 
 @dataclass(frozen=True)
 class StackRows:
-    """What all trees of a stack share.
+    """The rows, folds and limits that all trees of a stack share.
 
     Attributes
     ----------
