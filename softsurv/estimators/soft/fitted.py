@@ -158,6 +158,11 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             ``time``, ``event``, ``entry``, ``upper``, ``sample_weight``, ``cause``, ``start``, ``stop``, ``id`` as in
             ``fit``.
 
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If the rows cannot be read, or have other causes than the training rows.
+
         Notes
         -----
         log S(t) - log S(entry), plus log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval. With
@@ -232,6 +237,11 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         TreeSummary
             ``str()`` of it is text; its ``leaves`` and ``effects`` are frames, whose index starts with the cause where
             there are causes.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is not one of those values, or the family of a leaf has no time ratio.
 
         Notes
         -----

@@ -190,7 +190,7 @@ class SoftParameters:
         return counts
 
     def rule_grid(self) -> Grid:
-        """What is tried for a tree of rules."""
+        """The grid that is tried for a tree of rules."""
         grid = Grid(terms=self.terms)
         if self.depth is not None:
             grid = replace(grid, leaves=RULE_LEAVES[self.depth], more_leaves=(), depth=self.depth)
@@ -225,7 +225,7 @@ class SoftParameters:
         return Candidate(self.family.name, depth, self.l2, self.shrinkage or 0.0, self.routing_l2 or 0.0)
 
     def grid(self, depth: int | None) -> DenseGrid:
-        """What inner validation tries where something is left to choose."""
+        """The grid that inner validation tries where something is left to choose."""
         grid, depth = DenseGrid(), depth if self.depth is None else self.depth
         if depth is not None:
             grid = replace(grid, depths=(depth,))

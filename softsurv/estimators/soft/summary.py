@@ -114,7 +114,7 @@ def notes_of(
     Parameters
     ----------
     measures : sequence of str
-        Of each cause.
+        The measure of each cause.
     shared : bool
         Whether all leaves have one slope for each feature.
     known : bool

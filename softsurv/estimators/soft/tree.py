@@ -197,7 +197,9 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Raises
         ------
         InvalidSurvivalDataError
+            If the rows cannot be read, or a tree cannot be trained on them.
         InvalidParameterError
+            If an argument is not what it must be, or does not go with another one.
 
         Notes
         -----
