@@ -291,6 +291,11 @@ def survival_fairness_front(
         Seconds.
     **options
         Further arguments of `OptimalFairSurvivalTree`.
+
+    Raises
+    ------
+    InvalidParameterError, InvalidTimesError
+        As in `OptimalFairSurvivalTree.fit`.
     """
     number("resolution", resolution, 1e-9)
     if max_leaves is not None:

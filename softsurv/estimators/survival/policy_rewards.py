@@ -33,8 +33,8 @@ TABLE_COPIES = 3.5
 """Copies of the table while models are fitted: the frame, the training rows of a fold, and columns of a model."""
 
 FINISHING = 4.0, 0.4
-"""Time kept for scores and the start of the search: the first times the time of reading the rows, at most the second of
-the time limit."""
+"""Time kept for scores and the start of the search: this multiple of the time of reading, at most this share of the
+time limit."""
 
 SCORED_A_SECOND = 4e7
 """Cells of a table of rows, times and treatments that are turned into scores in a second."""
