@@ -87,6 +87,14 @@ class StudyObjective:
         AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. With it, trees are
         tried for all causes and for this one alone (``cause_weights``).
 
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is not what it must be, ``space`` names no argument of the estimator, or the rows do not have a
+        measure.
+    InvalidSurvivalDataError
+        If fairness is to be measured without two groups.
+
     Examples
     --------
     >>> import optuna

@@ -14,7 +14,13 @@ from softsurv.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values: None, bool, int, float or text."""
+    """One of some values: None, bool, int, float or text.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no value.
+    """
 
     values: tuple[Any, ...]
 
@@ -30,7 +36,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Range:
-    """A number from ``low`` to ``high``, both included: an integer if both are, on a log scale if asked."""
+    """A number from ``low`` to ``high``, both included: an integer if both are, on a log scale if asked.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the ends are not finite numbers in order, or ``low`` is not above 0 on a log scale.
+    """
 
     low: float
     high: float
@@ -135,6 +147,11 @@ def as_spec(spec: Any) -> Choice | Range:
 
 def parse_space(text: str) -> tuple[str, Any]:
     """One parameter from the command line.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text has none of the forms ``name=value``, ``name=a,b,c`` and ``name=low..high``.
 
     Examples
     --------
