@@ -31,6 +31,11 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
     name : str or LeafFamily
     **settings
         Constructor arguments, such as ``n_knots`` of the spline families.
+
+    Raises
+    ------
+    InvalidParameterError
+        If no family has this name, or the family takes no such argument.
     """
     if isinstance(name, LeafFamily):
         return name
@@ -47,7 +52,12 @@ def get_family(name: str | LeafFamily, **settings: int) -> LeafFamily:
 def register_family(factory: Callable[..., LeafFamily]) -> Callable[..., LeafFamily]:
     """Make a :class:`LeafFamily` class selectable by its ``name``; usable as a decorator.
 
-    Saved models name their family, so register it before ``load_model`` too.
+    A saved model holds only the name of its family, so register the family before ``load_model`` too.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the class has no attribute ``name``.
     """
     name = getattr(factory, "name", None)
     if not isinstance(name, str) or not name:

@@ -4,8 +4,8 @@ In a leaf, with standardised log time y = (log t - m) / s,
 
     z = a0 + a.x + baseline(y; shape),    log H = link(z),    log h = log H'(z) + log dz/dy - log s - log t.
 
-A family of one's own is one class with ``n_shape``, ``time_features`` and ``baseline``; gradients come from
-autograd unless ``baseline_pullback`` is given. Register an instance with :func:`softsurv.hazards.register_family`.
+A new family is one class with ``name``, ``link``, ``n_shape``, ``time_features`` and ``baseline``. Its gradients come
+from autograd unless it has a ``baseline_pullback``. Register the class with :func:`softsurv.hazards.register_family`.
 
 Sizes: ``...`` any leading axes (stack M), L leaves, N samples, Q = P + 1 features with intercept, K shape
 parameters, F time features. Samples are the last axis, so that each leaf's row is contiguous.
@@ -40,7 +40,7 @@ class LeafFamily(ABC):
         """Constants of the time axis, from the uncensored log times (all of them if none is uncensored)."""
         reference = log_time[event] if bool(event.any()) else log_time
         scale = reference.std(correction=0)
-        # one distinct time has no spread: its own unit is as good as any
+        # a single distinct time has no spread, so any unit will do
         scale = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
         return torch.cat([torch.stack([reference.mean(), scale]), self._extra_time_scale(reference)])
 
@@ -53,7 +53,7 @@ class LeafFamily(ABC):
         log_time: Tensor,  # (..., N)
         time_scale: Tensor,  # (..., n_time_scale)
     ) -> Tensor:  # (..., F, N)
-        """What the baseline needs of the times, computed once for a data set."""
+        """Functions of the times from which the baseline is computed, once for a data set."""
 
     @abstractmethod
     def baseline(
@@ -79,7 +79,7 @@ class LeafFamily(ABC):
         features: Tensor,  # (..., F, N)
         by_value: Tensor,  # (..., L, N)
         weight: Tensor,  # (..., L, N)
-        log_slope: Tensor,  # (..., 1, N): the slope over the log slope is weight times this
+        log_slope: Tensor,  # (..., 1, N): weight times this is the loss's derivative by log slope
     ) -> Tensor:  # (..., L, K)
         """Gradient of a weighted loss with respect to ``shape``."""
         return self.baseline_pullback(shape, features, by_value, weight * log_slope)
@@ -91,13 +91,13 @@ class LeafFamily(ABC):
         grad_value: Tensor,  # (..., L, N)
         grad_log_slope: Tensor,  # (..., L, N)
     ) -> Tensor:  # (..., L, K)
-        """Gradient of a scalar with respect to ``shape``; by autograd unless a family knows better."""
+        """Gradient of a scalar with respect to ``shape``; by autograd unless a family has a closed form."""
         if self.n_shape == 0:
             return torch.zeros_like(shape)
         with torch.enable_grad():
             leaf = shape.detach().requires_grad_(True)
             pairs = zip(self.baseline(leaf, features), (grad_value, grad_log_slope), strict=True)
-            moved = [(at, slope) for at, slope in pairs if at.requires_grad]  # a slope may not depend on the shape
+            moved = [(at, slope) for at, slope in pairs if at.requires_grad]  # not every slope depends on the shape
             if not moved:
                 return torch.zeros_like(shape)
             outputs, slopes = zip(*moved, strict=True)
@@ -137,7 +137,7 @@ class LinearBaseline(LeafFamily):
     def shape_gradient(
         self, shape: Tensor, features: Tensor, by_value: Tensor, weight: Tensor, log_slope: Tensor
     ) -> Tensor:
-        """As in the parent; with one shape only the sum of the slopes over the log slope counts."""
+        """As in the parent. With one shape only the sum of the derivatives by the log slope is needed."""
         if self.n_shape > 1:
             return super().shape_gradient(shape, features, by_value, weight, log_slope)
         return self._pulled(shape, features, by_value, weight @ log_slope.mT)
@@ -152,16 +152,16 @@ class LinearBaseline(LeafFamily):
         features: Tensor,  # (G, F, N)
         weight: Tensor,  # (M, L, N)
     ) -> Tensor:  # (M, L, K, K)
-        """u H u, H the curvature over u of the sum of minus ``weight`` times the log slope, which is convex in u."""
+        """diag(u) H diag(u), where H is the Hessian by u of ``-sum(weight * log slope)``, which is convex in u."""
         if self.n_shape == 1:
             return weight.sum(-1)[..., None, None]
         slopes = features[:, self.n_shape :].repeat_interleave(len(u) // len(features), 0)  # (M, K, N)
-        share = u[..., None] * slopes[:, None]  # (M, L, K, N), of the slope once divided by it
+        share = u[..., None] * slopes[:, None]  # (M, L, K, N), divided by their sum below
         share = share / share.sum(2, keepdim=True)
         return (weight[:, :, None] * share) @ share.mT
 
     def _pulled(self, shape: Tensor, features: Tensor, by_value: Tensor, by_log_slope: Tensor) -> Tensor:
-        """Gradient over the one shape, from slopes over the baseline (..., L, N) and over the log slope (..., L, 1)."""
+        """Gradient by the one shape, from derivatives by baseline (..., L, N) and by log slope (..., L, 1)."""
         pulled = by_value @ features[..., :1, :].mT
         return _within_limits(torch.addcmul(by_log_slope, pulled, self.shape_weight(shape)), shape)
 

@@ -37,7 +37,7 @@ def right_censored_loss(
     log_slope: Tensor,  # (..., N), finite
     event: Tensor,  # (..., N) 0 or 1
 ) -> tuple[Tensor, Slopes]:
-    """``H - c (log H' + log slope)`` and its slopes; one slow function per element for the common links."""
+    """``H - c (log H' + log slope)`` and its derivatives, with few slow functions for the common links."""
     if isinstance(link, ProportionalHazards):
         low = z.clamp(max=EXP_LIMIT)
         slope = low.exp()
@@ -62,21 +62,21 @@ def right_censored_curvature(link: Link, z: Tensor, event: Tensor, slopes: Slope
         hazard = slopes.at_time + event  # (1 + c) p, whose slope is (1 + c) p (1 - p)
         return torch.addcmul(hazard, hazard, hazard / (1 + event), value=-1)
     if isinstance(link, Probit):
-        return event + (slopes.at_time * (slopes.at_time - z)).clamp(0, 1)  # the slope of events is z
+        return event + (slopes.at_time * (slopes.at_time - z)).clamp(0, 1)  # at_time of events is z
     return (link.cumulative_hazard(z)[2] - event * link.log_density(z)[2]).clamp(min=0)
 
 
 def _normal_loss(z: Tensor, log_slope: Tensor, event: Tensor) -> tuple[Tensor, Slopes]:
     """``-log Phi(-z)`` of censored rows, ``z^2 / 2 + log(2 pi) / 2 - log slope`` of events, and the slopes.
 
-    All come from one value of erfcx: with E = erfcx(|z| / sqrt 2) and e = exp(-z^2 / 2), twice Phi(-z) is E e on the
-    right and 2 - E e on the left.
+    All come from one value of erfcx. With E = erfcx(|z| / sqrt 2) and e = exp(-z^2 / 2), twice Phi(-z) is E e where
+    z >= 0 and 2 - E e where z < 0.
     """
     size = z.abs()
     scaled = torch.special.erfcx(size * math.sqrt(0.5))
     bell = (size * size * -0.5).exp()
     left = z < 0
-    twice = torch.where(left, 2 - scaled * bell, scaled)  # 2 Phi(-z), on the right without its factor e
+    twice = torch.where(left, 2 - scaled * bell, scaled)  # 2 Phi(-z), for z >= 0 without the factor e
     mills = torch.where(left, bell, 1.0) / twice * math.sqrt(2 / math.pi)
     happened = event > 0
     root = torch.where(happened, z, z.clamp(min=0))
@@ -86,7 +86,7 @@ def _normal_loss(z: Tensor, log_slope: Tensor, event: Tensor) -> tuple[Tensor, S
 
 def general_loss(
     link: Link,
-    z: Tensor,  # (..., N) at the observed time; ignored where it is 0
+    z: Tensor,  # (..., N) at the observed time; ignored where that time is 0
     log_slope: Tensor,  # (..., N)
     event: Tensor,  # (..., N) 0 or 1
     *,
@@ -118,9 +118,9 @@ def _interval_loss(
     z_upper: Tensor,  # (..., N)
     started: Tensor,  # (..., N) bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``H(t) - log(1 - exp(-rise))`` with ``rise = H(u) - H(t)``, and its slopes over z at t and at u.
+    """``H(t) - log(1 - exp(-rise))`` with ``rise = H(u) - H(t)``, and its derivatives by z at t and at u.
 
-    The rise is formed from log H, so that an interval far in the left tail, where H underflows, keeps its loss.
+    The rise is computed from log H, so that the loss is right far in the left tail too, where H underflows.
     """
     zero = torch.zeros((), dtype=z.dtype, device=z.device)
     low, low_slope, _ = link.cumulative_hazard(z)

@@ -64,7 +64,7 @@ class ProportionalOdds:
 
     def cumulative_hazard(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         p = torch.sigmoid(z)
-        return -logsigmoid(-z), p, p * (1 - p)  # softplus, which torch itself rounds above 20
+        return -logsigmoid(-z), p, p * (1 - p)  # softplus; torch's own returns z itself above 20
 
     def log_cumulative_hazard(self, z: Tensor) -> Tensor:
         return log_softplus(z)

@@ -14,11 +14,11 @@ from softsurv.hazards.links import PROBIT, PROPORTIONAL_HAZARDS, PROPORTIONAL_OD
 from softsurv.numerics import LOG_SHAPE_LIMIT, log_mean_decay, log_mean_decay_slope
 
 LOG_TAU_LIMIT = 40.0
-"""A Gompertz leaf's time stops at e^40 = 2e17 mean event times, so that exp(g t) and its gradients stay finite."""
+"""A Gompertz leaf takes no time above e^40 = 2e17 geometric mean event times, so that its gradients stay finite."""
 
 
 class Exponential(LeafFamily):
-    """Constant hazard: log H = log t + a0 + a.x."""
+    """Constant hazard: log H = log t - m + a0 + a.x, where m is the mean of the uncensored log times."""
 
     name = "exponential"
     link: Link = PROPORTIONAL_HAZARDS

@@ -1,7 +1,7 @@
 """Royston-Parmar leaves: a natural cubic spline of log time on the hazard or the odds scale.
 
 Royston & Parmar (2002); paper `sst`, section 3.3.2. The spline is increasing by construction
-(:mod:`softsurv.hazards.spline_basis`), where the paper's power basis may fall and lose points.
+(:mod:`softsurv.hazards.spline_basis`). The paper's power basis may decrease, and then rows have no likelihood.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from softsurv.hazards.links import PROPORTIONAL_HAZARDS, PROPORTIONAL_ODDS, Link
 from softsurv.hazards.spline_basis import monotone_spline_basis
 
 MIN_KNOT_GAP = 1e-3
-"""Least distance of neighbouring knots, in standard deviations of log time: ties must not make a jump."""
+"""Least distance of neighbouring knots, in standard deviations of log time, so that tied times do not make a jump."""
 
 
 class _RoystonParmar(LinearBaseline):
@@ -35,7 +35,7 @@ class _RoystonParmar(LinearBaseline):
         scale = torch.where(scale > 1e-8, scale, torch.ones_like(scale))
         y = (reference - reference.mean()) / scale
         share = torch.linspace(0, 1, self.n_knots + 2, dtype=y.dtype, device=y.device)
-        share[1:-1] = (share[1:-1] * 100).round() / 100  # the table's whole centiles
+        share[1:-1] = (share[1:-1] * 100).round() / 100  # whole centiles, as in Table 1 of Royston & Parmar
         knots = torch.quantile(y, share)
         steps = torch.arange(self.n_knots + 2, dtype=y.dtype, device=y.device) * MIN_KNOT_GAP
         return torch.cummax(knots - steps, 0).values + steps

@@ -2,7 +2,7 @@
 
 The natural cubic splines on m internal knots (Royston & Parmar 2002) have a slope that is a quadratic spline,
 flat beyond the boundary knots. Quadratic B-splines whose two end functions at each side are merged span
-exactly these slopes; non-negative combinations keep the slope positive, so no point leaves the likelihood.
+exactly these slopes. Combinations with positive weights have a positive slope, so its logarithm always exists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def monotone_spline_basis(
     slopes = _merge_ends(_b_splines(inside, _repeat_ends(knots, 2), 2))
     full = _repeat_ends(knots, 3)
     n_quadratic = knots.shape[-1] + 1
-    # the integral of B_k of degree 2 is (its support / 3) times the cubic B-splines from k + 1 on (de Boor)
+    # the integral of B_k of degree 2 is (its support / 3) times the sum of the cubic B-splines from k + 1 on (de Boor)
     support = (full[..., 4 : 4 + n_quadratic] - full[..., 1 : 1 + n_quadratic]) / 3
     cubic = _b_splines(inside, full, 3)
     later = cubic.flip(-2).cumsum(-2).flip(-2)[..., 1:, :]

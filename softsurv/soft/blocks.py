@@ -1,4 +1,4 @@
-"""Branch nodes and leaves as blocks of Newton's method: what each is alone in, the rest of its tree being fixed."""
+"""Blocks of Newton's method: the objective over one branch node or one leaf, the rest of its tree being fixed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from softsurv.soft.problem import Problem
 
 @dataclass(frozen=True)
 class BranchBlocks:
-    """Branch nodes that no row shares: ``sum_i gain_i p_i`` and the ridge, p the probability of going left.
+    """Branch nodes of one level: each minimises ``sum_i gain_i p_i`` and its ridge, p being the probability of left.
 
-    The curvature is that of a row which is certain of its side, ``|gain| p (1 - p)``: the true one changes its sign.
+    The curvature used for a row is ``|gain| p (1 - p)``. It bounds the true one, ``gain p (1 - p) (1 - 2 p)``, which
+    may be negative.
     """
 
     problem: Problem
@@ -30,12 +31,12 @@ class BranchBlocks:
 
     @classmethod
     def of(cls, objective: Objective, leaf_loss: Tensor, mass: Tensor) -> BranchBlocks:
-        """The nodes above the leaves, from their loss (M, L, N) and each row's weight (M, S, N) at each node."""
+        """The nodes just above the leaves, from the losses (M, L, N) and the weight (M, S, N) of each row at a node."""
         loss = leaf_loss.unflatten(1, (-1, 2))
         return cls(objective.problem, mass * (loss[:, :, 0] - loss[:, :, 1]), objective.routing_curvature)
 
     def near(self, point: Tensor) -> BlockValues:
-        """Each node's value without what its routing does not change, slope and curvature."""
+        """Each node's value, gradient and curvature; the value omits what the node's routing does not change."""
         p = self.problem
         left = torch.sigmoid(p.linear(point))
         slope = torch.ops.aten.sigmoid_backward(self.gain, left)
@@ -48,8 +49,8 @@ class BranchBlocks:
 class LeafBlocks:
     """Leaves, the weight ``reach`` (M, L, N) of each row in each leaf being fixed.
 
-    The baseline is linear in the exponentials u of the shapes, in which the loss is convex. The curvature over the
-    shapes is u H u, without the gradient's part, which may be negative.
+    The baseline is linear in the exponentials u of the shapes, and the loss is convex in u. With H its Hessian by u the
+    curvature over the shapes is diag(u) H diag(u). The term with the gradient is left out, as it may be negative.
     """
 
     objective: Objective
@@ -68,7 +69,7 @@ class LeafBlocks:
         return self.reach * p.per_tree(p.event)
 
     def near(self, point: Tensor) -> BlockValues:
-        """Each leaf's value, slope and curvature."""
+        """Each leaf's value, gradient and curvature."""
         objective, p = self.objective, self.objective.problem
         _, z, log_slope = objective.predictors(point)
         loss, slopes = p.losses(z, log_slope, lambda _: z)
@@ -90,18 +91,18 @@ class LeafBlocks:
 
 
 def _with_ridge(data: BlockValues, penalty: Tensor, away: Tensor) -> BlockValues:
-    """The same with the penalty of a point (M, S, D) that lies ``away`` from where it is zero."""
+    """The values with the penalty added; ``away`` (M, S, D) is the point less the centre of the penalty."""
     pull = penalty * away
     value = torch.add(data.value, (pull * away).sum(-1), alpha=0.5)
     return BlockValues(value, data.gradient + pull, data.curvature)
 
 
 def few_columns(problem: Problem) -> bool:
-    """Whether the curvature of a node is cheap."""
+    """Whether there are so few columns that the curvature of a node is cheap."""
     return problem.design.shape[-1] <= MAX_COLUMNS
 
 
 def leaves_fall_apart(problem: Problem) -> bool:
-    """Whether the curvature of the leaves is at hand."""
+    """Whether `LeafBlocks` can be used: it lacks the curvature of other families and kinds of censoring."""
     known = isinstance(problem.family, LinearBaseline) or problem.family.n_shape == 0
     return known and few_columns(problem) and problem.right_censored

@@ -10,10 +10,10 @@ MAX_CELLS = 400_000
 """Rows times leaves times trees that train together on a CPU: more spills out of the processor's caches."""
 
 LIVE_TABLES = 16
-"""Tables (L, N) per tree that are alive at once while value and gradient of right-censored rows are computed."""
+"""Tables (L, N) per tree held at once while value and gradient of right-censored rows are computed."""
 
 CENSORED_TABLES = 34
-"""The same with late entry or intervals."""
+"""The same for rows with late entry or intervals."""
 
 FAIR_TABLES = 15
 """Tables (L, N, T) per tree that the fairness penalty on a grid of T times adds."""
@@ -42,7 +42,7 @@ def stack_size(
     n_rows, n_leaves, n_columns : int
         N, L and Q of each tree.
     device : torch.device
-        On a CPU a stack fills the caches and no more; on a GPU it fills the free memory.
+        On a CPU a stack may fill the caches, on a GPU the free memory.
     dtype : torch.dtype
     shared_design : bool
         Whether the trees share their features; otherwise each brings its own (N, Q) table.
@@ -80,13 +80,13 @@ def stack_parts(
     Parameters
     ----------
     problem : Problem
-        What they are trained on.
+        The rows and features that the trees are trained on.
     n_leaves : int
         L.
     n_jobs, trees_per_job : int
         A job's trees stay together, however many they are.
     n_times, free_bytes : int
-        As there.
+        As in :func:`stack_size`.
     """
     _, n_rows, n_columns = problem.design.shape
     size = stack_size(

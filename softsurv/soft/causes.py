@@ -1,9 +1,9 @@
 """The objective of dense trees whose leaves hold one hazard for each cause.
 
-All causes share the routing. Given the leaf, the loss of a row is that of each cause, the events of the others being
-censored, times what the cause counts, added up. The penalties of a cause's leaves are multiplied by what it counts too:
-given the routing, its leaves are the same whatever it counts. The parameters of a leaf are those of its causes, one
-after the other: (M, L, C (Q + K)).
+All causes share the routing. Given the leaf, the loss of a row is a sum over the causes. The loss of a cause takes the
+events of the other causes as censored and is multiplied by the cause's factor, its ``count``. So are the penalties of
+its leaves: given the routing, the leaves of a cause do not depend on its factor. The parameters of a leaf are those of
+its causes, one after the other: (M, L, C (Q + K)).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def make_problem_of_causes(
 ) -> Problem:
     """Problem of the first cause, which holds those of the others.
 
-    ``counts`` (C,) say how often each counts, once by default. Other arguments as `make_problem`.
+    ``counts`` (C,) are the factors of the causes, 1 by default. Other arguments as in `make_problem`.
     """
     parts = [make_problem(part, family, **how) for part in data.by_cause()]  # type: ignore[arg-type]
     counts = (1.0,) * len(parts) if counts is None else counts
@@ -55,7 +55,7 @@ class CausesObjective(Objective):
 
     @cached_property
     def parts(self) -> tuple[Objective, ...]:
-        """The objective of each cause, of which the losses and their gradients are taken."""
+        """The objective of each cause, for its losses and their gradients."""
         return tuple(Objective(problem, self.depth, self.penalties) for problem in self.problem.of_causes)
 
     @property
@@ -115,7 +115,7 @@ def fit_uncounted_leaves(
     settings: Inner,
     budget: StopSignal | None = None,
 ) -> Tensor:
-    """Leaves of which the hazards of causes that do not count are fitted too, given the trained routing.
+    """The leaves with the hazards of the causes whose factor is 0 fitted too, given the trained routing.
 
     A parameter that is exactly 0 was taken out by a group lasso and stays so.
     """
@@ -131,5 +131,5 @@ def fit_uncounted_leaves(
 
 
 def _times(count: float, value: Tensor) -> Tensor:
-    """A cause's part times how often the cause counts."""
+    """A cause's term times the cause's factor."""
     return value if count == 1.0 else count * value

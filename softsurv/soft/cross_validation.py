@@ -1,6 +1,6 @@
 """Cross-validation with all folds, settings and starts trained as stacks: groups are folds.
 
-Every fold has its own preprocessing, time_scale and censoring curve, fitted on its training rows.
+Every fold has its own preprocessing, time scale and censoring curve, fitted on its training rows.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Fold:
 
     @cached_property
     def outcome(self) -> dict[str, Any]:
-        """What measures take of the test rows."""
+        """The outcomes of the test rows, as measures take them."""
         return outcome(self.test, time_floor(self.train.time))
 
     @cached_property
     def two_groups(self) -> BoolArray | None:
-        """Members (N,) of the last of two groups; None without, or with other numbers of them."""
+        """Members (N,) of the last of two groups; None where there are no groups or not two."""
         return two_groups(self.test)
 
     def on_device(self, like: Tensor) -> HeldOut:
-        """The test rows, ready to measure stacks of trees there, worked out once for a device and type."""
+        """The test rows on the device of ``like``, ready to measure stacks of trees; kept for each device and type."""
         key = like.device, like.dtype
         if key not in self._on_device:
             floor, horizon = time_floor(self.train.time), float(self.train.time.numpy().max())
@@ -72,7 +72,7 @@ def make_folds(data: SurvivalData, n_folds: int = 5, seed: int = 0, preprocess: 
 
 
 def folds_of_content(data: SurvivalData, n_folds: int = 5, seed: int = 0) -> list[tuple[IntArray, IntArray]]:
-    """Training and test rows of each fold, which depend on the rows' content and not on their order; subjects whole."""
+    """Training and test rows of each fold, by the rows' content and not by their order; subjects stay whole."""
     order = row_order(data, column_order(data.X, data))
     return [(order[train], order[test]) for train, test in data.take(order).folds(n_folds, seed)]
 
@@ -95,9 +95,9 @@ class Measured:
     ----------
     folds : list of dict
     together : int
-        Trees that trained as one stack with it, of all recipes, folds and starts.
+        Trees that trained as one stack with the recipe's, of all recipes, folds and starts.
     seconds : float
-        Its share of the time of its stacks, and the time of its measures.
+        The recipe's share of the time of its stacks, plus the time of its measures.
     """
 
     folds: list[dict[str, Any]]
@@ -136,7 +136,7 @@ def _together(of_recipe: Sequence[OfMany]) -> int:
 def cross_validate_on_device(
     rows: Sequence[TrainingRows], held_out: Sequence[HeldOut], recipes: Sequence[Recipe], machine: Machine
 ) -> list[Measured]:
-    """The same of training rows and of held-out rows on a device, by its operators: nothing waits before the scores."""
+    """The same by operators of a device, on which the held-out rows lie: nothing waits for it before the scores."""
     began = time.perf_counter()
     fitted = fit_many(rows, recipes, machine)
     results = measure_on_device(held_out, fitted)
@@ -145,9 +145,9 @@ def cross_validate_on_device(
 
 
 def measure_on_device(held_out: Sequence[HeldOut], fitted: Sequence[Sequence[OfMany]]) -> list[list[dict[str, Any]]]:
-    """The measures of each recipe's trees (R) on all held-out rows (F), those that are alike as one stack.
+    """The measures of each recipe's trees (R) on all held-out rows (F). Trees that are alike form one stack.
 
-    All scores come to the host together, after the word whether a fit failed.
+    All scores come to the host together, once it is known that no fit failed.
     """
 
     def finished() -> None:
@@ -158,7 +158,7 @@ def measure_on_device(held_out: Sequence[HeldOut], fitted: Sequence[Sequence[OfM
 
 
 def fit_folds(folds: Sequence[Fold], recipe: Recipe, machine: Machine | None = None) -> list[SoftTree]:
-    """The tree of each fold: of its starts the one with the lowest training objective."""
+    """The tree of each fold, from the start with the lowest training objective."""
     (found,) = fit_many([fold.rows for fold in folds], [recipe], machine)
     return [one.tree for one in found]
 

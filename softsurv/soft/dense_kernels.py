@@ -1,6 +1,6 @@
 """Compiled loop of BFGS with whole matrices on a CPU: `softsurv.soft.bfgs` tree by tree.
 
-A tree's matrix is small; operators of torch read and write the whole stack of matrices several times for a round.
+The matrix of a tree is small. Torch's operators read and write all matrices of a stack several times in each round.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def advance_tree(state, m, trial, value, gradient, limits, room):
     moving[m] = not (small or flat or taken[m] >= max_iterations)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # NaN and infinity count
+@njit(cache=True, nogil=True, error_model="numpy")  # no fastmath: NaN and infinity occur
 def shortened(rise, promised):
     """Minimum of the parabola through the value, its slope and the failed trial, within [0.1, 0.5] of the step."""
     if not np.isfinite(rise):
@@ -67,7 +67,7 @@ def learn(inverse, s, y, turned, least):
     for i in range(s.size):
         turned[i] = inner(inverse[i], y)
     half = 0.5 * (1.0 + inner(y, turned) / curvature)
-    for i in range(s.size):  # from here on `turned` is what goes along with the step
+    for i in range(s.size):  # from here on `turned` is w of the update w s' + s w'
         turned[i] = (half * s[i] - turned[i]) / curvature
     for i in range(s.size):
         for j in range(s.size):

@@ -26,17 +26,17 @@ class Ended:
     anchors : Minimum
         The single-leaf fits, (F, C, 1, Q + K).
     spans : sequence of slice (C,)
-        The starts of each recipe among the trees of a set of rows.
+        Where the starts of each recipe lie among the trees of a set of rows.
     n_rows : int
-        F.
+        F, the number of sets of rows.
     machine : Machine
     began : float
-        When, by `time.perf_counter`.
+        When training began, by `time.perf_counter`.
 
     Attributes
     ----------
     best : Tensor (F, C)
-        Which of the stack's trees has the lowest training objective of its recipe's starts.
+        Number in the stack of each recipe's best start, the one with the lowest training objective.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Ended:
 
     @cached_property
     def _values(self) -> _Values:
-        """Brought to the host at once.
+        """What reports say, copied to the host.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Ended:
         return _Values(best, objective, converged, looks, anchored, time.perf_counter() - self.began)
 
     def read(self) -> None:
-        """Wait for the device, and bring to the host what the reports say."""
+        """Wait for the device, and copy to the host what the reports say."""
         _ = self._values
 
     def report(self, row: int, k: int) -> FitReport:

@@ -1,9 +1,9 @@
 """Group fairness of what is predicted: a row's curve is that of its HBP leaf, not the mixture that trains the routing.
 
-Joint training penalises the mixture, whose distance has a slope over the routing. Then the routing is held, every row
-counts in its HBP leaf alone, and the leaves are fitted again with the penalty of the predicted curves. The single leaf
-that trees start from and shrink to is fitted with the penalty too: without it, shrinkage would pull towards a model
-that parts the groups.
+Joint training penalises the mixture, whose distance has a derivative by the routing. Then the routing is fixed, every
+row counts in its HBP leaf alone, and the leaves are fitted again with the penalty of the predicted curves. The single
+leaf that trees start from and shrink to is fitted with the penalty too. Without it, shrinkage would pull towards a
+model that separates the groups.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     rho sum_{i in A} sum_{j in B} int (S_i(t) - S_j(t))^2 dt
 
 in O(N T) by ``sum_ij (a_i - b_j)^2 = |B| sum a^2 + |A| sum b^2 - 2 sum a sum b``. The paper sums over the
-training times; here the integral is the trapezoid rule on a grid in units of the grid's length. S_i is the
-probability-weighted mixture of the leaves, so that the penalty has a slope over the routing as well. Sample weights
-weigh the pairs: |A|, |B| and the sums are weighted ones.
+training times; here the integral is the trapezoid rule on a grid, divided by the length of the grid. S_i is the
+probability-weighted mixture of the leaves, so that the penalty has a derivative by the routing as well. Sample weights
+weigh the pairs: |A|, |B| and the sums are weighted ones. The sum over pairs is divided by |A| |B|.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def trapezoid_weights(times: Tensor) -> Tensor:
 def pairwise_distance(
     survival: Tensor,  # (M, N, T)
     in_group: Tensor,  # (M, N) or (1, N): 1 in the group, 0 outside
-    weight: Tensor,  # (M, N) or (1, N): what the row counts
+    weight: Tensor,  # (M, N) or (1, N): weight of the row
     step: Tensor,  # (T,) weights of the integral
 ) -> tuple[Tensor, Tensor]:
-    """Sum over weighted pairs of the integrated squared difference (M,), and its slope over each survival (M, N, T)."""
+    """Sum over weighted pairs of the integrated squared difference (M,); its derivative by each survival (M, N, T)."""
     inside, outside = (in_group * weight)[..., None], ((1 - in_group) * weight)[..., None]
     n_in, n_out = inside.sum(1), outside.sum(1)  # (M, 1)
     a, b = (inside * survival).sum(1), (outside * survival).sum(1)  # (M, T)
@@ -63,7 +63,7 @@ class GroupFairness:
     Attributes
     ----------
     rho : Tensor (M,)
-        Strength: 1 weighs the mean squared distance of a pair like one nat of loss.
+        Strength: with 1 a mean squared distance of 1 costs as much as one nat of loss.
     in_group : Tensor (G, N)
         1.0 for rows of the sensitive group.
     grid_features : Tensor (G, F, T)
@@ -89,7 +89,7 @@ class GroupFairness:
         return Groups.equal(len(self.rho), len(self.in_group)) if self.sizes is None else Groups(self.sizes)
 
     def take(self, trees: Tensor) -> GroupFairness:
-        """The penalty of some trees, numbered on the host."""
+        """The penalty of some trees; their numbers (m,) are on the host."""
         left, groups = self.groups.take(trees, self.in_group)
         part = replace(self, rho=taken(self.rho, trees), sizes=left.sizes)
         if groups is None:
@@ -166,7 +166,7 @@ def fairness_of(data: SurvivalData, problem: Problem, rho: float, n_times: int =
             f"fairness compares two groups, got {codes.numel()}; merge them into the sensitive group and the others"
         )
     counts = data.event & (data.time > 0)
-    if not counts.any():  # interval censoring alone: no exact time to go by
+    if not counts.any():  # events in intervals only: no event has an exact time
         counts = data.time > 0
     weight = None if data.weight is None else data.weight[counts].numpy()
     share = np.linspace(0, 1, n_times)

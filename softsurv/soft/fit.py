@@ -35,12 +35,12 @@ class FittedStarts:
     trees : tuple of SoftTree
         Stacks of one.
     objectives : tuple of float
-        Training objectives; infinite where there was no time to train: such a tree is as it would begin.
+        Training objectives; infinite for a tree that there was no time to train: it is as training would begin.
     report : FitReport
-        Of the best. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
+        Of the best tree. ``details`` holds the objective of every start, and whether the single-leaf fit converged.
     causes : tuple of tuple of SoftTree
-        Where events have causes: of each start a tree for each cause, which differ in their leaves alone; those of the
-        first cause are ``trees``.
+        Where events have causes: for each start one tree per cause. These differ in their leaves alone, and those of
+        the first cause are ``trees``.
     """
 
     trees: tuple[SoftTree, ...]
@@ -101,7 +101,7 @@ def fit_starts(
     if recipe.l1 > 0 and groups:
         numbers = torch.tensor(groups, dtype=torch.int64, device=machine.device)
         lasso = GroupLasso(numbers, problem.weight.new_full((len(starts),), recipe.l1 / data.n**0.5), problem.n_causes)
-    # as many copies as starts: rounding depends on the size of a stack, and fits that are cut off multiply it
+    # one copy for each start: rounding depends on the size of a stack, and fits that stop early multiply it
     copies, n_copies = problem.repeat(len(starts)), n.expand(len(starts))
     fairness = fairness_of(data, copies, recipe.fairness)
     anchor = fit_anchors(copies, recipe, n_copies, lasso=lasso, budget=budget, fairness=fairness)

@@ -34,10 +34,10 @@ from softsurv.soft.starts import initial_leaves
 from softsurv.stopping import StopSignal
 
 SINGLE_LEAF = LbfgsSettings(max_iterations=300, ftol=1e-12, gtol=1e-8)
-"""The single-leaf fit is convex (in the exponentials of the shapes) and cheap: solve it to the end."""
+"""The single-leaf fit is convex (in the exponentials of the shapes) and cheap, so it is solved to the end."""
 
 FAIR = LbfgsSettings(max_iterations=100, ftol=1e-7)
-"""When the fit of leaves ends that are penalised for what they predict."""
+"""How far leaves are fitted with the fairness penalty of what they predict."""
 
 UNCOUNTED = LbfgsSettings(max_iterations=200, ftol=1e-9)
 """How far the leaves of causes that do not count are fitted, given the routing."""
@@ -53,13 +53,13 @@ class Stack:
     Attributes
     ----------
     objective : Objective
-        Of M trees: their rows are the weights of its problem, (M, 1, N).
+        The objective of M trees. The weights (M, 1, N) of its problem say which rows each tree is trained on.
     routing : Tensor (M, B, Q)
     leaves : Tensor (M, L, Q + K)
     moves : Moves, optional
-        Parameters that may move; all by default. A tree whose routing may not move keeps it to the last digit.
+        Parameters that may move; all by default. A fixed routing stays the same to the last digit.
     lasso : GroupLasso, optional
-        Trained trees are made sparse by it.
+        Chooses features after training.
     """
 
     objective: Objective
@@ -100,9 +100,9 @@ def make_stack(
     Parameters
     ----------
     problem : Problem
-        Of F trees: one for each fold.
+        The problem of F trees, one for each fold.
     recipe : Recipe
-        Its ``candidate`` is the only setting where ``settings`` are not given; all have one depth.
+        Its ``candidate`` is the only setting where ``settings`` are not given. All settings have one depth.
     """
     settings, starts = [recipe.candidate] if settings is None else settings, routing.shape[1]
     trees = [StackedTree(k, recipe.seed + start) for k in range(len(settings)) for start in range(starts)]
@@ -111,7 +111,7 @@ def make_stack(
 
 
 class StackedTree(NamedTuple):
-    """One of the trees that a fold has in a stack: which setting it is of, and the seed of its start."""
+    """One of the trees of a fold: the number of its setting and the seed of its start."""
 
     setting: int
     seed: int
@@ -128,7 +128,7 @@ def stack_of(
     *,
     fairness: GroupFairness | None = None,
     lasso: GroupLasso | None = None,
-    columns: Sequence[int] | None = None,  # (F,) each fold's own of the Q columns
+    columns: Sequence[int] | None = None,  # (F,) columns of each fold; the rest of Q is padding
 ) -> Stack:
     """The trees of F folds, of any settings and starts: M = F T, folds slowest; ``problem`` is of one tree a fold."""
     folds, depth, of = len(n), settings[0].depth, [tree.setting for tree in trees]
@@ -177,8 +177,8 @@ def fit_anchors(
 ) -> Minimum:
     """The single-leaf fit of each fold and setting, (F, C, 1, Q + K): what the leaves of trees begin at and shrink to.
 
-    Settings of one ridge share it. With a fairness penalty it is fitted with that, too. Without ``check`` the caller
-    looks whether the losses are finite, when they are on the host.
+    Settings of one ridge share a fit. The fairness penalty is part of it. Without ``check`` the caller must check that
+    the losses are finite, once they are on the host.
     """
     settings = [recipe.candidate] if settings is None else settings
     ridges = list(dict.fromkeys(s.ridge for s in settings))
@@ -213,7 +213,7 @@ def fit_single_leaf(
     """
     zero = problem.design.new_zeros(problem.n_trees)
     ridge, l2_all = zero if ridge is None else ridge, zero if l2_all is None else l2_all
-    ends = [_fit_one_cause(one, ridge, l2_all, budget) for one in problem.of_causes]  # nothing joins them but a lasso
+    ends = [_fit_one_cause(one, ridge, l2_all, budget) for one in problem.of_causes]  # only a lasso couples them
     end = Minimum(
         (ends[0].point[0], torch.cat([own.point[1] for own in ends], -1)),
         torch.stack([own.loss for own in ends]).sum(0),
@@ -228,7 +228,7 @@ def fit_single_leaf(
 
 
 def refuse_infinite(loss: Tensor) -> None:
-    """Raise NumericalError if a loss of a single-leaf fit is not finite; a device is waited for."""
+    """Raise NumericalError if a loss of a single-leaf fit is not finite. This waits for the device."""
     if not bool(torch.isfinite(loss).all()):
         raise NumericalError("the single-leaf fit left the finite numbers; rescale the features or the times")
 
@@ -257,11 +257,11 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
     Returns
     -------
     Trained
-        Of all trees, in the order of the stack.
+        All trees, in the order of the stack.
     """
     keep_memory()
     problem = stack.objective.problem
-    if problem.n_groups > 1:  # folds with rows of their own: their caller chooses how many train at once
+    if problem.n_groups > 1:  # folds with rows of their own: the caller decides how many train at once
         return _fit_part(stack, training, machine.budget, progress)
     fairness = stack.objective.fairness
     n_times = 0 if fairness is None else len(fairness.step)
@@ -273,7 +273,7 @@ def fit_stack(stack: Stack, training: Training, machine: Machine, progress: Prog
 def _fit_part(
     whole: Stack, training: Training, budget: StopSignal | None, progress: Progress | None, part: slice | None = None
 ) -> Trained:
-    """Fit the leaves to the start's routing, then train; with a group lasso, thin the trees out and refit them."""
+    """Fit the leaves to the start's routing, then train; with a group lasso, choose features and train again."""
     everyone = torch.arange(whole.n_trees)
     if part is not None and part.start > 0 and budget is not None and budget.exhausted:
         return _untrained(whole, everyone[part])
@@ -302,13 +302,13 @@ def _fit_part(
 
 
 def _untrained(whole: Stack, trees: Tensor) -> Trained:
-    """Trees for which there was no time, as they would begin, with an infinite objective: no one takes them."""
+    """Trees that there was no time to train: their start, with an infinite objective so that none is chosen."""
     endless = torch.full((len(trees),), torch.inf, dtype=whole.leaves.dtype, device=whole.leaves.device)
     return Trained(taken(whole.routing, trees), taken(whole.leaves, trees), endless, torch.isfinite(endless), ())
 
 
 def _first_leaves(stack: Stack, training: Training, budget: StopSignal | None) -> Tensor:
-    """Leaves fitted a little to the start's routing, or to the rows whose path ends in them; others as they are."""
+    """Leaves fitted a little to the start's routing, or to the rows whose path ends in them, by ``leaf_start``."""
     objective, moves = stack.objective, stack.moves
     if objective.depth == 0 or training.leaf_start in ("random", "spline"):
         return stack.leaves
@@ -321,7 +321,7 @@ def _first_leaves(stack: Stack, training: Training, budget: StopSignal | None) -
 
 
 def _over_moves(stack: Stack) -> tuple[Function, Metric]:
-    """What joint training minimises, and its metric."""
+    """The function that joint training minimises, and its metric."""
     objective, moves = stack.objective, stack.moves
     if moves is None:
         return objective, GramMetric(objective.problem, stack.routing.shape[1], stack.leaves.shape[1])
@@ -329,7 +329,7 @@ def _over_moves(stack: Stack) -> tuple[Function, Metric]:
 
 
 def _joined(parts: list[Trained]) -> Trained:
-    """Parts of a stack as one; the trace of a part that ended earlier stays at its end."""
+    """Parts of a stack as one; the trace of a part that ended earlier is continued with its last value."""
     if len(parts) == 1:
         return parts[0]
     length = max(len(part.trace) for part in parts)

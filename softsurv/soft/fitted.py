@@ -19,7 +19,7 @@ from softsurv.trees.linear_rule import LinearRule, Rules
 from softsurv.trees.soft_tree import SoftTree
 
 OPTIONAL = ("centre", "split_sizes", "covariance")
-"""Arrays that models of earlier versions and streamed fits may lack."""
+"""Arrays that models of earlier versions and streamed models may lack."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class FittedSoftTree:
     spread : ndarray (P,)
         Standard deviation of each encoded feature.
     time_floor : float
-        What stands for time 0.
+        The time that stands for time 0.
     preprocessor : Preprocessor or None
-        What encodes raw features.
+        Encodes raw features.
     tried : list of dict
-        What inner validation tried, best first.
+        Settings that inner validation tried, best first.
     centre : ndarray (P,), optional
         Mean of each encoded feature.
     split_sizes : ndarray (B,), optional
         How much each split changes what is predicted (see `softsurv.trees.split_effects`).
     covariance : ndarray (L, P + 1 + K, P + 1 + K), optional
-        Of the parameters of each leaf that rows reach, given the rules.
+        Covariance of the parameters of each leaf that rows reach, given the rules.
     causes : tuple of (SoftTree, ndarray or None)
         Where events have causes: for each cause a tree, which differs from ``tree`` in its leaves alone, and the
         covariance of its leaves. ``tree`` and ``covariance`` are those of the first cause.
@@ -97,7 +97,7 @@ class FittedSoftTree:
     def restored(
         cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any], device: torch.device, time_floor: float
     ) -> FittedSoftTree:
-        """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without theirs."""
+        """The value whose :meth:`state` was saved; ``time_floor`` is for models that were saved without one."""
         tensors = {k.removeprefix("tree."): torch.as_tensor(v) for k, v in arrays.items() if k.startswith("tree.")}
         if "clock" in tensors:  # the name in models of earlier versions
             tensors["time_scale"] = tensors.pop("clock")

@@ -16,12 +16,12 @@ RIDGE = 1e-3
 """Share of its diagonal added to the Gram matrix: one-hot codes of one column and the intercept are collinear."""
 
 MAX_COLUMNS = 512
-"""With more columns, or more columns than rows, the diagonal stands for the matrix: a product with the whole one would
-cost as much as the objective."""
+"""With more columns than this, or than rows, only the diagonal is used: a product with the whole matrix would cost as
+much as the objective."""
 
 
 class WeightedGram:
-    """sum_i weight_i x_i x_i' of each node; where the products of columns fit one chunk they are made once.
+    """sum_i weight_i x_i x_i' of each node. Products of columns are kept for further calls where they fit one chunk.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class WeightedGram:
 
     def __init__(self, design: Tensor) -> None:
         q = design.shape[-1]
-        first, second = torch.triu_indices(q, q)  # (T,) of one of each two equal products
+        first, second = torch.triu_indices(q, q)  # (T,) each unordered pair of columns once
         place = torch.zeros(q, q, dtype=torch.int64)
         place[first, second] = torch.arange(len(first))
         place = place.triu() + place.triu(1).mT
@@ -58,16 +58,16 @@ class WeightedGram:
 
 
 def inverse_gram(design: Tensor) -> Tensor:
-    """Inverse of each group's Gram matrix per row, a little regularised: (G, N, Q) -> (G, Q, Q).
+    """Inverse of each group's Gram matrix divided by its rows, a little regularised: (G, N, Q) -> (G, Q, Q).
 
-    Where the diagonal stands for the matrix, its inverse is a vector: (G, Q).
+    With many columns (`MAX_COLUMNS`) it is the inverse of the diagonal alone, (G, Q).
     """
     rows, columns = design.shape[1:]
-    count = design[..., :1].double().square().sum(1)  # (G, 1) of rows: padding lacks the column of ones
+    count = design[..., :1].double().square().sum(1)  # (G, 1) rows: padding has 0 in the column of ones
     diagonal = design.double().square().sum(1) / count
     empty = diagonal <= 0  # a column of zeros has no scale of its own
     if columns > min(rows, MAX_COLUMNS):
         return (1 / torch.where(empty, 1.0, diagonal)).to(design)
     gram = (design.mT @ design).double() / count[..., None]
     gram = gram + torch.diag_embed(torch.where(empty, 1.0, RIDGE * diagonal))
-    return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # which does not wait for a device
+    return torch.cholesky_inverse(torch.linalg.cholesky_ex(gram)[0]).to(design)  # _ex: no wait for a device

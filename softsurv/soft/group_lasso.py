@@ -1,9 +1,9 @@
-"""Group lasso over features: accelerated proximal gradient for a stack of trees, so that a tree names few features.
+"""Group lasso over features: accelerated proximal gradient for a stack of trees, so that a tree uses few features.
 
     E + strength sum_f sqrt(|f|) ||(routing weights, leaf coefficients) of feature f||
 
-over all branch nodes and leaves, a feature's one-hot columns together. Steps are FISTA's with restart where the
-objective rises (Beck & Teboulle 2009; O'Donoghue & Candes 2015), each tree with its own step.
+over all branch nodes and leaves, a feature's one-hot columns together. The method is FISTA with a restart where the
+objective rises (Beck & Teboulle 2009; O'Donoghue & Candes 2015). Each tree has its own step length.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Pair = tuple[Tensor, Tensor]
 """Routing weights (M, B, Q) and leaf parameters (M, L, Q + K)."""
 
 MAX_HALVINGS = 40
-"""A step 1e-12 of the last one: there is no lower point."""
+"""After these a step is 1e-12 of the last one: there is no lower point."""
 
 STEP_UP = 1.2
-"""Growth of the step after a success: backtracking finds the curvature again where it falls."""
+"""Growth of the step after a success, so that steps grow again where the curvature falls."""
 
 
 def group_norms(
@@ -38,7 +38,7 @@ def group_norms(
     n_groups: int,  # F
     n_causes: int = 1,
 ) -> Tensor:  # (M, F)
-    """Norm of everything that names a feature, in the rules or the leaves of any cause."""
+    """Norm of all coefficients of each feature, in the routing and in the leaves of every cause."""
     own = _coefficients(leaves, groups, n_causes)
     squares = routing[..., 1:].square().sum(1) + own.square().sum((1, 2))  # (M, P)
     return squares.new_zeros(len(squares), n_groups).index_add_(1, groups, squares).sqrt()
@@ -50,7 +50,7 @@ def _coefficients(leaves: Tensor, groups: Tensor, n_causes: int) -> Tensor:
 
 
 def group_weights(groups: Tensor) -> Tensor:  # (F,)
-    """Square root of each feature's number of columns, so that large one-hot blocks do not come in for free."""
+    """Square root of each feature's number of columns, so that features of many columns are not favoured."""
     return torch.bincount(groups).sqrt()
 
 
@@ -64,7 +64,7 @@ class GroupLasso:
         Number of each column's feature.
     strength : Tensor (M,)
     n_causes : int
-        Whose parameters the leaves hold.
+        Number of causes whose parameters the leaves hold.
     """
 
     groups: Tensor
@@ -77,7 +77,7 @@ class GroupLasso:
 
     @cached_property
     def thresholds(self) -> Tensor:
-        """What each feature's norm costs, (M, F)."""
+        """Factor of each feature's norm in the penalty, (M, F)."""
         return self.strength[:, None] * group_weights(self.groups).to(self.strength)
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ class GroupLasso:
         return group_norms(routing, leaves, self.groups, self.thresholds.shape[1], self.n_causes)
 
     def shrunk(self, routing: Tensor, leaves: Tensor, step: Tensor) -> Pair:
-        """Proximal step: every group's norm falls by step (M,) times its threshold, to 0 at least."""
+        """Proximal step: every feature's norm falls by step (M,) times its threshold, but not below 0."""
         norms = self.norms(routing, leaves)
         keep = (1 - step[:, None] * self.thresholds / norms.clamp(min=1e-300)).clamp(min=0)  # (M, F)
         factor = keep[:, self.groups][:, None]  # (M, 1, P)
@@ -150,9 +150,9 @@ def fit_named(
     settings: LbfgsSettings,
     budget: StopSignal | None = None,
 ) -> Minimum:
-    """Make trees sparse, then train them on without the group lasso, dropped features staying out.
+    """Choose features by the group lasso, then train on with these features and without the lasso.
 
-    The relaxed lasso (Meinshausen 2007).
+    This is the relaxed lasso (Meinshausen 2007).
     """
     routing, leaves, _ = fit_sparse(objective, routing, leaves, lasso, budget=budget)
     named = lasso.norms(routing, leaves)[:, lasso.groups] > 0  # (M, P)
@@ -171,7 +171,7 @@ def _trial(
     gradient: Pair,
     step: Tensor,  # (M,)
 ) -> tuple[Pair, Tensor, Tensor]:
-    """A step of each tree, its penalised objective, and whether the quadratic model does not bound it, (M,)."""
+    """A step of each tree, its penalised objective (M,), and whether it exceeds the quadratic bound of FISTA (M,)."""
     length = step[:, None, None]
     new = lasso.shrunk(at[0] - length * gradient[0], at[1] - length * gradient[1], step)
     smooth = objective.value(*new)

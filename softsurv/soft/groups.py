@@ -1,7 +1,7 @@
-"""Groups of trees that share features and times: folds, say. A stack holds them one after the other.
+"""Groups of trees that share features and times, such as the trees of one fold. A stack holds group after group.
 
-Trees leave a stack one by one, so a group may come to have fewer trees than another. What the trees of a group share is
-stored once. Groups of equally many trees take one product for all; others take a product for each group.
+What the trees of a group share is stored once. Trees leave a stack one by one, so one group may have fewer trees left
+than another. With equally many trees in each, one product serves all groups; otherwise each group takes one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from softsurv.soft.one_pass import by_operators
 from softsurv.trees.routing import product_by_group
 
 REPEATED = 2**22
-"""Elements of a group's table times the trees, up to which a device repeats it: 32 MiB, which its cache holds.
+"""Largest copy, in elements, that a device makes of the groups' data to even out their trees: 32 MiB, within its cache.
 
-There a product for each group would be a launch for each. With larger tables launches are not what takes time.
+A product for each group would be a launch for each. With larger tables the launches take little of the time.
 """
 
 
@@ -52,10 +52,10 @@ class Groups:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def take(self, trees: Tensor, table: Tensor) -> tuple[Groups, Tensor | None]:
-        """The groups of some trees (m,), numbered on the host, and which these were.
+        """The groups of some trees (m,; numbers on the host), and the former number of each of these groups.
 
-        None where all stay as they are. On a device groups of few rows are parted and repeated until all have equally
-        many trees: ``table`` (G, ...) is the largest of what they share.
+        The numbers are None where every group stays. On a device small groups are divided, their data being repeated,
+        until all have equally many trees. ``table`` (G, ...) is the largest tensor that a group's trees share.
         """
         own = self.of_tree[trees.cpu().numpy()]
         begins = np.flatnonzero(np.diff(own, prepend=-1))
@@ -76,7 +76,7 @@ class Groups:
         return value.index_select(0, self._on(value.device))
 
     def even(self, value: Tensor) -> Tensor:
-        """A group's tensor (G, ...), for each tree (M, ...) where groups have other numbers of trees."""
+        """The tensor (G, ...) itself where all groups have equally many trees, else one for each tree, (M, ...)."""
         return value if self.alike else self.per_tree(value)
 
     def product(
@@ -88,7 +88,7 @@ class Groups:
         return product_by_group(left, right, None if self.alike else self.sizes)
 
     def _on(self, device: torch.device) -> Tensor:
-        """:attr:`of_tree` there, kept: a recorded graph reads it where it lies."""
+        """:attr:`of_tree` on a device. It is kept, as a recorded CUDA graph reads it at a fixed address."""
         if device not in self._places:
             self._places[device] = torch.from_numpy(self.of_tree).to(device)
         return self._places[device]

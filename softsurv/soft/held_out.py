@@ -27,14 +27,14 @@ TreesOfCauses = tuple[SoftTree, ...]
 
 @dataclass(frozen=True)
 class TrainingTimes:
-    """What a measure takes of the training rows.
+    """What measures need to know of the training rows.
 
     Attributes
     ----------
     censoring : StepFunction
         G.
     floor : float
-        Stands for time 0.
+        The time that stands for time 0.
     horizon : float
         The last time.
     """
@@ -50,14 +50,14 @@ class HeldOut:
     Parameters
     ----------
     data : SurvivalData
-        The rows, `SurvivalData.joined`.
+        The rows, as `SurvivalData.joined` gives them.
     x : Tensor (N, P)
         Their features as the trees read them.
     known : TrainingTimes
     like : Tensor
-        Of the device and type of the trees.
+        Gives the device and type of the trees.
     by_cause : bool
-        Whether causes are measured one by one, too.
+        Whether each cause is measured too.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class HeldOut:
 
 
 def two_groups(data: SurvivalData) -> BoolArray | None:
-    """Members (N,) of the last of two groups; None without, or with other numbers of them."""
+    """Members (N,) of the last of two groups; None where there are no groups or not two."""
     if data.group is None or data.group.unique().numel() != 2:
         return None
     return np.asarray((data.group == data.group.max()).cpu().numpy())
@@ -117,9 +117,9 @@ def measure_stacks(
     trees: Sequence[Sequence[TreesOfCauses]],
     finished: Callable[[], None] = lambda: None,
 ) -> list[list[dict[str, Any]]]:
-    """The measures of each setting's trees (S) on every set of held-out rows (F); those that are alike as one stack.
+    """The measures of each setting's trees (S) on every set of held-out rows (F). Trees that are alike form one stack.
 
-    All scores come to the host together, after ``finished``, which may wait for the device and raise.
+    All scores come to the host together, after a call of ``finished``, which may wait for the device and raise.
     """
     found = []
     for f, rows in enumerate(held_out):

@@ -17,13 +17,13 @@ TOLERANCE = 1e-4
 
 MAX_ITERATIONS = 100
 LEAST_STEP = 2.0**-20
-"""Share of Newton's step at which a node stays where it is: rounding, not the loss, is what it meets there."""
+"""A node stops where its step has been halved to this share of Newton's: there rounding decides, not the loss."""
 
 LEAST_CURVATURE = 1e-10
 """Added to the curvature, which is zero to rounding where every row is certain."""
 
 PRODUCTS_A_CALL = 2**27
-"""Products that a call of the compiled loops takes, hundredths of a second: between calls the clock is looked at."""
+"""Multiplications of one compiled call, which takes hundredths of a second. The time limit is checked between calls."""
 
 
 def fit_logistic(
@@ -31,7 +31,7 @@ def fit_logistic(
     mass: Tensor,  # (M, S, N) weight of each row, 0 for those left out
     labels: Tensor,  # (M, S, N) 0 or 1
     ridge: Tensor,  # (M, S, 1) > 0, on all but the intercept
-    budget: StopSignal | None = None,  # looked at before each step
+    budget: StopSignal | None = None,  # checked before each step
     gram: WeightedGram | None = None,  # of the design
     tolerance: float = TOLERANCE,
     groups: Groups | None = None,  # of the trees, equally many in each by default
@@ -41,7 +41,7 @@ def fit_logistic(
     penalty = torch.cat([torch.zeros_like(ridge), ridge.expand(-1, -1, design.shape[-1] - 1)], -1)
     if is_compiled(design, mass):
         return _fit_compiled(groups.even(design), mass, labels, penalty, budget, tolerance)
-    weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # where Newton's steps are the surest
+    weights, v = torch.zeros_like(penalty), torch.zeros_like(mass)  # zero, where Newton's steps are safest
     value, size = _value(v, weights, mass, labels, penalty), torch.ones_like(ridge)
     watch, gram = Watch(late=runs_ahead(v)), WeightedGram(design) if gram is None else gram
     floor = penalty + LEAST_CURVATURE

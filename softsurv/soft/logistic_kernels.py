@@ -1,8 +1,8 @@
 """Compiled rounds of the logistic regressions on a CPU: `softsurv.soft.logistic` node by node.
 
-A node's own rows are put side by side once, column by column, so that every loop over rows is a vector's; nodes that
-have ended are left out. Operators of torch form the products of all columns for all rows, and take every node along to
-the last round.
+The rows of a node are copied once into contiguous memory, column by column, so that every loop over rows gets vector
+instructions. Nodes that have converged are skipped. Torch's operators form the products of all columns for all rows,
+and compute every node until the last round.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def slopes(x, mass, labels, penalty, weights, gradient, curvature, scratch):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def solve_positive(matrix, target, found):
-    """Solve a positive definite system (D, D), its lower half given, which becomes its Cholesky factor."""
+    """Solve a positive definite system (D, D). Only its lower half is read, and overwritten by its Cholesky factor."""
     size = target.size
     for i in range(size):
         for j in range(i):

@@ -1,8 +1,8 @@
 """Many recipes on many sets of rows, in as few stacks as can be.
 
-Recipes of one leaf family, depth and training share a stack: their penalties are per tree, and so are their starts.
-Sets of rows (the folds of a cross-validation) are the groups of a stack. Rows that encode to fewer columns, or are
-fewer, are padded with columns of zeros and rows of weight zero, which change nothing.
+Recipes of one leaf family, depth and training share a stack, as each tree has its own penalties and start. Sets of rows
+(the folds of a cross-validation) are the groups of a stack. A set with fewer columns or rows than another is padded
+with columns of zeros and rows of weight zero, which change nothing.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from softsurv.trees.soft_tree import SoftTree
 
 @dataclass(frozen=True)
 class OfMany:
-    """What became of one recipe on one set of rows.
+    """The fit of one recipe on one set of rows.
 
     Attributes
     ----------
     tree : SoftTree
-        Of the recipe's starts the one with the lowest training objective; a stack of one.
+        The recipe's start with the lowest training objective, as a stack of one.
     together : int
-        Trees that trained as one stack with it: of all recipes, rows and starts.
+        Trees that trained as one stack with it, of all recipes, rows and starts.
     of_causes : tuple of SoftTree
         A tree for each cause, which differ in their leaves alone; ``tree`` alone where there is one kind of event.
     """
@@ -57,7 +57,7 @@ class OfMany:
 
     @cached_property
     def report(self) -> FitReport:
-        """How the fit ended. The first look at a report of a stack waits for the device."""
+        """How the fit ended. The first report of a stack waits for the device."""
         return self._ended.report(*self._at)
 
     def refuse_failed(self) -> None:
@@ -71,7 +71,7 @@ def can_stack(recipe: Recipe) -> bool:
 
 
 def alike(recipes: Sequence[Recipe]) -> list[list[int]]:
-    """Numbers of the recipes that can train as one stack: all but starts and penalties is equal."""
+    """Numbers of the recipes that can train as one stack: they differ in starts and penalties alone."""
     groups: dict[Hashable, list[int]] = {}
     for number, recipe in enumerate(recipes):
         family = recipe.family
@@ -153,7 +153,7 @@ def _parts(rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Mac
 def _fit_together(
     rows: Sequence[TrainingRows], recipes: Sequence[Recipe], machine: Machine
 ) -> dict[tuple[int, int], OfMany]:
-    """Train alike recipes on some sets of rows as one stack; of each (recipe, rows) the best start."""
+    """Train recipes that are alike on some sets of rows as one stack; the best start of each (recipe, rows)."""
     began = time.perf_counter()
     first = recipes[0]
     problem = _joint_problem(rows, first, machine)

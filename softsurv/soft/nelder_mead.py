@@ -9,28 +9,28 @@ from torch import Tensor
 from softsurv.soft.optimisers import Function, Point
 
 MOST_ITERATIONS = 40_000
-"""Iterations, as the paper prints them."""
+"""Limit of iterations that the paper prints (section 5.1)."""
 
 NUDGE = 0.1
 """Size of the first simplex along a parameter that is zero."""
 
 
 def where_finite(function: Function, start: Point, value: Tensor, max_iterations: int = MOST_ITERATIONS) -> Point:
-    """The start, with those trees elsewhere whose value is not finite there.
+    """The start; trees whose value is not finite there begin at the end of a simplex search.
 
     Parameters
     ----------
     function : Function
     start : tuple of Tensor (M, ...)
     value : Tensor (M,)
-        Of the function at the start.
+        Value of the function at the start.
     max_iterations : int
-        Of the search of each tree.
+        Limit for the search of each tree.
 
     Notes
     -----
-    The paper searches this way where SLSQP overflows. The losses of softsurv are written so that they hardly can, so
-    this is for the rare start whose shapes overflow.
+    The paper searches this way where SLSQP overflows. The losses of softsurv are written so that they hardly overflow:
+    this is for the rare start whose shapes do.
     """
     found = [part.clone() for part in start]
     for tree in torch.nonzero(~torch.isfinite(value))[:, 0]:

@@ -2,8 +2,9 @@
 
 A block has its own curvature, step and damping. Its curvature may leave out what is negative, so that it is a metric
 everywhere, and is multiplied by the damping: an accepted step lowers the damping, a refused one raises it (Nocedal &
-Wright 2006, section 10.3). All blocks of a stack take a fixed number of steps together, so nothing is asked of a
-device on the way. A step takes a quarter of the operators of a round of L-BFGS, and brings more than three of them.
+Wright 2006, section 10.3). All blocks of a stack take a fixed number of steps together, so that nothing waits for a
+device on the way. NODEC takes a quarter of the operators that it takes with L-BFGS, and its objective is mostly lower
+(`scripts/bench_nodec.py` compares the two).
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ LEAST_CURVATURE = 1e-10
 """Added to the diagonal, which is zero to rounding where every row is certain."""
 
 MAX_COLUMNS = 32
-"""With more columns L-BFGS is cheaper on a CPU: the curvature has their square."""
+"""With more columns L-BFGS is cheaper on a CPU: the curvature has as many entries as the square of the columns."""
 
 
 @dataclass(frozen=True)
 class NewtonSettings:
-    """How many steps; ``otherwise`` is for problems that do not fall apart, or have no curvature at hand."""
+    """The number of steps; ``otherwise`` is for problems that do not fall apart into blocks with known curvature."""
 
     steps: int = 8
     otherwise: LbfgsSettings = field(default_factory=lambda: LbfgsSettings(max_iterations=20, ftol=1e-6))
@@ -58,7 +59,7 @@ class Blocks(Protocol):
         """1 where the curvature is the true one, less where it is an upper bound."""
 
     def near(self, point: Tensor) -> BlockValues:
-        """Each block's value, slope and curvature at a point (M, S, D)."""
+        """Each block's value, gradient and curvature at a point (M, S, D)."""
 
 
 def descend(
@@ -66,9 +67,9 @@ def descend(
     start: Tensor,  # (M, S, D)
     settings: NewtonSettings,
     free: Tensor | None = None,  # (M, S, 1) bool: blocks that may move, all by default
-    budget: StopSignal | None = None,  # looked at before each step
+    budget: StopSignal | None = None,  # checked before each step
 ) -> Tensor:  # (M, S, D)
-    """Points of which no block has a higher value than at the start."""
+    """Points at which no block has a higher value than at its start."""
     here = _side_by_side(start, blocks.near(start))
     size, floor = start.shape[-1], blocks.penalty + LEAST_CURVATURE
     damping = torch.ones_like(here[..., :1])

@@ -1,9 +1,9 @@
 """Compiled rounds of BFGS over the leaves or the branch nodes of one level, each working set on its own rows.
 
-`softsurv.soft.bfgs` asks for the value of a whole stack, round by round: every row goes through every leaf, and a small
-tree waits for the calls. Here a tree's rows are put side by side once, by the node of the level that they pass, and its
-rounds follow each other in one loop. What is computed is `OverLeaves` and `OverBranches` of `softsurv.soft.restricted`,
-the oracle of the tests.
+`softsurv.soft.bfgs` computes the value of a whole stack in every round: each row goes through each leaf, and for small
+trees the calls take longer than the work. Here the rows of a tree are sorted once by the node of the level that they
+pass, and its rounds run in one loop. The functions are those of `OverLeaves` and `OverBranches` in
+`softsurv.soft.restricted`, the oracle of the tests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GIVEN, LOG_LINEAR, SUMS = 0, 1, 2
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def rows_by_node(weight, order, begin):
-    """Fill ``order`` with the rows of weight (S, w, N) at each node of a level, which begin at ``begin`` (S + 1,)."""
+    """Fill ``order`` with the rows that have weight (S, w, N), node by node; those of a node start at ``begin``."""
     filled = 0
     for node in range(weight.shape[0]):
         begin[node] = filled
@@ -65,7 +65,7 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
             steep[:] = 0.0
             add_linear(weight[:kinds], time[kinds:], first, last, steep)
             for i in range(n):
-                up[i] = logarithm(steep[i]) if events[i] != 0.0 else 0.0  # of censored rows it does not count
+                up[i] = logarithm(steep[i]) if events[i] != 0.0 else 0.0  # censored rows do not need it
     if link == HAZARDS:
         fill_hazards(z, up, events, loss, slope)
     else:
@@ -75,7 +75,7 @@ def leaf_block(link, baseline, point, x, time, event, mass, first, last, gradien
         slope[i] *= share[i]
     add_products(x, first, last, slope, gradient[:columns])
     if baseline != GIVEN:
-        for i in range(n):  # from here on `up` is the slope over the slope of the baseline
+        for i in range(n):  # from here on `up` is the derivative by the baseline's slope, of LOG_LINEAR by its log
             of_log = -share[i] * events[i]
             up[i] = of_log if baseline == LOG_LINEAR or of_log == 0.0 else of_log / steep[i]
         for k in range(kinds):

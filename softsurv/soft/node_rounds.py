@@ -1,6 +1,6 @@
-"""Whole rounds of BFGS over the leaves or branch nodes of a level, compiled, where the rows allow it.
+"""Whole rounds of BFGS over the leaves or branch nodes of a level, in compiled loops where these can be used.
 
-That is where `softsurv.soft.one_pass` may be taken, for families whose baseline the loops know and one kind of event.
+They serve where `softsurv.soft.one_pass` does, for one kind of event and families whose baseline the loops have.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Rounds = Callable[[tuple[Any, ...], tuple[float, ...]], None]
 """Takes some rounds of every tree in place: the tables of the optimiser's state, and its limits."""
 
 PRODUCTS_A_CALL = 2**26
-"""Products that a call takes, some hundredths of a second: between calls the clock is looked at."""
+"""Multiplications of one call, which takes some hundredths of a second. The time limit is checked between calls."""
 
 OWN_PRODUCTS = 32
-"""What the loss of a row in a leaf takes beside its columns, counted in products."""
+"""Cost of the loss of a row in a leaf beside its columns, in multiplications."""
 
 
 def over_leaves(objective: Objective, reach: Tensor, level: int) -> Rounds | None:
@@ -65,7 +65,7 @@ def over_branches(objective: Objective, leaf_loss: Tensor, mass: Tensor, free: T
 
 
 def _takes(objective: Objective, *tables: Tensor) -> bool:
-    """Whether the loops know all that the objective counts."""
+    """Whether the loops compute all terms of the objective."""
     p = objective.problem
     return type(objective) is Objective and p.right_censored and objective.fairness is None and is_compiled(*tables)
 
@@ -78,5 +78,5 @@ def _by_node(table: Tensor, tops: int) -> Tensor:
 def _rounds_of(table: Tensor, columns: int) -> int:
     """How many rounds a call takes, from a table of all leaves (M, L, N) and the columns of the design."""
     m, leaves, _ = table.shape
-    products = table.numel() * (columns + OWN_PRODUCTS) + m * (leaves * columns) ** 2  # the last of the matrices
+    products = table.numel() * (columns + OWN_PRODUCTS) + m * (leaves * columns) ** 2  # second term: BFGS matrices
     return max(PRODUCTS_A_CALL // max(products, 1), 1)

@@ -50,7 +50,7 @@ class Balance:
     weighs_wanted: bool = False
 
     def decayed(self, factor: float) -> Balance:
-        """All three thresholds times a factor, as after each macro iteration."""
+        """All three shares times a factor, as after each macro iteration."""
         return replace(self, moderate=self.moderate * factor, high=self.high * factor, swap=self.swap * factor)
 
 
@@ -60,10 +60,10 @@ Progress = Callable[[int, Tensor], None]
 
 @dataclass(frozen=True)
 class NodecSettings:
-    """Published settings (section 5.1), with the moderate and high thresholds in the order that the text wants.
+    """Published settings (section 5.1), with the moderate and high thresholds in the order of the text.
 
-    Subproblems are solved by Newton's method where they fall apart into nodes and leaves (`softsurv.soft.newton`), by
-    20 rounds of L-BFGS otherwise.
+    Subproblems that fall apart into single nodes or leaves are solved by Newton's method (`softsurv.soft.newton`), the
+    others by 20 rounds of L-BFGS.
 
     ``patience``: a tree stops after this many macro iterations without an improvement of ``tolerance`` (relative).
     """
@@ -129,7 +129,7 @@ def nodec(
         If the subproblems are for BFGS, and the matrix of a tree's leaves has no room.
     """
     if isinstance(settings.leaf, BfgsSettings):
-        room_for((leaves,))  # before any work: no step moves more at once than all leaves
+        room_for((leaves,))  # raises before any work; the largest step is that of all leaves
     trees = torch.arange(len(leaves), device=leaves.device)
     best = _Best(routing, leaves, objective.value(routing, leaves))
     part, waited, balance = objective, torch.zeros_like(trees), settings.balance
@@ -150,7 +150,7 @@ def nodec(
         improved = before - best.objective[trees] > settings.tolerance * before.abs().clamp(min=1.0)
         waited = torch.where(moving & improved, 0, waited + 1)
         converged[trees] = waited >= settings.patience
-        known = watch(waited < settings.patience)  # of a sweep before, on a device: nothing waits for it
+        known = watch(waited < settings.patience)  # on a device that of an earlier sweep, without a wait
         left = trees if known is None else torch.nonzero(known)[:, 0]
         if len(left) == 0:
             break
@@ -180,7 +180,7 @@ def _improve(
 
 
 def some(mask: Tensor) -> bool:
-    """Whether there is work for a mask; on a GPU it is done in any case, because a look would wait for the device."""
+    """Whether the mask holds anywhere; always True on a GPU, because reading it would wait for the device."""
     return runs_ahead(mask) or bool(mask.any())
 
 
@@ -224,7 +224,7 @@ def classify(
     weighs_wanted: bool = False,
     budget: StopSignal | None = None,
 ) -> Tensor:  # (M, S, Q)
-    """Weighted logistic regression (8) at each branch node; the rows on either side now weigh one half together.
+    """Weighted logistic regression (8) at each branch node. The rows that are now on a side weigh one half together.
 
     With ``weighs_wanted`` each row weighs by the side on which it is wanted, and the ridge is scikit-learn's default.
     """
@@ -242,8 +242,8 @@ def _mass(rows: Tensor, left: Tensor, side: Tensor) -> Tensor:
 
 
 def _routed(objective: Objective, routing: Tensor, level: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows whose HBP path passes each node of the level and which of all rows it sends left, (M, S, N); the
-    share that goes left, (M, S)."""
+    """Which rows pass each node of the level on their HBP path, and which of all rows it would send left, (M, S, N);
+    the share of the passing rows that goes left, (M, S)."""
     splits = objective.splits(routing)
     at = hbp_leaf(splits, level)[:, None]  # (M, 1, N) node of this level
     numbers = torch.arange(2**level, device=splits.device)[None, :, None]

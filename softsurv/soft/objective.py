@@ -32,14 +32,14 @@ from softsurv.trees.topology import level_slice
 
 @dataclass(frozen=True)
 class LeafTerms:
-    """Loss of every row in every leaf (M, L, N) and its slopes, with causes those of each."""
+    """Loss of every row in every leaf (M, L, N) and its `Slopes`; with causes a tuple of them, one for each cause."""
 
     loss: Tensor
     slopes: Any
 
 
 class Routed(NamedTuple):
-    """What the routing makes of the leaves' losses."""
+    """Expected loss under the routing, with its derivatives."""
 
     value: Tensor  # (M,) expected loss
     slopes: Tensor  # (M, B, N) over the splits
@@ -62,7 +62,7 @@ class Objective:
         """The objective of some trees of the stack."""
         fairness = None if self.fairness is None else self.fairness.take(trees)
         part = type(self)(self.problem.take(trees), self.depth, self.penalties.take(trees), fairness)
-        if (well := vars(self).get("leaf_well")) is not None:  # worked out once for a stack
+        if (well := vars(self).get("leaf_well")) is not None:  # computed once for a stack
             vars(part)["leaf_well"] = well.take(trees)
         return part
 
@@ -76,7 +76,7 @@ class Objective:
         return self.problem.linear(routing)
 
     def predictors(self, leaves: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What is linear in the features, the predictors at the observed times, (M, L, N); the log slope of these."""
+        """Linear part and predictors at the observed times, (M, L, N); log slope of the baseline, (M, L, N or 1)."""
         p, shape = self.problem, leaves[..., self.columns :]
         offset = p.linear(leaves[..., : self.columns])
         return offset, *p.family.predictor(offset, shape, p.tree_features)
@@ -117,14 +117,14 @@ class Objective:
         return gradient
 
     def _leaf_pullback(self, leaves: Tensor, at_time: Tensor, reach: Tensor) -> Tensor:
-        """Gradient over the leaves from weighted slopes (M, L, N) over their predictors at the observed times."""
+        """Gradient over the leaves from weighted derivatives (M, L, N) by their predictors at the observed times."""
         p, shape = self.problem, leaves[..., self.columns :]
         by_shape = p.family.shape_gradient(shape, p.tree_features, at_time, reach, self._minus_event)
         return torch.cat([p.pullback(at_time), by_shape], -1)
 
     @cached_property
     def _minus_event(self) -> Tensor:
-        """The slope (M, 1, N) of the loss over the log slope."""
+        """Derivative (M, 1, N) of the loss by the log slope."""
         return self.problem.per_tree(-self.problem.event)
 
     def value_and_gradient(
@@ -158,7 +158,7 @@ class Objective:
         return value, d_routing, d_leaves
 
     def _compiled(self, *tables: Tensor) -> int | None:
-        """The number of the link in compiled loops over the rows; None where operators of torch are to be taken."""
+        """The number of the link in the compiled loops over the rows; None where torch's operators must be used."""
         return code_of(self.problem.family.link) if self.problem.right_censored and is_compiled(*tables) else None
 
     def value(self, routing: Tensor, leaves: Tensor) -> Tensor:
@@ -240,7 +240,7 @@ def route(
     leaf_loss: Tensor,  # (M, L, N)
     mass: Tensor,  # (M, S, N) weight of each row at each node of that level
 ) -> Routed:
-    """Expected loss of rows that enter the nodes of a level with these weights."""
+    """Expected loss of rows that reach the nodes of a level with the weights ``mass``."""
     if is_compiled(split, leaf_loss, mass):
         return Routed(*routed_loss(split, leaf_loss, mass))
     sides = side_probability(split)

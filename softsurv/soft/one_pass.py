@@ -1,6 +1,6 @@
-"""Where the objective of a stack is computed in one pass over its rows: float64 on a CPU (`softsurv.soft.row_kernels`).
+"""The objective of a stack in one compiled pass over its rows, for float64 on a CPU (`softsurv.soft.row_kernels`).
 
-Elsewhere, and for other links and censorings, operators of torch do the same table by table.
+Elsewhere, and for other links and kinds of censoring, torch's operators do the same table by table.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BASELINES: dict[type[LeafFamily], int] = {
 
 @contextmanager
 def operators_alone() -> Iterator[None]:
-    """While open, operators of torch are taken on a CPU too, as on any other device: for tests."""
+    """While open, torch's operators are used on a CPU too, as on any other device: for tests."""
     token = _OPERATORS.set(True)
     try:
         yield
@@ -40,7 +40,7 @@ def operators_alone() -> Iterator[None]:
 
 
 class OnePass(NamedTuple):
-    """What the rows of a stack say of its trees."""
+    """Expected loss of a stack and its derivatives."""
 
     value: Tensor  # (M,) expected loss
     slopes: Tensor  # (M, B, N) over the splits
@@ -49,24 +49,24 @@ class OnePass(NamedTuple):
 
 
 def by_operators(device: torch.device) -> bool:
-    """Whether work around the training is left to torch's operators: on every device but a CPU."""
+    """Whether work around training uses torch's operators too: True on every device but a CPU."""
     return _OPERATORS.get() or device.type != "cpu"
 
 
 def is_compiled(*tables: Tensor) -> bool:
-    """Whether tables are ones that the compiled loops take."""
+    """Whether the compiled loops can take these tables: float64, on a CPU, without autograd."""
     return not _OPERATORS.get() and all(
         table.dtype == torch.float64 and table.device.type == "cpu" and not table.requires_grad for table in tables
     )
 
 
 def code_of(link: Link) -> int | None:
-    """The number of a link in the compiled loops; None where they do not know it."""
+    """The number of a link in the compiled loops; None if they lack it."""
     return CODES.get(type(link))
 
 
 def baseline_of(family: LeafFamily) -> int | None:
-    """The number of a family's baseline in the compiled loops; None where they do not know it."""
+    """The number of a family's baseline in the compiled loops; None if they lack it."""
     sums = node_kernels.SUMS if isinstance(family, LinearBaseline) and family.n_shape > 1 else None
     return BASELINES.get(type(family), sums)
 
@@ -124,5 +124,5 @@ def routed_loss(
 
 
 def arrays(*tensors: Tensor) -> list[Any]:
-    """Views of tensors; those that do not lie row after row are copied, which results never are."""
+    """Tensors as NumPy arrays: views, or copies of what is not contiguous. Tensors to be filled must be contiguous."""
     return [tensor.contiguous().numpy() for tensor in tensors]

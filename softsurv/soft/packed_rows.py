@@ -1,4 +1,4 @@
-"""Rows of a table put side by side, column by column, and the two products that compiled loops take of them."""
+"""Rows copied column by column into contiguous memory, and the two products that compiled loops take of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_linear(weights, table, first, last, z):
     while r + 4 <= weights.size:
         a, b, c, d = table[r, first:last], table[r + 1, first:last], table[r + 2, first:last], table[r + 3, first:last]
         p, q, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
-        for i in range(a.size):  # rows cut out first: a sum for an index would keep the loop scalar
+        for i in range(a.size):  # on slices, as an index that is a sum prevents vector instructions
             z[i] += p * a[i] + q * b[i] + s * c[i] + t * d[i]
         r += 4
     while r < weights.size:

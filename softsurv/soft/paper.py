@@ -1,8 +1,8 @@
 """The published settings of NODEC-DR (paper `sst`, sections 4 and 5.1, Appendix C), in one place.
 
-What they are, and what of it decides, was measured in `scripts/bench_paper.py`: subproblems are solved to the end by a
-quasi-Newton method that begins without a metric, as SLSQP; rows that change sides take the weight of the side on which
-they are wanted; leaves begin at random.
+`scripts/bench_paper.py` measures which of them decide how the trees predict. Subproblems are solved to the end by a
+quasi-Newton method that begins with the identity matrix, as SLSQP does. Rows that change sides take the weight of the
+side on which they are wanted. Leaves begin at random.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def training(
     Parameters
     ----------
     family : str
-        Of the leaves.
+        Name of the leaf family.
     init : {"random", "kmeans", "logrank"}
     sweeps : int
-        Macro iterations at most. Training ends early after three without an improvement: the paper says that it stops
-        early, and its k0 > M_it for when cannot be meant.
+        Macro iterations at most. Training ends early after three without an improvement. The paper says that it stops
+        early, but prints k0 > M_it (section 5.1), with which it never would.
     thresholds : {"printed", "text"}
         See `balance`.
     """

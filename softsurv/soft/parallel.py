@@ -1,4 +1,4 @@
-"""Parts of a stack on the cores of a CPU: one thread a part, instead of many threads a tensor.
+"""Parts of a stack on the cores of a CPU: one thread for each part, instead of many threads for each tensor.
 
 Small tensors gain nothing from threads inside an operation, and lose much where other processes want the cores too.
 """
@@ -20,7 +20,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 FINISHING, MOST_FINISHING = 2.0, 0.25
-"""Time kept for finishing a tree: so many times that of reading its rows, at most this share of the time limit."""
+"""Time kept for finishing a tree: this multiple of the time that reading took, at most this share of the time limit."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Machine:
 
     @property
     def at_once(self) -> int:
-        """Stacks that train at once: one a thread on a CPU, one on a GPU, whose memory it is sized for."""
+        """Stacks that train at once: one for each thread on a CPU, one on a GPU, as it may fill the memory there."""
         return self.workers if self.device.type == "cpu" else 1
 
     @property
@@ -50,10 +50,10 @@ class Machine:
         return self.budget.deadline - self.budget.started
 
     def ending_sooner(self, share: float = 0.0) -> Machine:
-        """The same for work that others follow, with a share of the time limit left for these.
+        """The same machine with less time, so that a share of the time limit is left for the work that follows.
 
-        In any case there is time to finish a tree: twice what was taken to read the rows. Reading takes time in
-        proportion to rows times features, and so does finishing: standard errors and the tables of the leaves.
+        Time to finish a tree is left in any case: twice the time that was taken so far, to read the rows. Both reading
+        and finishing (standard errors, tables of the leaves) take time in proportion to rows times features.
         """
         if self.budget is None or self.time_limit is None:
             return self
@@ -61,15 +61,15 @@ class Machine:
         return replace(self, budget=self.budget.ending_sooner(max(finishing, share * self.time_limit)))
 
     def start_seconds(self, times: int = 1) -> float | None:
-        """What each of that many log-rank starts may take: together a quarter of the time."""
+        """Seconds for each of that many log-rank starts, which together get a quarter of the time limit."""
         return None if self.time_limit is None else 0.25 * self.time_limit / times
 
 
 @cache
 def keep_memory() -> None:
-    """Have the C library keep what training frees, once per process.
+    """Make the C library keep memory that training frees; once per process.
 
-    glibc gives freed memory above a threshold back to the system, and every round of training takes it anew, page by
+    glibc gives freed blocks above a threshold back to the system, and every round of training takes them anew, page by
     page. The threshold follows the largest block freed so far, up to 32 MB: freeing one such block raises it for good.
     """
     torch.empty(30_000_000, dtype=torch.uint8)
@@ -77,7 +77,7 @@ def keep_memory() -> None:
 
 @contextmanager
 def one_core_each() -> Iterator[int]:
-    """While open, torch uses one core an operation; yields how many it may use in all, for `map_parts`."""
+    """While open, torch uses one core for each operation; yields the number of cores it had, for `map_parts`."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

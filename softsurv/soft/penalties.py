@@ -13,7 +13,7 @@ from softsurv.soft.problem import taken
 
 
 class Well(NamedTuple):
-    """Quadratic penalties of all leaf parameters as one: ``floor + sum_leaf curvature/2 (b - centre)^2``."""
+    """Quadratic penalties of all leaf parameters as one: ``sum_leaf (floor + curvature/2 (b - centre)^2)``."""
 
     curvature: Tensor  # (M, 1, Q + K)
     centre: Tensor  # (M, 1, Q + K)
@@ -21,7 +21,7 @@ class Well(NamedTuple):
 
     @classmethod
     def of(cls, penalties: Penalties, columns: int, counts: Sequence[float] = (1.0,)) -> Well:
-        """The sum of the penalties over leaves, those of each cause times what the cause counts; ``columns`` is Q."""
+        """The sum of all penalties of leaves, those of each cause times the cause's factor; ``columns`` is Q."""
         p, like = penalties, penalties.anchor[:1]
         coefficient = torch.zeros_like(like)
         coefficient.unflatten(-1, (len(counts), -1))[..., 1:columns] = 1
@@ -78,5 +78,5 @@ def single_leaf_penalties(ridge: Tensor, l2_all: Tensor, leaf_size: int) -> Pena
 
 
 def tree_penalties(ridge: Tensor, shrinkage: Tensor, routing_l2: Tensor, l2_all: Tensor, anchor: Tensor) -> Penalties:
-    """Penalties of trees from their strengths (M,); a shrunken tree takes the ridge through its anchor alone."""
+    """Penalties of trees from their strengths (M,). A shrunken tree has no ridge of its own: its anchor had it."""
     return Penalties(torch.where(shrinkage > 0, 0.0, ridge), shrinkage, routing_l2, anchor, l2_all)

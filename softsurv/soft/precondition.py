@@ -18,7 +18,7 @@ LEAF_SCALE = 0.1
 SHAPE_SCALE = 0.03
 """Step lengths of leaf coefficients and shapes relative to the branch nodes'.
 
-Leaves that run ahead settle on their own rows before the routing has parted them. Measured in
+Leaves that move faster than the routing fit themselves to rows that the routing has not separated yet. Measured in
 `scripts/bench_soft.py`'s setting on gbsg2, churn, whas500 and dialysis: the mean objective after 32 and 200 rounds is
 lower with these than with 1 for all, and hardly differs within a factor of two of them.
 """
@@ -31,7 +31,8 @@ class GramMetric:
     ----------
     problem : Problem
     branches, leaves : int
-        How many of each the parameters (m, D) hold; each leaf's coefficients are followed by its shapes.
+        Number of branch nodes and of leaves in the parameters (m, D); each leaf's coefficients are followed by its
+        shapes.
     moves : Tensor (M, D) bool, optional
         Parameters that may move; the others get no step.
     """

@@ -20,7 +20,7 @@ from softsurv.trees.soft_tree import with_intercept
 
 @dataclass(frozen=True)
 class Problem:
-    """What M trees are trained on, in G groups that share features and times (folds, say).
+    """The rows, features and weights of M trees, in G groups that share features and times, such as folds.
 
     Attributes
     ----------
@@ -39,10 +39,10 @@ class Problem:
     truncated, interval, started : Tensor (G, 1, N) bool, optional
         Which rows have an entry time, an interval, and a time above zero.
     others : tuple of Problem
-        Where events have causes: this is the problem of the first, and these are those of the others. They have the
-        same family, rows, features and weights.
+        Where events have causes, this object is the problem of the first cause and ``others`` are those of the other
+        causes. All have the same family, rows, features and weights.
     count : float
-        How often the cause of the problem counts; 0 leaves it out of the routing.
+        Factor of the loss of this problem's cause. With 0 the cause has no say in the routing.
     sizes : tuple of int (G,), optional
         Trees of each group; equally many by default.
     """
@@ -74,7 +74,7 @@ class Problem:
 
     @property
     def counts(self) -> tuple[float, ...]:
-        """How often each cause counts."""
+        """The factor of each cause's loss."""
         return tuple(one.count for one in self.of_causes)
 
     def blocks(self, leaves: Tensor) -> tuple[Tensor, ...]:
@@ -116,7 +116,7 @@ class Problem:
 
     @cached_property
     def even_event(self) -> Tensor:
-        """The events, of each group or of each tree, equally many trees of each: (G or M, 1, N)."""
+        """The events of each group, (G, 1, N), or of each tree, (M, 1, N), where groups have other numbers of trees."""
         return self.groups.even(self.event)
 
     @cached_property
@@ -126,7 +126,7 @@ class Problem:
 
     @cached_property
     def leaf_gram(self) -> WeightedGram:
-        """The same of the features with the first K time features, which a shape's exponential multiplies."""
+        """Gram matrices of the features beside the first K time features, which the shapes' exponentials multiply."""
         return WeightedGram(torch.cat([self.design, self.features[:, : self.family.n_shape].mT], -1))
 
     @cached_property
@@ -145,7 +145,7 @@ class Problem:
         log_slope: Tensor,  # (M, L, N)
         z_at: Callable[[Tensor], Tensor],  # predictors (M, L, N) from time features (M, F, N)
     ) -> tuple[Tensor, Slopes]:
-        """Loss of every row, (M, L, N), and its slopes over the predictors."""
+        """Loss of every row, (M, L, N), and its derivatives by the predictors."""
         link, event = self.family.link, self.per_tree(self.event)
         if self.right_censored:
             return right_censored_loss(link, z, log_slope, event)
@@ -164,7 +164,7 @@ class Problem:
         )
 
     def take(self, trees: Tensor) -> Problem:
-        """The problem of some trees, numbered on the host."""
+        """The problem of some trees; their numbers (m,) are on the host."""
         if self.others:
             return with_others(*(one.take(trees) for one in self.of_causes))
         left, groups = self.groups.take(trees, self.design)
@@ -180,7 +180,7 @@ class Problem:
         return part
 
     def of_rows(self, rows: Tensor) -> Problem:
-        """The problem on some rows, with their weights as they are: for losses, not for training."""
+        """The problem on some rows. Their weights no longer sum to one, so it serves for losses, not for training."""
         if self.others:
             return with_others(*(one.of_rows(rows) for one in self.of_causes))
         at = rows.to(self.design.device)
@@ -192,7 +192,7 @@ class Problem:
         return replace(self, **chosen)
 
     def repeat(self, times: int) -> Problem:
-        """The problem with every tree that many times, next to each other."""
+        """The problem with that many copies of every tree, the copies of a tree side by side."""
         if self.others:
             return with_others(*(one.repeat(times) for one in self.of_causes))
         sizes = None if self.sizes is None else tuple(times * size for size in self.sizes)
@@ -211,7 +211,7 @@ _GROUPED = (*_OF_ROWS, "time_scale")
 
 
 _OF_DESIGN = ("gram", "leaf_gram", "inverse_gram")
-"""What is worked out of the design when it is asked for, and kept as long as the design stays."""
+"""Cached properties that depend on the design alone: a part with the same design takes them over."""
 
 
 def taken(value: Tensor, rows: Tensor) -> Tensor:
@@ -220,7 +220,7 @@ def taken(value: Tensor, rows: Tensor) -> Tensor:
 
 
 def with_others(first: Problem, *others: Problem) -> Problem:
-    """One problem of those of each cause."""
+    """One problem from those of all causes."""
     return replace(first, others=others)
 
 
@@ -290,7 +290,7 @@ def make_problem(
 
 
 def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
-    """Log times (N,) and which are events, as the time scale takes them: an interval is an event in its middle."""
+    """Log times (N,) and events (N,) for the time scale, an event in an interval being put at its middle."""
     if data.upper is None:
         return time.log(), data.event
     interval = ~data.event & torch.isfinite(data.upper)
@@ -302,9 +302,8 @@ def _known_times(data: SurvivalData, time: Tensor) -> tuple[Tensor, Tensor]:
 def join_problems(problems: list[Problem]) -> Problem:
     """One problem of several groups of equally many trees.
 
-    Shorter groups are padded with rows of weight zero, whose design is zero too; narrower ones with columns of zeros.
-
-    Problems of causes are joined cause by cause.
+    Groups with fewer rows are padded with rows whose weight and design are zero, groups with fewer columns with columns
+    of zeros. Problems of causes are joined cause by cause.
 
     Raises
     ------
@@ -322,7 +321,7 @@ def join_problems(problems: list[Problem]) -> Problem:
     longest, widest = (max(p.design.shape[k] for p in problems) for k in (1, 2))
 
     def pad(value: Tensor, axis: int) -> Tensor:
-        """As many rows along the axis as the longest group has; the design gets zeros, others their last row."""
+        """Pad along the axis to the rows of the longest group: the design with zeros, others with their last row."""
         missing = longest - value.shape[axis]
         if axis == 1:  # the design: zeros leave its Gram matrix as it is
             return torch.nn.functional.pad(value, (0, widest - value.shape[2], 0, missing))

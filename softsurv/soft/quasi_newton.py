@@ -1,4 +1,4 @@
-"""What L-BFGS remembers of every tree of a stack, and the direction that follows from it.
+"""The memory of L-BFGS for every tree of a stack, and the direction that follows from it.
 
 The inverse Hessian is written in one matrix form (Byrd, Nocedal & Schnabel 1994, eq. 3.1), where textbooks loop over
 the pairs. With the last k pairs as the rows of S (steps) and Y (changes of the gradient), a metric P,
@@ -39,8 +39,8 @@ class Memory:
     Notes
     -----
     Rows of the table (m, 3 k + 3, D): S, P Y, P g, x, g, Y. The pairs lie in a ring; ``slot`` (m,) is where a tree's
-    next pair goes, which is where its oldest one lies. Compiled loops leave the tables of trees that have left the
-    stack where they are: ``place`` (m,) tells those of the others.
+    next pair goes, in the place of its oldest one. When trees leave the stack, compiled loops leave all tables where
+    they are; ``place`` (m,) says which of them belong to the trees that remain.
     """
 
     def __init__(self, x: Tensor, gradient: Tensor, scaled: Tensor, size: int) -> None:
@@ -62,7 +62,7 @@ class Memory:
         return self.table[:, 2 * self.size : 2 * self.size + 3]
 
     def take(self, rows: Tensor) -> Memory:
-        """That of some trees; in compiled loops it is a part of this one."""
+        """The memory of some trees; for compiled loops it shares its tables with this one."""
         part = copy(self)
         if is_compiled(self.table):
             part.place, part.parted = taken(self.place, rows), True
@@ -88,14 +88,14 @@ class Memory:
         self._here.copy_(torch.where(accepted[:, None, None], new, self._here))
 
     def direction(self) -> tuple[Tensor, Tensor]:
-        """The quasi-Newton direction -H g (m, D) and its slope (m,); the metric's where rounding spoils the former."""
+        """The direction -H g (m, D) and its slope (m,); -P g where rounding makes -H g go uphill."""
         direction = self.table.new_empty(len(self.place), self.table.shape[-1])
         slope = direction.new_empty(len(direction))
         self.write_direction(direction, slope)
         return direction, slope
 
     def write_direction(self, direction: Tensor, slope: Tensor) -> None:
-        """Write both to tensors that are there."""
+        """Write :meth:`direction` into existing tensors."""
         if is_compiled(self.table):
             compiled.descend(*arrays(self.table, self.slot, self.place, direction, slope))
             return
@@ -106,7 +106,7 @@ class Memory:
         products = products.flatten(1).gather(1, by_age[slot]).view_as(products)
         weight = _weights(products, k)
         downhill = torch.bmm(products[:, :1], weight) < 0
-        weight = torch.where(downhill, weight, _steepest(k, weight.device, weight.dtype))  # not where it is NaN either
+        weight = torch.where(downhill, weight, _steepest(k, weight.device, weight.dtype))  # NaN is not downhill
         torch.bmm(products[:, :1], weight, out=slope[:, None, None])
         ordered = weight[..., 0].gather(1, by_slot[slot])
         torch.bmm(ordered[:, None], bases, out=direction[:, None])
@@ -119,7 +119,7 @@ def _weights(
     """Weights of S, P Y and P g in the direction -H g. The diagonals of the products are changed in place."""
     steps, scaled = products[:, 0, :k, None], products[:, 0, k : 2 * k, None]  # S g and Y P g, (m, k, 1)
     own = products[:, 1:, : 2 * k].unflatten(2, (2, k)).diagonal(dim1=1, dim2=3)  # (m, 2, k): s'y and y'Py
-    own += own[:, :1] <= 0  # a place without a pair has zeros for products: with ones here it changes nothing
+    own += own[:, :1] <= 0  # an empty slot has zeros for products: with ones on the diagonal it has no effect
     lower = products[:, 1:, :k].tril()
     gamma = (own[:, 0, -1:] / own[:, 1, -1:])[..., None]  # (m, 1, 1)
     u = torch.linalg.solve_triangular(lower.mT, steps, upper=True)
@@ -136,9 +136,9 @@ def _places(k: int, device: torch.device) -> Tensor:
 
 @cache
 def _orders(k: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """For each slot that is next: where the products lie, the oldest pair first, and the weights, slot by slot.
+    """For each next slot two index tables, (k, (k + 1) (2 k + 1)) and (k, 2 k + 1).
 
-    (k, (k + 1) (2 k + 1)) and (k, 2 k + 1).
+    The first one sorts the products by age, the oldest pair first; the second one sorts the weights back by slot.
     """
     width, products, weights = 2 * k + 1, [], []
     for slot in range(k):

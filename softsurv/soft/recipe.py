@@ -33,9 +33,9 @@ class Candidate:
     routing_l2 : float
         On the routing weights of a dense tree.
     leaves, max_terms : int, optional
-        Of a tree of rules: leaves that were asked for, most features in a split.
+        In a tree of rules: number of leaves that was tried, most features in a split.
     slope_shrinkage : float, optional
-        Of a tree of rules: on each leaf's own slopes. None where the leaves share their slopes.
+        In a tree of rules: on each leaf's own slopes. None where the leaves share their slopes.
     """
 
     family: str
@@ -50,21 +50,21 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Training:
-    """How trees are trained once their starts are there.
+    """How trees are trained from their starts.
 
     Attributes
     ----------
     solver : {"lbfgs", "nodec"}
     joint : LbfgsSettings
-        Of the solver "lbfgs", over all parameters jointly.
+        Settings of the solver "lbfgs", which trains all parameters jointly.
     nodec : NodecSettings
     stops_early : bool
-        The number of rounds is a validated one. More rounds fit closer and predict no better, so a fit that takes all
-        of them is no defect.
+        Whether the limit of rounds was chosen by validation. More rounds would fit closer and predict no better, so no
+        warning is due where a fit reaches the limit.
     leaf_start : {"near", "random", "own", "spline"}
-        Where the leaves begin: near the single-leaf fit and fitted a little to the start's routing; at random; at the
-        fit of the rows whose path ends in them; or, of spline leaves, at a Cox regression and least squares
-        (`softsurv.soft.spline_start`), which a stack of folds does not have: there they begin at random.
+        Where the leaves begin. "near": near the single-leaf fit, fitted a little to the start's routing. "own": at the
+        fit of the rows whose path ends in them. "spline": at a Cox regression and least squares
+        (`softsurv.soft.spline_start`); in a stack of folds at random.
     """
 
     solver: Solver = "lbfgs"
@@ -78,7 +78,7 @@ class Training:
             raise InvalidParameterError(f"solver must be one of {', '.join(SOLVERS)}, got {self.solver!r}")
 
     def rounds(self, depth: int) -> int:
-        """Rounds at most of a tree of so many levels; one without splits is fitted jointly by either solver."""
+        """The limit of rounds for a tree of this depth; a single leaf is fitted jointly by either solver."""
         return self.nodec.max_sweeps if self.solver == "nodec" and depth else self.joint.max_iterations
 
 
@@ -98,11 +98,11 @@ class Recipe:
         Ridge on every leaf parameter, in units of 1 / N.
     fairness : float
     l1 : float
-        Group lasso over features, in units of 1 / sqrt(N). It names the features, which are then fitted without it.
+        Group lasso over features, in units of 1 / sqrt(N). It chooses the features; these are then fitted without it.
     seed : int
         Start k uses ``seed + k``.
     counts : tuple of float, optional
-        Where events have causes: how often each counts in the routing. All alike by default.
+        Where events have causes: the factor of each cause in the objective that the routing minimises, 1 by default.
     """
 
     family: LeafFamily

@@ -1,8 +1,8 @@
 """Rounds that are recorded once and replayed: on CUDA as a graph, one launch in the place of some hundreds.
 
-The work must change tensors in place, allocate nothing that outlives it, and ask the device for nothing. The first
-replay is compared with the work itself, from the same state. Where both agree the graph is replayed from then on; where
-they do not, or where the work cannot be recorded, one warning is given and nothing is recorded any more. The
+The work must change tensors in place, allocate nothing that outlives it, and read nothing back from the device. The
+first replay is compared with the work itself, from the same state. If both agree, the graph is replayed from then on.
+If they do not, or if the work cannot be recorded, one warning is given and nothing is recorded any more. The
 environment variable SOFTSURV_CUDA_GRAPHS=0 switches graphs off.
 
 No CUDA device has run this yet: `tests/gpu` compares recorded rounds with others on a device, and a stand-in records
@@ -28,7 +28,7 @@ from softsurv.errors import warn
 Work = Callable[[], None]
 
 Capture = Callable[[Work], Work | None]
-"""Records work without doing it, and returns what does it; None where there is no room for a record."""
+"""Records work without doing it, and returns a function that replays it; None where there is no room for a record."""
 
 SWITCH = "SOFTSURV_CUDA_GRAPHS"
 
@@ -39,12 +39,12 @@ tree and to 1: the order of sums may differ, and rounds multiply what rounding d
 _CAPTURE: ContextVar[Capture | None] = ContextVar("capture", default=None)
 
 _GIVEN_UP: set[Capture] = set()
-"""What failed once: a failed capture may leave the memory of its device in disorder, so there is no second."""
+"""Captures that failed. There is no second attempt, as a failed one may leave the memory of its device in disorder."""
 
 
 @contextmanager
 def recording(capture: Capture) -> Iterator[None]:
-    """While open, work is recorded by this, on any device: for tests."""
+    """While open, ``capture`` records the work, on any device: for tests."""
     token = _CAPTURE.set(capture)
     try:
         yield
@@ -53,7 +53,7 @@ def recording(capture: Capture) -> Iterator[None]:
 
 
 def capture_on(device: torch.device) -> Capture | None:
-    """What records work on a device, None where nothing does."""
+    """The capture that records work on a device; None where there is none."""
     capture = _CAPTURE.get()
     if capture is None and device.type == "cuda" and os.environ.get(SWITCH) != "0":
         capture = cuda_graphs(device)
@@ -62,7 +62,7 @@ def capture_on(device: torch.device) -> Capture | None:
 
 @cache
 def cuda_graphs(device: torch.device) -> CudaGraphs:
-    """What records work on a CUDA device."""
+    """The capture of a CUDA device, one for each device."""
     return CudaGraphs(device)
 
 
@@ -72,7 +72,7 @@ class CudaGraphs:
     Notes
     -----
     `torch.cuda.graph` would wait for the device, collect garbage and empty the cache first, which costs as much as many
-    rounds. What this guards against is done here:
+    rounds. The dangers that it avoids by that are met here in another way:
 
     - A garbage collection may destroy other graphs, which is not allowed during a capture: it is off meanwhile.
     - The memory of a capture cannot be taken from the cache: work is recorded where as much is free as the cache holds.
@@ -98,9 +98,9 @@ class CudaGraphs:
             return RecordedGraph(graph, stream, self._idle)
 
     def _has_room(self) -> bool:
-        """Whether the device has as much free as the cache, which has held the temporary tensors of the work.
+        """Whether the device has as much memory free as torch's cache, which has held the work's temporary tensors.
 
-        The cache holds the memory of former graphs, too. Emptied, it does not deceive the next one.
+        The cache also holds the memory of former graphs. It is emptied here, so that the next graph is judged rightly.
         """
         cached = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         if torch.cuda.mem_get_info()[0] >= cached:
@@ -168,20 +168,20 @@ class Verdict:
 class Repeated:
     """Rounds that are taken again and again.
 
-    The first ones are taken one by one: that loads libraries and fills caches, and what ends soon never comes further.
-    The next some are recorded, and taken both by operators and by a replay. Those by operators count. Once it is known
-    that both agree, all others are replayed.
+    The first rounds are taken one by one: that loads libraries and fills caches, and short trainings end within them.
+    The next rounds are recorded, then taken twice, by operators and by a replay; the result of the operators is kept.
+    Once it is known that both agree, all further rounds are replayed.
 
     Parameters
     ----------
     rounds : callable
-        Takes as many rounds as it is told. What it changes must be tensors that stay where they are.
+        Takes as many rounds as it is told. It must change tensors in place.
     capture : callable or None
-        Records them; without, they are taken one by one.
+        Records rounds; with None they are taken one by one.
     state : sequence of Tensor (M, ...)
-        All that they change.
+        All tensors that rounds change.
     results : sequence of Tensor (M, ...)
-        What a replay is judged by, part of the state or views of it.
+        Tensors by which a replay is judged: part of the state or views of it.
     at_once : int
         Rounds in a record.
     alone : int
@@ -203,7 +203,7 @@ class Repeated:
         self.verdict: Verdict | None = None
 
     def __call__(self) -> int:
-        """Take one round or some, and return how many."""
+        """Take one round or several, and return how many."""
         if self.capture is None or self.alone > 0:
             self.alone -= 1
             self.rounds(1)
@@ -244,7 +244,7 @@ class Repeated:
         return answer is True
 
     def _give_up(self, what: str) -> None:
-        """Record nothing any more, and say so."""
+        """Record nothing any more, and warn of it."""
         if self.capture is not None:
             _GIVEN_UP.add(self.capture)
         self.capture = None
@@ -265,7 +265,7 @@ def agree(found: Sequence[Tensor], expected: Sequence[Tensor]) -> Tensor:
 
 
 def _first_cause(error: BaseException) -> str:
-    """The first line of the first error: that a capture cannot end follows from it."""
+    """The first line of the first error, of which the failed end of the capture is a consequence."""
     while error.__context__ is not None:
         error = error.__context__
     return str(error).strip().partition("\n")[0]

@@ -42,7 +42,7 @@ class Moves:
 class OverLeaves:
     """The objective over the leaves; ``reach`` (M, L, N) is the fixed weight of each row in each leaf.
 
-    Each row has weight below one node of ``level`` alone.
+    A row has weight only in the leaves below one node of ``level``.
     """
 
     objective: Objective
@@ -58,7 +58,7 @@ class OverLeaves:
         return self.objective.leaf_value_and_gradient(leaves, self.reach)
 
     def compiled_rounds(self) -> node_rounds.Rounds | None:
-        """Rounds of BFGS in one compiled loop."""
+        """Rounds of BFGS in one compiled loop; None where it cannot be used."""
         return node_rounds.over_leaves(self.objective, self.reach, self.level)
 
 
@@ -82,7 +82,7 @@ class OverBranches:
         return value, torch.where(self.free, gradient, 0.0)
 
     def compiled_rounds(self) -> node_rounds.Rounds | None:
-        """Rounds of BFGS in one compiled loop."""
+        """Rounds of BFGS in one compiled loop; None where it cannot be used."""
         return node_rounds.over_branches(self.objective, self.leaf_loss, self.mass, self.free)
 
 
@@ -113,7 +113,7 @@ def fit_leaves(
     budget: StopSignal | None = None,
 ) -> Tensor:
     """Leaves (M, L, Q + K) for a fixed routing, in which the branch nodes above ``level`` route by their HBP."""
-    if objective.fairness is not None:  # the fairness term couples all rows: the routing is no constant of a leaf
+    if objective.fairness is not None:  # it couples all rows, so a leaf has no loss of its own
         moves = Moves(torch.zeros_like(routing).bool(), torch.ones_like(leaves).bool())
         return fit_moves(objective, routing, leaves, moves, settings, level, budget).point[1]
     if isinstance(settings, NewtonSettings) and leaves_fall_apart(objective.problem):

@@ -1,9 +1,9 @@
 """Compiled loops of the objective on a CPU: the tables of (trees, leaves, rows) in one pass over the rows.
 
-Operators of torch read and write every table whole: a value and gradient moves some 30 of them through memory. Here a
-block of rows of one tree stays in the nearest cache from the leaves' predictors to the slopes of the splits. What it
-computes is `softsurv.soft.objective.route` and `softsurv.hazards.likelihood.right_censored_loss`, which stay for other
-devices, links and censorings, and are the oracle of the tests.
+Torch's operators read and write whole tables: a value and gradient moves some 30 of them through memory. Here a block
+of rows of one tree stays in the nearest cache from the predictors of the leaves to the derivatives by the splits. The
+results are those of `softsurv.soft.objective.route` and `softsurv.hazards.likelihood.right_censored_loss`, which serve
+other devices, links and kinds of censoring, and the tests as oracle.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from softsurv.soft.step_kernels import inner
 from softsurv.soft.vector_math import exponential, log_one_plus
 
 BLOCK = 128
-"""Rows that go through together: at depth 2 their tables fill half of a cache of 32 kB."""
+"""Rows of a block: at depth 2 the scratch tables of a block take 25 kB of a first-level cache of 32 kB."""
 
 HAZARDS, ODDS = 0, 1
 """Links: proportional hazards, proportional odds."""
@@ -61,7 +61,7 @@ def fill_leaves(link, z, rise, event, first, last, loss, slope, spread):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def part_row(split, mass, left, right, go_left, product):
-    """The mass (n,) that a branch node sends to either side; the chance of left, and mass times both chances."""
+    """Mass (n,) that a branch node sends to either side, probability p of left, and mass times p (1 - p)."""
     for i in range(split.size):
         e = exponential(-abs(split[i]))
         large = 1.0 / (1.0 + e)
@@ -73,7 +73,7 @@ def part_row(split, mass, left, right, go_left, product):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def join_sides(go_left, left, right, product, cost, slope):
-    """Expected cost (n,) at a branch node of what its sides cost, and the slope over its split."""
+    """Expected cost (n,) at a branch node from the costs of its sides, and the derivative by its split."""
     for i in range(slope.size):
         gap = left[i] - right[i]
         cost[i] = right[i] + go_left[i] * gap
@@ -84,13 +84,13 @@ def join_sides(go_left, left, right, product, cost, slope):
 def route_block(split, mass, first, last, reach, cost, go_left, product, slopes):
     """Expected loss of the rows of a block; the leaves' costs (L, n) are the last rows of ``cost``.
 
-    Nodes are numbered from the S of the first level on: those that branch k parts its rows to are S + 2 k and the next.
+    Nodes are numbered from the S nodes of the first level on; branch node k has the children S + 2 k and S + 2 k + 1.
     ``reach`` and ``cost`` (2 L - S, n) are filled for all nodes, ``slopes`` (B, N) for the block.
     """
     n, tops = last - first, mass.shape[0]
     for k in range(tops):
-        entering = mass[k, first:last]  # cut out first: a sum for an index would keep the loop scalar
-        for i in range(n):  # an assignment of slices would bring in numba's sentence on shapes, 3 s to compile
+        entering = mass[k, first:last]  # a slice, as an index that is a sum prevents vector instructions
+        for i in range(n):  # an assignment of slices would compile numba's error message on shapes, which takes 3 s
             reach[k, i] = entering[i]
     for k in range(split.shape[0]):
         low = tops + 2 * k
@@ -166,7 +166,7 @@ def losses(link, z, rise, event, loss):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def routing_alone(split, leaf_loss, mass, value, slopes, reach):
-    """`leaves_and_routing` where the losses of the leaves (M, L, N) are given."""
+    """The same as `leaves_and_routing` for given losses (M, L, N) of the leaves."""
     trees, leaves, rows = leaf_loss.shape
     branches = split.shape[1]
     held, cost = np.empty((branches + leaves, BLOCK)), np.empty((branches + leaves, BLOCK))

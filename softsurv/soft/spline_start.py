@@ -18,8 +18,8 @@ from softsurv.trees.routing import linear
 from softsurv.trees.topology import n_leaves
 
 RIDGE = 0.1
-"""On the coefficients of features, in Cox regression and in least squares: one-hot codes of one column are collinear,
-and what is nearly so among the drawn events would get coefficients of 1e12, from which training does not return."""
+"""Ridge on the coefficients of features, in Cox regression and in least squares. One-hot codes of a column are
+collinear, and nearly collinear columns got coefficients of 1e12, from which training does not return."""
 
 LEAST_SLOPE = 1e-3
 """Least coefficient of an increasing function, so that the slope is above zero and its logarithm finite."""
@@ -63,8 +63,8 @@ def within_limits(
 ) -> Tensor:  # (S, L, Q + K)
     """The leaves, and random ones in the place of those whose hazard overflows at some row.
 
-    A leaf of a deep tree is regressed on a handful of events: with as many features it may say exp(36) for other rows.
-    From there a search whose first step is the gradient does not return.
+    In a deep tree a leaf is regressed on a handful of events. With as many features it may predict a hazard of exp(36)
+    for other rows, and a search whose first step is the gradient does not return from there.
     """
     family, columns = problem.family, problem.design.shape[-1]
     if family.link.name != "proportional_hazards":  # a loss of odds grows with log H, not with H
@@ -86,9 +86,9 @@ def least_squares(
     rise: FloatArray,  # (n, K) increasing functions of log time
     target: FloatArray,  # (n,)
 ) -> FloatArray:  # (Q + K,)
-    """Coefficients of the features, then logarithms of the positive ones of the functions.
+    """Coefficients of the features, then logarithms of the coefficients of the functions, which are positive.
 
-    The ridge stands as further rows, one for each feature.
+    The ridge is written as further rows, one for each feature.
     """
     from scipy.optimize import lsq_linear
 

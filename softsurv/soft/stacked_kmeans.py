@@ -1,8 +1,8 @@
 """k-means starts of many seeds and sets of rows at once, by torch's operators, on the device of the rows.
 
-Of each start the clusterings are those of `softsurv.soft.starts.kmeans_routing`, which calls scikit-learn: its random
-numbers are drawn here beforehand, its k-means++ and Lloyd's iterations run for all clusterings together. The logistic
-regressions are solved to the end, where scikit-learn stops at a gradient of 1e-4.
+The clusterings of a start equal those of `softsurv.soft.starts.kmeans_routing`, which calls scikit-learn. The random
+numbers that scikit-learn would draw are drawn first; then k-means++ and Lloyd's iterations run for all clusterings
+together. The logistic regressions are solved to the end, where scikit-learn stops at a gradient of 1e-4.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ CELLS = 2**24
 class DesignRows(NamedTuple):
     """Sets of rows, centred."""
 
-    design: Tensor  # (G, N, Q) with a column of ones, which padded rows lack
-    square: Tensor  # (G, 1, N) squared distance from the middle
+    design: Tensor  # (G, N, Q) with a column of ones, zero in padded rows
+    square: Tensor  # (G, 1, N) squared distance from the mean
 
     @classmethod
     def of(cls, design: Tensor) -> DesignRows:
-        """These rows about their means."""
+        """The rows less their means."""
         real = design[..., :1]
         middle = (design * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
         x = (design - middle)[..., 1:] * real
@@ -56,7 +56,7 @@ def kmeans_starts(
     seeds: Sequence[int],  # S
     repeats: int = KMEANS_REPEATS,
 ) -> Tensor:  # (G, S, B, Q)
-    """Routing weights of each start: of several clusterings that with the best Davies-Bouldin index."""
+    """Routing weights of each start, from the clustering with the best Davies-Bouldin index of several."""
     groups, n = design.shape[:2]
     if depth == 0 or design.shape[-1] == 1:
         return design.new_zeros(groups, len(seeds), n_branches(depth), design.shape[-1])
@@ -85,7 +85,7 @@ def _draws(seed: int, depth: int, repeats: int) -> np.ndarray:  # (R, B, 3)
 
 
 def first_best(index: Tensor) -> Tensor:
-    """The first of the repeats (..., R) whose index is the lowest, but for rounding."""
+    """The first of the repeats (..., R) whose index is the lowest, up to rounding."""
     lowest = index.amin(-1, keepdim=True)
     return ((index <= lowest * (1 + TIED)) | (index == lowest)).to(torch.int8).argmax(-1)
 
@@ -170,7 +170,7 @@ def _mean_variance(rows: DesignRows, here: Tensor, count: Tensor) -> Tensor:
 
 
 def davies_bouldin(rows: DesignRows, labels: Tensor, n_clusters: int) -> Tensor:
-    """Index of each clustering (M, N), the lower the better; infinite where one cluster, or each row, is alone. (M,)"""
+    """Index (M,) of each clustering (M, N), lower is better; infinite for one cluster, or one for each row."""
     real = rows.of_each(rows.design[..., 0][:, None], len(labels)) > 0
     mask = real & (labels[:, None] == torch.arange(n_clusters, device=labels.device)[:, None])  # (M, K, N)
     sums = _sums(rows, mask)
@@ -188,7 +188,7 @@ def davies_bouldin(rows: DesignRows, labels: Tensor, n_clusters: int) -> Tensor:
 
 
 def routing_of(design: Tensor, labels: Tensor, depth: int) -> Tensor:  # (M, B, Q)
-    """Logistic regressions that route each row towards its leaf (M, N); a node without two classes stays level."""
+    """Logistic regressions that route each row towards its leaf (M, N); zero weights without two classes."""
     real = (design[..., 0] > 0).repeat_interleave(len(labels) // len(design), 0)
     masks, sides = [], []
     for level in range(depth):

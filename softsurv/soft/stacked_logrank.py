@@ -1,8 +1,8 @@
 """The greedy log-rank tree that a start is made of, level by level, by torch's operators, on the device of the rows.
 
 At each node it takes the cut of one feature with the largest log-rank statistic, as scikit-survival's tree does, which
-`softsurv.soft.starts.logrank_routing` calls. All cuts of a feature are compared at once: rows in the order of the
-feature, summed up to each cut, are those at risk on its left.
+`softsurv.soft.starts.logrank_routing` calls. All cuts of a feature are compared at once: cumulative sums over the rows
+in the order of the feature give the numbers on the left of every cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CELLS = 2**24
 """Rows times cuts times times that are held at once: 128 MiB."""
 
 LEAST_GAP = 1e-7
-"""Two values of a feature are parted where they differ by more than this: scikit-learn's threshold."""
+"""A cut lies only between values that differ by more than this: scikit-learn's threshold."""
 
 
 class Outcomes(NamedTuple):
@@ -83,7 +83,7 @@ def _scores(ordered: Tensor, order: Tensor, outcomes: Outcomes, here: Tensor, le
 
 
 def _squares(order: Tensor, mask: Tensor, outcomes: Outcomes, weight: Tensor) -> Tensor:  # (P, N)
-    """sum_t weight_t n_t^2, n_t of the rows up to each place being at risk."""
+    """sum_t weight_t n_t^2 for each place, n_t being the number at risk among the rows up to it."""
     time, _, times = outcomes
     together = max(1, CELLS // (len(time) * len(times)))
     found = []
@@ -103,7 +103,7 @@ def _time_parts(n: int, n_times: int) -> Iterator[slice]:
 
 
 def _is_cut(ordered: Tensor, mask: Tensor, least: int) -> Tensor:  # (P, N) bool
-    """Whether the node's rows (P, N) are parted after a place, with rows enough on either side."""
+    """Whether a cut may lie after each place: the value changes there, and both sides have rows enough."""
     count = mask.cumsum(-1)
     enough = (count >= least) & (count[:, -1:] - count >= least)
     following = torch.where(mask > 0, ordered, torch.inf).flip(-1).cummin(-1)[0].flip(-1)
@@ -112,7 +112,7 @@ def _is_cut(ordered: Tensor, mask: Tensor, least: int) -> Tensor:  # (P, N) bool
 
 
 def _best(score: Tensor, ordered: Tensor, order: Tensor, here: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of each node (S,) the feature of the best cut, the cut, and whether there is one: the first but for rounding."""
+    """Feature of the best cut of each node (S,), the cut, and whether there is one; the first of those that tie."""
     flat = score.flatten(1)
     highest = flat.amax(1, keepdim=True)
     place = (flat >= highest - TIED * highest.abs()).to(torch.int8).argmax(1)
@@ -127,7 +127,7 @@ def _best(score: Tensor, ordered: Tensor, order: Tensor, here: Tensor) -> tuple[
 
 
 def _soft(x: Tensor, feature: Tensor, cut: Tensor, splits: Tensor) -> Tensor:  # (S, P + 1)
-    """Routing weights of each node's cut, midway between the neighbouring values of all rows; all left without one."""
+    """Routing weights of each node's cut, midway between neighbouring values of all rows; without a cut all go left."""
     values = x.mT[feature]  # (S, N)
     low = values <= cut[:, None]
     below, above = torch.where(low, values, -torch.inf).amax(1), torch.where(low, torch.inf, values).amin(1)

@@ -18,14 +18,14 @@ from softsurv.soft.starts import TrainingRows, counted_events, presumed_outcomes
 
 
 class _Wanted(NamedTuple):
-    """One start: its kind, its seed, and how often each cause counts."""
+    """One start: its kind, its seed, and the factor of each cause."""
 
     kind: str
     seed: int
     counts: tuple[float, ...] | None
 
     def key(self, depth: int, device: torch.device) -> Hashable:
-        """What it depends on beside the rows."""
+        """What the start depends on beside the rows."""
         return *start_key(self.kind, depth, self.seed, self.counts), device
 
 
@@ -51,7 +51,7 @@ def propose(
 
 
 def learn_clusters(rows: Sequence[TrainingRows], wanted: Sequence[_Wanted], design: Tensor, depth: int) -> None:
-    """Find the k-means starts that some set of rows does not know yet, of all sets and seeds together."""
+    """Find the k-means starts that some set of rows lacks, for all sets and seeds together."""
     asked = {one.key(depth, design.device): one.seed for one in wanted if one.kind == "kmeans"}
     new = {key: seed for key, seed in asked.items() if not all(r.knows(key) for r in rows)}
     if not new:

@@ -40,7 +40,7 @@ LEAST_ROWS = 50
 """Least rows of a log-rank tree or a clustering: with fewer, the proposed splits are noise."""
 
 SHARPNESS = 8.0
-"""Slope of a hard split turned soft, in standard deviations of the feature: 98 % certain half of one away."""
+"""Slope of a soft split made from a hard one, per standard deviation of the feature: 98 % certain at half of one."""
 
 
 def presumed_outcomes(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
@@ -49,7 +49,7 @@ def presumed_outcomes(data: SurvivalData) -> tuple[FloatArray, BoolArray]:
 
 
 def counted_events(data: SurvivalData, counts: Sequence[float] | None) -> SurvivalData:
-    """The rows with the events of the causes that count, of one kind; as they are where each of them counts."""
+    """The rows with the events of the causes that count, as one kind of event; unchanged where every cause counts."""
     if data.cause is None or counts is None or all(counts):
         return data
     counted = np.append(False, np.asarray(counts) > 0)[data.cause.cpu().numpy()]
@@ -65,8 +65,8 @@ def start_routing(
 ) -> Tensor:  # (S, B, P + 1)
     """Routing weights of each start, proposed by the training rows.
 
-    ``seconds`` is what a log-rank tree may take, or all clusterings together: where they are few, a random part of the
-    rows proposes the splits.
+    ``seconds`` limits each log-rank tree, and all clusterings together. If they are few, only a random part of the rows
+    proposes the splits.
     """
     tables = [torch.zeros(0, n_branches(depth), data.x.shape[1] + 1, dtype=torch.float64)]
     kinds = [start if isinstance(start, str) else "" for start in starts]
@@ -101,10 +101,11 @@ def _one_start(
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows that many settings are trained on, with the starts that they proposed so far.
+    """Rows on which many settings are trained, with the starts that the rows have proposed so far.
 
-    A start depends on its kind, the depth and its seed, and a log-rank tree on the causes that count; on no penalty and
-    no leaf family. A study asks for the same few again and again, and a k-means start costs as much as several fits.
+    A start depends on its kind, the depth and its seed; a log-rank tree on the causes that count, not on a seed.
+    Penalties and leaf family have no influence. A study asks for the same few starts again and again, and a k-means
+    start costs as much as several fits.
 
     Attributes
     ----------
@@ -118,7 +119,7 @@ class TrainingRows:
     def start_routing(
         self, starts: Sequence[str], depth: int, seeds: Sequence[int], counts: Sequence[float] | None = None
     ) -> Tensor:  # (S, B, P + 1)
-        """The function of that name, with each start worked out once; ``counts`` say how often each cause counts."""
+        """The same as the function of that name, each start computed once; ``counts`` are the factors of the causes."""
         proposing = counted_events(self.data, counts)
         tables = [torch.zeros(0, n_branches(depth), self.data.x.shape[1] + 1, dtype=torch.float64)]
         for start, seed in zip(starts, seeds, strict=True):
@@ -143,7 +144,7 @@ def start_key(start: str, depth: int, seed: int, counts: Sequence[float] | None)
 
 
 def rows_in_time(n: int, columns: int, seconds: float | None) -> FloatArray | None:
-    """1 for as many random rows (N,) as a log-rank tree takes in that time, else 0; None where it takes all."""
+    """Mask (N,) of as many random rows as a log-rank tree can use in that time; None where it can use all."""
     most = n if seconds is None else int((seconds * LOGRANK_RATE / max(columns, 1)) ** 0.5)
     if most >= n:
         return None
@@ -157,7 +158,7 @@ def random_routing(
     seeds: Sequence[int],
     spread: float = 1.0,
 ) -> Tensor:  # (M, B, P + 1)
-    """Random directions through random rows, so that every node splits the data somewhere inside."""
+    """Random directions; each cuts midway between the mean and a random row, so that it divides the data."""
     n, p = x.shape
     scale = x.std(0)
     scale = np.where(scale > 0, scale, 1.0) * np.sqrt(max(p, 1))
@@ -201,7 +202,7 @@ def routing_from_labels(
     labels: NDArray[np.intp],  # (N,) leaf of each row
     depth: int,
 ) -> FloatArray:  # (B, P + 1)
-    """Logistic regressions that route each row towards its leaf; a node without two classes stays level."""
+    """Logistic regressions that route each row towards its leaf; a node without two classes keeps zero weights."""
     from sklearn.linear_model import LogisticRegression
 
     table = np.zeros((n_branches(depth), x.shape[1] + 1))
@@ -223,7 +224,7 @@ def logrank_routing(
     depth: int,
     weight: FloatArray | None = None,  # (N,) rows of weight zero are left out
 ) -> FloatArray:  # (B, P + 1)
-    """Splits of scikit-survival's log-rank tree, made soft; nodes that it does not split stay level."""
+    """Splits of scikit-survival's log-rank tree, made soft; nodes that it does not split send all rows left."""
     from sksurv.tree import SurvivalTree
     from sksurv.util import Surv
 
@@ -266,7 +267,7 @@ def soft_splits(
             continue
         values = x[:, column]
         below, above = values[values <= cut], values[values > cut]
-        if not len(below) or not len(above):  # all on one side: a cut through a value would part it by rounding
+        if not len(below) or not len(above):  # all rows on one side: rounding would decide at the cut
             table[node, 0] = sharpness if len(below) else -sharpness
             continue
         middle = 0.5 * (below.max() + above.min())
@@ -280,10 +281,10 @@ def initial_leaves(
     depth: int,
     seeds: Sequence[int],
     spread: float = 0.1,
-    columns: Sequence[int] | None = None,  # each tree's own of the Q columns; the others are padding
+    columns: Sequence[int] | None = None,  # of each tree; the rest of the Q columns is padding
     n_causes: int = 1,
 ) -> Tensor:  # (M, L, Q + K), with causes (M, L, C (Q + K))
-    """Leaves about the single-leaf fit, their intercepts and coefficients moved at random.
+    """Leaves at the single-leaf fit plus noise.
 
     The noise of a tree is drawn as if the padding were not there.
     """

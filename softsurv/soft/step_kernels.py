@@ -1,7 +1,7 @@
 """Compiled loops of the quasi-Newton memory on a CPU: `softsurv.soft.quasi_newton` tree by tree.
 
-A tree takes some thousand products, which take less time than calling torch's operators does. Rows
-of a tree's table are those of `Memory`: S, P Y, P g, x, g, Y.
+A tree takes some thousand multiplications a round, less time than a call of torch's operators takes. The rows of a
+tree's table are those of `Memory`: S, P Y, P g, x, g, Y.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def move(table, slot, place, x, gradient, scaled, accepted, curvature):
 
 @njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def move_tree(rows, at, x, gradient, scaled, curvature):
-    """The same for one tree's rows and next slot; the slot that is next then."""
+    """The same for the table and the next slot of one tree; returns the new next slot."""
     k = (len(rows) - 3) // 3
     sy, yy = 0.0, 0.0
     for i in range(x.size):
@@ -53,7 +53,7 @@ def move_tree(rows, at, x, gradient, scaled, curvature):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def descend(table, slot, place, direction, slope):
-    """The direction -H g (m, D) of every tree and its slope (m,); the metric's where rounding spoils the former."""
+    """The direction -H g (m, D) of every tree and its slope (m,); -P g where rounding makes -H g go uphill."""
     k = (table.shape[1] - 3) // 3
     room = np.empty((4, k)), np.empty((2, k, k))
     for m in range(len(place)):
@@ -74,7 +74,7 @@ def descend_tree(rows, first, direction, room):
             curved[a, b] = inner(y, rows[k + other])
             if b <= a:
                 lower[a, b] = inner(y, rows[other])
-        if lower[a, a] <= 0.0:  # a place without a pair has zeros for products: with ones here it changes nothing
+        if lower[a, a] <= 0.0:  # an empty slot has zeros for products: with ones here it has no effect
             lower[a, a] += 1.0
             curved[a, a] += 1.0
     gamma = lower[k - 1, k - 1] / curved[k - 1, k - 1]
@@ -91,7 +91,7 @@ def descend_tree(rows, first, direction, room):
     flat = inner(g, pg)
     slope = inner(steps, v) + gamma * (inner(scaled, u) - flat)
     downhill = slope < 0.0
-    if not downhill:  # nor where it is NaN
+    if not downhill:  # or NaN
         gamma, slope = 1.0, -flat
     for i in range(direction.size):
         direction[i] = -gamma * pg[i]
@@ -103,7 +103,7 @@ def descend_tree(rows, first, direction, room):
     return slope
 
 
-@njit(nogil=True, error_model="numpy")  # NaN and infinity count
+@njit(nogil=True, error_model="numpy")  # no fastmath: NaN and infinity occur
 def advance_tree(state, m, trial, value, gradient, scaled, limits, room):
     """Take a tree's trial (D,) or shorten its step, in place: `softsurv.soft.optimisers` for one tree.
 
@@ -112,14 +112,14 @@ def advance_tree(state, m, trial, value, gradient, scaled, limits, room):
     """
     table, slot, f, direction, slope, step, least, taken, moving = state
     decrease, curvature, ftol, gtol, max_iterations = limits
-    found = value if np.isfinite(value) else np.inf  # no value: a step too far
+    found = value if np.isfinite(value) else np.inf  # without a value the step was too long
     gained, expected = f[m] - found, step[m] * slope[m]
     if not gained + decrease * expected >= 0.0:
         # minimum of the parabola through f, its slope and the failed trial, kept within [0.1, 0.5] of the step
         step[m] *= min(max(0.5 * expected / (gained + expected), 0.1), 0.5)
         moving[m] = step[m] >= least[m]
         return
-    # the first step's length is a guess: that it gains little says nothing about the minimum
+    # the length of the first step is a guess: a small gain then says nothing about the minimum
     flat = gained <= ftol * max(abs(f[m]), 1.0) and taken[m] > 0
     small = np.abs(gradient).max() <= gtol
     taken[m] += 1

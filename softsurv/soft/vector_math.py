@@ -1,7 +1,7 @@
 """Exponential and logarithm in compiled loops, which LLVM turns into vector instructions.
 
-A call of the C library's ``exp`` keeps a loop scalar. These are plain arithmetic: polynomials after a reduction of the
-argument, to about one unit in the last place.
+A loop that calls the C library's ``exp`` gets no vector instructions. These functions are plain arithmetic: a reduction
+of the argument, then a polynomial, exact to about one unit in the last place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the host knows of a device that it does not wait for: which trees are moving, a round or more ago."""
+"""Which trees are moving, as far as the host knows without waiting for the device: the answer is some rounds old."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 LOOK_EVERY = 4
-"""Rounds that the host may be ahead of a device at most, and rounds between calls of ``on_round``."""
+"""Most rounds by which the host may be ahead of a device, and the rounds between calls of ``on_round``."""
 
 _ALWAYS_LATE: ContextVar[bool] = ContextVar("always late", default=False)
 
@@ -27,7 +27,7 @@ def never_waiting() -> Iterator[None]:
 
 
 def runs_ahead(value: Tensor) -> bool:
-    """Whether a look at the value would wait for its device."""
+    """Whether reading the value would wait for its device."""
     return value.is_cuda or _ALWAYS_LATE.get()
 
 
@@ -49,8 +49,8 @@ class _Copy:
 class Watch:
     """Tells the host which trees are moving, without waiting for a device.
 
-    On a device each look starts a copy and reads the newest one that has arrived. So trees that have stopped since then
-    stay a round or more, which changes nothing but time.
+    On a device each call starts a copy of the mask and reads the newest copy that has arrived. A tree that has stopped
+    may therefore stay in the stack for some more rounds, which costs time and changes nothing else.
     """
 
     def __init__(self, late: bool) -> None:
@@ -90,5 +90,5 @@ class Watch:
         return newest
 
     def narrow(self, kept: Tensor) -> None:
-        """Trees (k,), numbered on the host, stay in the stack: the copies under way tell of these alone."""
+        """Only some trees (k,; numbers on the host) stay in the stack: copies under way now tell of these alone."""
         self.copies = [replace(one, kept=kept if one.kept is None else one.kept[kept]) for one in self.copies]

@@ -28,9 +28,10 @@ def rules_again(
 ) -> Rules:
     """Rules of the setting on some rows, before splits that change nothing are taken out.
 
-    Other ridges where this one was chosen and not given, fewer terms and fewer leaves are searched too, as in the fit:
-    what they find is taken over or begun with where it fits better. Rules are grown under the shrinkage that the fit
-    grows them under, whichever was chosen; where leaves have slopes of their own, then once more for these.
+    As in the fit, trees with fewer terms, with fewer leaves and, if the ridge was chosen and not given, with other
+    ridges are searched too: their rules are taken over, or a search begins at them, where they fit better. Rules are
+    grown under the shrinkage under which the fit grows them, whichever was chosen. Where leaves have slopes of their
+    own, they are then sought once more for such leaves.
 
     Parameters
     ----------
@@ -38,11 +39,11 @@ def rules_again(
         With numeric, complete features.
     columns : sequence of OutputColumn (P,)
     families : sequence of LeafFamily
-        That of each cause.
+        The family of each cause.
     candidate : Candidate
-        Of a tree of rules of at least two leaves.
+        Setting of a tree of rules with at least two leaves.
     counts : ndarray (K,), optional
-        How much each cause counts.
+        Factor of each cause.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     usual, terms, size = Grid(), candidate.max_terms or 1, candidate.leaves or 2**candidate.depth

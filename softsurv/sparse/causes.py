@@ -1,8 +1,8 @@
 """Leaf models of several causes under one set of rules.
 
-A leaf holds one hazard for each cause. Given the leaf, the log-likelihood of a row is that of each cause, the events of
-the others being censored, added up. Causes are therefore fitted apart, and their losses, slopes and curvatures go
-together where rules are chosen. One kind of event is one cause.
+A leaf holds one hazard for each cause. Given the leaf, the log-likelihood of a row is the sum of those of the causes;
+for each of them the events of the others count as censored. Causes are therefore fitted one by one. Where rules are
+chosen their losses are added up, and their slopes and curvatures stand side by side. One kind of event is one cause.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Models = tuple[Tensor, ...]
 """For each cause the common models and deviations (M, 1 + L, Q + K)."""
 
 SEPARATOR = ", "
-"""Between the families of the causes in a candidate's name."""
+"""Separates the families of the causes in a candidate's name."""
 
 
 def take(problems: Problems, trees: Tensor) -> Problems:
@@ -53,9 +53,10 @@ def fit_causes(
     budget: StopSignal | None = None,
     counts: FloatArray | None = None,
 ) -> tuple[Models, Tensor]:
-    """Fit the leaves of every tree for every cause; the models, and the penalised mean losses added up (M,).
+    """Fit the leaves of every tree for every cause; the models, and the sum of the penalised mean losses (M,).
 
-    The penalties are those of all causes, or of each. Losses are added up as often as each cause counts (K,).
+    There is one value of penalties for all causes, or one for each. ``counts`` (K,) are the factors of the causes'
+    losses in the sum.
     """
     starts = (None,) * len(problems) if start is None else start
     each = (penalties,) * len(problems) if isinstance(penalties, LeafPenalties) else penalties
@@ -71,9 +72,9 @@ def fit_causes(
 def losses_of_causes(
     problems: Problems, models: Models, counts: FloatArray | None = None, most: float = math.inf
 ) -> Tensor:
-    """Loss of every row in every leaf, (M, L, N), added up over the causes, each times its count (K,).
+    """Loss of every row in every leaf, (M, L, N): the sum over the causes, each times its factor (K,).
 
-    Of each cause it is ``most`` at most.
+    The loss of each cause is cut at ``most``.
     """
     counts = np.ones(len(problems)) if counts is None else counts
     losses = [losses_in_leaves(p, leaf_models(model)) for p, model in zip(problems, models, strict=True)]
@@ -83,7 +84,7 @@ def losses_of_causes(
 
 
 def second_orders(problems: Problems, models: Models, counts: FloatArray | None = None) -> FloatArray:
-    """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models times counts (K,), no row weight."""
+    """Slopes and curvatures (M, N, 5 K) of each row's losses at the common models, times ``counts``, not weighted."""
     counts = np.ones(len(problems)) if counts is None else counts
     own = zip(problems, models, counts.tolist(), strict=True)
     found: FloatArray = torch.cat([count * second_order(p, m[:, :1]) for p, m, count in own], -1).cpu().numpy()
@@ -91,7 +92,7 @@ def second_orders(problems: Problems, models: Models, counts: FloatArray | None 
 
 
 def curves_in_leaves(problems: Problems, models: Models, times: FloatArray) -> FloatArray:
-    """What every row has to expect in every leaf of one tree, (L, N, T K): survival, or each cause's incidence."""
+    """Curves of every row in every leaf of one tree: survival (L, N, T), or the incidence of each cause (L, N, T K)."""
     hazards = np.stack([_hazards(p, leaf_models(m), times) for p, m in zip(problems, models, strict=True)], -1)
     if len(problems) == 1:
         return np.exp(-hazards[..., 0])

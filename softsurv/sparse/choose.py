@@ -1,6 +1,6 @@
 """Family, size, terms and penalties of a tree of rules, by inner cross-validation; all rows are one more fold.
 
-Every candidate is trained on each inner fold and on all rows as one stack, so that the chosen tree is there when the
+Every candidate is trained on each inner fold and on all rows as one stack, so that the chosen tree is trained when the
 choice is made. Candidates are ranked by the held-out negative log-likelihood.
 """
 
@@ -26,20 +26,20 @@ from softsurv.sparse.splits import SplitData
 from softsurv.sparse.trials import FamilyTrials
 
 Say = Callable[[str, int, int], None]
-"""Told what is tried, how many candidates that were, and how many there are in all."""
+"""Called with a name of what was tried, the number of its candidates, and the number of all candidates."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What was tried, and on what.
+    """The trials of a choice, with their problems and folds.
 
     Attributes
     ----------
     trials : tuple of Trial
     problems : dict of Problems
-        Of all rows, for the families by their name in a candidate.
+        The problems of all rows, by the family's name in a candidate.
     of_family : FamilyTrials
-        What trees were tried on.
+        The family, folds and problems with which trees were tried.
     """
 
     trials: tuple[Trial, ...]
@@ -68,8 +68,8 @@ def try_all(
 ) -> Tried:
     """Try one leaf with every family, and trees with the family that does best or is as good as the usual one.
 
-    With causes each has its own family, the one that does best for its events. ``say`` is told what is tried.
-    ``counts`` (K,) say how much each cause counts in rules and in the choice.
+    Each cause has its own family, the one that does best for its events. ``say`` is called after each part.
+    ``counts`` (K,) are the factors of the causes in the rules and in the choice.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def try_all(
     ]
     of_family, single = _of_all_causes(by_cause, fold, grid, machine)
     trials = [] if max(grid.leaves) == 1 else of_family.trees(stop, tell)
-    if grid.depth is not None:  # fewer leaves are the way out where there are too few rows
+    if grid.depth is not None:  # with too few rows for this depth, trees of fewer leaves remain
         trials = [trial for trial in trials if trial.candidate.depth == grid.depth] or trials
     trials = (single if 1 in grid.leaves or not trials else []) + trials
     last, known = torch.tensor([len(fold.masks) - 1]), [one for one, _ in by_cause[0]] if len(parts) == 1 else []
@@ -123,7 +123,7 @@ def try_all(
 def _of_all_causes(
     by_cause: list[list[tuple[FamilyTrials, list[Trial]]]], fold: FoldRows, grid: Grid, machine: Machine
 ) -> tuple[FamilyTrials, list[Trial]]:
-    """The families that trees are grown with, and the trials of one leaf: with causes, those of the families alone."""
+    """The families that trees are grown with, and the trials of one leaf; with causes those of these families only."""
     chosen = []
     for found in by_cause:
         usual = usual_family([trial for _, trials in found for trial in trials])

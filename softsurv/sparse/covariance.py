@@ -1,8 +1,8 @@
 """Covariance of the leaves' parameters: the inverse Hessian of the penalised likelihood, given each row's leaf.
 
-Where subjects have several rows, or events that recur, rows of one subject are no separate witnesses. Then it is the
-sandwich: the inverse Hessian on both sides of the sum over subjects of the outer products of their scores (Lin and Wei
-1989; Lawless and Nadeau 1995).
+Where subjects have several rows, or events that recur, the rows of a subject are not independent. Then the covariance
+is the sandwich: the inverse Hessian on both sides of the sum over subjects of the outer products of their scores (Lin
+and Wei 1989; Lawless and Nadeau 1995).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STEP = 1e-4
 """Distance of central differences of the analytic gradient: an error of 1e-8 in curvatures of order one."""
 
 FLAT = 1e-10
-"""Least curvature, as a share of the largest. A direction of which the data say nothing gets a huge variance."""
+"""Least curvature, as a share of the largest. Directions that the data do not determine so get a huge variance."""
 
 MOST_PARAMETERS = 1000
 """Most parameters whose covariance is computed. With more the inverse takes too long: there are no standard errors."""
@@ -41,15 +41,15 @@ def rule_covariance(
     Parameters
     ----------
     problem : Problem
-        Of one tree.
+        The problem of one tree.
     leaf : Tensor (N,)
         On the host, whatever the device of the problem.
     penalties : LeafPenalties
         On the scale of the mean loss.
     total : float
-        Rows, or the sum of their weights: so many mean losses make the likelihood.
+        Number of rows, or the sum of their weights: this times the mean loss is the negative log-likelihood.
     subject : Tensor (N,), optional
-        Whose row it is, where subjects have several: the covariance is then the sandwich by subject.
+        Subject of each row, where subjects have several: the covariance is then the sandwich by subject.
 
     Returns
     -------
@@ -115,13 +115,13 @@ def row_scores(
     leaf: Tensor,  # (N,)
     leaves: Tensor,  # (L, Q + K)
 ) -> Tensor:  # (N, Q + K)
-    """Slopes of each row's weighted loss over the parameters of its leaf."""
+    """Derivatives of each row's weighted loss by the parameters of its leaf."""
     q, leaf = problem.design.shape[-1], leaf.to(problem.design.device)
     offset = linear(leaves[None, :, :q], problem.design).gather(1, leaf[None, None])
     shape = leaves[None, :, q:]
 
     def slope(level: float, moved: Tensor) -> Tensor:
-        """Difference of the rows' losses (N,) between two sides of a step."""
+        """Central difference of the rows' losses, (N,)."""
         up = row_terms(problem, offset + level, shape + moved, leaf[None])[0]
         down = row_terms(problem, offset - level, shape - moved, leaf[None])[0]
         return ((up - down) / (2 * STEP))[0, 0]
@@ -151,10 +151,9 @@ def information(
 ) -> Tensor:  # (L, Q + K, Q + K) on the host
     """Second derivatives of the mean loss by each leaf's parameters, each row being in its leaf.
 
-    Notes
-    -----
-    A row's loss depends on the features through its offset alone. Its gradient is therefore moved by the offset and by
-    each shape parameter, all leaves at once: 2 (1 + K) evaluations whatever the number of features and leaves.
+    Notes ----- A row's loss depends on the features through its offset alone. Central differences of the gradient are
+    therefore taken over the offset and over each shape parameter, for all leaves at once: 2 (1 + K) evaluations,
+    whatever the number of features and leaves.
     """
     q, (n_leaves, size) = problem.design.shape[-1], leaves.shape
     free = LeafPenalties(NO_PENALTY, NO_PENALTY, NO_PENALTY)
@@ -164,7 +163,7 @@ def information(
     shape = leaves[None, :, q:]
 
     def slopes(level: float, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """Weighted slopes over the rows' offsets (N,) and over the shapes (L, K)."""
+        """Weighted derivatives by the rows' offsets (N,) and by the shapes (L, K)."""
         _, found = row_terms(problem, offset + level, moved, at_row)
         by_offset, by_shape = objective.pulled(moved, found)
         return by_offset[0, 0], by_shape[0]
@@ -189,7 +188,7 @@ def information(
 
 
 def _inverse(matrix: Tensor) -> Tensor:
-    """Inverse of a symmetric matrix; flat and falling directions get the curvature :data:`FLAT` of the largest."""
+    """Inverse of a symmetric matrix; flat and negative curvatures are raised to :data:`FLAT` of the largest."""
     size = matrix.diagonal().clamp(min=0).sqrt()
     size = torch.where(size > 0, size, 1.0)
     values, vectors = torch.linalg.eigh(matrix / size / size[:, None])

@@ -8,7 +8,7 @@ from softsurv.kernel_cache import njit
 from softsurv.sparse.kernels import gain_of, rest_gain
 
 SCORE_BINS, SCORE_RANGE = 64, 2.6
-"""Directions are compared by so many bins, within so many standard deviations."""
+"""Bins of a score by which directions are compared, and their range about its mean, in standard deviations."""
 
 
 @njit(nogil=True)
@@ -24,7 +24,7 @@ def totals(sums, size):
 
 @njit(cache=True, nogil=True)
 def cut_gains(score, order, sums, size, least, penalty, margin, causes):
-    """What each place to part rows along a score gains.
+    """Gain of each cut along a score.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
     order : (n,) int
         Sorts ``score``.
     sums : (n, 5 K) or (n, 1)
-        Five columns for each cause: both sides are leaves to be corrected. One column: what a row costs more below the
-        cut than above it.
+        Five columns for each cause: both sides are leaves to be corrected. One column: how much more a row costs below
+        the cut than above it.
     size : (n,)
     least, penalty, margin : float
-        Least size of a side; penalty of a correction; neighbouring scores closer than this are one.
+        Least size of a side; penalty of a correction; distance up to which neighbouring scores count as equal.
     causes : tuple of int
 
     Returns
@@ -59,7 +59,7 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
             gains[t] = np.nan
         elif low_size < least or all_size - low_size < least:
             gains[t] = -np.inf
-        elif k == 1:  # what the rows below the cut gain by being there
+        elif k == 1:  # gain of the rows below the cut
             gains[t] = -low[0]
         else:
             gains[t] = gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)
@@ -70,7 +70,7 @@ def cut_gains(score, order, sums, size, least, penalty, margin, causes):
 
 @njit(cache=True, nogil=True)
 def best_cuts(columns, values, order, place, sums, size, least, penalty, close, causes):
-    """What the best cut of each of some columns gains, its rows being sorted already.
+    """Gain of the best cut of each of some columns, whose order is known.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
     sums, size, least, penalty, causes
         As in :func:`cut_gains`, of the n rows.
     close : float
-        Neighbouring values closer than this share of their size are one.
+        Share of their size up to which neighbouring values count as equal.
 
     Returns
     -------
     best : (C, 2)
-        The largest gain; where ``sums`` has one column, also that with its sign changed, else -inf. -inf where no cut
-        is allowed.
+        The largest gain. Second: the same for ``sums`` with the sign changed where it has one column, else -inf. -inf
+        where no cut is allowed.
     """
     k = sums.shape[1]
     (total, all_size), low = totals(sums, size), np.empty(k)
@@ -110,7 +110,7 @@ def best_cuts(columns, values, order, place, sums, size, least, penalty, close, 
                 continue
             now = value[sorted_[t]]
             if now - before > margin and low_size >= least and all_size - low_size >= least:
-                if k == 1:  # what the rows below the cut gain by being there, or those above it
+                if k == 1:  # gain of the rows below the cut; of the reverse rule
                     best[c, 0], best[c, 1] = max(best[c, 0], -low[0]), max(best[c, 1], low[0])
                 else:
                     gain = gain_of(low, penalty, causes) + rest_gain(total, low, penalty, causes)

@@ -38,17 +38,17 @@ TABLE_COPIES = 6.5
 """Copies of the features in memory when the search begins: given, in order, encoded, shrunk, as designs of leaves."""
 
 FINISHING = 2.0, 0.4
-"""Time kept for fitting and describing the leaves: so many times all work before the search, at most this share of
-the limit."""
+"""Time kept for fitting and describing the leaves: this multiple of the time before the search, at most this share of
+the time limit."""
 
 DESCRIBING = 4.0, 0.25
-"""Time kept for describing the leaves: so many times that of reading the rows, at most this share of the limit. At
-50,000 rows of 50 columns it takes two and a half times that of reading; the rest is for other programs on the cores."""
+"""Time kept for describing the leaves: this multiple of the time of reading, at most this share of the time limit. With
+50,000 rows of 50 columns it took two and a half times that of reading; the rest is for other programs on the cores."""
 
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """What a tree of corrections may be.
+    """Limits and penalties of a tree of corrections.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ExactSettings:
     least_events : float
         Least weight of events in a leaf.
     complexity : float or None
-        What a leaf has to gain in log-likelihood; by events and cuts where None (`bic`).
+        What a leaf must gain in log-likelihood; None: by the numbers of events and cuts (`bic`).
     n_cuts : int
         Quantiles of each number.
     ridge, shrinkage : float
@@ -65,6 +65,7 @@ class ExactSettings:
     slope_shrinkage : float or None
         Of each leaf's own slopes; None where the leaves share them.
     memory_limit : float
+        Bytes.
     n_jobs : int
     """
 
@@ -95,12 +96,12 @@ class ExactModels:
     rules : tuple of LinearRule or None
         In heap order.
     search : FitReport
-        Of the search: its objective is minus what the corrections gain in log-likelihood to second order, plus the cost
-        of the leaves.
+        Report of the search. Its objective is minus the corrections' gain in log-likelihood to second order, plus the
+        cost of the leaves.
     objective : float
-        Penalised mean loss of the leaves as they are fitted.
+        Penalised mean loss of the fitted leaves.
     covariances : tuple of ndarray or None
-        As `SparseFit` has them.
+        As in `SparseFit`.
     complexity : float
         What a leaf had to gain in log-likelihood.
     """
@@ -121,7 +122,7 @@ def fit_exact(
     stop: StopSignal,
     budget: StopSignal | None = None,
 ) -> ExactModels:
-    """Fit one regression, search the tree whose corrections gain most, and fit its leaves.
+    """Fit one regression, search for the tree whose corrections gain most, and fit its leaves.
 
     Parameters
     ----------
@@ -132,9 +133,9 @@ def fit_exact(
     family : LeafFamily
     settings : ExactSettings
     stop : StopSignal
-        Of the search.
+        Limit of the search.
     budget : StopSignal, optional
-        Of the fits.
+        Limit of the fits.
     """
     s, n, scale = settings, np.array([float(data.n)]), level_scale(columns)
     split = split_data(data.x.double().cpu().numpy(), columns)
@@ -144,7 +145,7 @@ def fit_exact(
     leaf, penalties = leaves_of([rules], split), penalties_of(n, s.ridge, s.shrinkage, s.slope_shrinkage)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, budget=fits)
     if budget is not None and fits is not None and fits.exhausted:
-        budget.end_unless(math.inf)  # what cut the leaves off is told of the whole fit
+        budget.end_unless(math.inf)  # the whole fit reports the limit that ended its leaves
     trees = soft_trees(problems, rules, models, split, columns, scale)
     covariances = tuple(
         covariance_in_data_units(
@@ -172,11 +173,11 @@ def exact_start(
     columns : sequence of OutputColumn (P,)
     family : LeafFamily
     depth : int
-        Of the dense tree. Where the tree of corrections ends sooner, everything goes left.
+        Depth of the dense tree. Below a leaf of the tree of corrections all rows go left.
     stop : StopSignal
-        Of the regression and the search.
+        Limit of the regression and the search.
     counts : ndarray (C,), optional
-        How often each cause counts; all alike by default.
+        Factor of each cause, 1 by default.
     """
     split = split_data(data.x.double().cpu().numpy(), columns)
     problems = tuple(make_problem(part, family) for part in shrunk(data, level_scale(columns)).by_cause())
@@ -246,7 +247,7 @@ def search_rules(
 
 
 def bic(bins: Bins, size: FloatArray) -> float:
-    """What a leaf has to gain: half the log of events for each of its two parameters, and the log of all cuts."""
+    """What a leaf must gain: half the log of the events for each of its two parameters, and the log of all cuts."""
     n_cuts = sum(len(rules) for rules in bins.rules)
     return math.log(max(float(size.sum()), 1.0)) + math.log(max(n_cuts, 1))
 

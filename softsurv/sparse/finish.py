@@ -1,4 +1,4 @@
-"""From rules and leaf models to a soft tree: splits that change nothing go, routing probabilities come."""
+"""From rules and leaf models to a soft tree: splits that change nothing are taken out, rules become routing weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from softsurv.trees.routing import leaf_probability, linear
 from softsurv.trees.soft_tree import SURE, SoftTree
 
 LEAST_DIFFERENCE = 0.05
-"""A split matters where some training row's survival, or a cause's incidence, would differ by this much on its other
+"""A split is kept if some training row's survival, or incidence of a cause, would differ by this much on the other
 side, at some time up to the last event."""
 
 GRID_TIMES = 20
@@ -87,12 +87,12 @@ def soft_trees(
     columns: Sequence[OutputColumn],
     scale: FloatArray,
 ) -> tuple[SoftTree, ...]:
-    """The torch module of each cause: rules as routing weights, as sharp as the mixture's likelihood wants them.
+    """The torch module of each cause: rules as routing weights, with the sharpness of the best mixture likelihood.
 
     Parameters
     ----------
     problems : tuple of Problem
-        Of one tree, all training rows; one for each cause.
+        For each cause the problem of one tree on all training rows.
     rules : tuple of LinearRule or None
     models : tuple of Tensor (1, 1 + L, Q + K)
         Common model and deviations.
@@ -100,7 +100,7 @@ def soft_trees(
     columns : sequence of OutputColumn
         Encoded features.
     scale : (P,)
-        What the problems' features were multiplied by (see `many_levels`).
+        Factors of the problems' features (see `many_levels`).
     """
     depth = int(np.log2(len(rules) + 1))
     design, weight = problems[0].design, problems[0].weight[:, 0]
@@ -109,7 +109,7 @@ def soft_trees(
 
     def mixed(sharpness: float) -> Tensor:
         """Loss of the mixture with routing of this sharpness."""
-        go_left = torch.sigmoid(linear(sharpened(routing, sharpness), design))  # no rule asks for a scaled column
+        go_left = torch.sigmoid(linear(sharpened(routing, sharpness), design))  # no rule uses a column with a factor
         log_share = leaf_probability(go_left).clamp(min=1e-300).log()
         return -(weight * torch.logsumexp(log_share - losses, 1)).sum()
 

@@ -52,15 +52,15 @@ class SparseFit:
     chosen : Trial
     tried : Tried
     collapsed : tuple of Collapsed
-        Splits that changed nothing and were taken out.
+        Splits that were taken out, as they changed nothing.
     objective : float
         Penalised mean loss of the training rows.
     reason : str
         Why this was chosen.
     covariances : tuple of ndarray (L, Q + K, Q + K), optional
-        For each cause: of the parameters of each leaf that a row reaches, given the rules.
+        For each cause the covariance of the parameters of each leaf that rows reach, given the rules.
     stopped : Status, optional
-        Why the choice ended early, where it did.
+        Why the choice ended early, if it did.
     lost : LostLikelihood, optional
         What the rules cost against a dense tree; None for one leaf, for causes, and where it would take long.
     settings : tuple of LeafSetting
@@ -81,11 +81,11 @@ class SparseFit:
 
     @property
     def candidate(self) -> Candidate:
-        """The setting, with the depth that is left."""
+        """The setting, with the depth of the tree after splits were taken out."""
         return replace(self.chosen.candidate, depth=self.trees[0].depth)
 
     def table(self) -> list[dict[str, Any]]:
-        """What was tried, best first."""
+        """The settings that were tried, best first."""
         return self.tried.table(self.chosen)
 
 
@@ -97,7 +97,7 @@ POWERS_OF_TEN = np.array([float(10**k) for k in range(EXACT_POWER + 1)])
 
 
 def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
-    """Encoded features (N, P) in the data's units, and which of them make a rule alone."""
+    """The encoded features (N, P) in the data's units, with the columns that can make a rule alone."""
     values, numeric = np.array(x.T, order="C"), [k for k, column in enumerate(columns) if column.kind == "number"]
     scale, offset = (np.array([[getattr(columns[k], name)] for k in numeric]) for name in ("scale", "offset"))
     if numeric:
@@ -116,7 +116,7 @@ def split_data(x: FloatArray, columns: Sequence[OutputColumn]) -> SplitData:
 
 
 def _rounded(values: FloatArray) -> FloatArray:
-    """Values read back from so many digits, as ``float(f"{value:.12g}")`` does."""
+    """Values rounded to `DIGITS` digits, as ``float(f"{value:.12g}")`` does."""
     size = np.abs(values)
     with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(size > 0, DIGITS - 1 - np.floor(np.log10(size)), 0.0)
@@ -154,11 +154,11 @@ def fit_rules(
     machine : Machine
         Once its budget is exhausted, no further candidates are tried.
     seed : int
-        Of the folds.
+        Seed of the folds.
     say : callable, optional
-        Called with what is tried, how many candidates that were, and how many there are in all.
+        Called with a name of what was tried, the number of its candidates, and the number of all candidates.
     counts : ndarray (K,), optional
-        How much each cause counts in the rules and in the choice; all alike by default.
+        Factor of each cause in the rules and in the choice, 1 by default.
     """
     split, scale = split_data(data.x.double().cpu().numpy(), columns), level_scale(columns)
     look_before_fitting(data.n, data.x.shape[1], machine.budget)
@@ -175,7 +175,7 @@ def fit_rules(
         rules, models, gone = _collapsed(chosen, problems, split, times, penalties, machine.budget)
         if rules or not chosen.rules or len(left) == 1 or not any(t.rules for t in left if t is not best):
             break
-        left.remove(best)  # its leaves are one model: that is no tree
+        left.remove(best)  # all its splits were taken out: that is no tree
     leaf = leaves_of([rules], split) if rules else torch.zeros(1, data.n, dtype=torch.int64)
     models, loss = fit_causes(problems, leaf, len(rules) + 1, penalties, models, budget=machine.budget)
     trees = soft_trees(problems, rules, models, split, columns, scale)
@@ -194,7 +194,7 @@ def fit_rules(
 def leaf_covariance(
     problem: Problem, leaf: Tensor, model: Tensor, penalties: LeafPenalties, data: SurvivalData, used: IntArray
 ) -> FloatArray | None:
-    """Covariance of the leaves that the rules lead to; a weight counts so many rows."""
+    """Covariance of the leaves that rows can reach; a row of weight w counts as w rows."""
     place = torch.searchsorted(torch.as_tensor(used), leaf)
     total = float(data.n if data.weight is None else data.weight.sum())
     return rule_covariance(problem, place, model[np.append(0, 1 + used)], penalties, total, data.subject_codes)
@@ -226,7 +226,7 @@ def _collapsed(
 
 
 def _times(data: SurvivalData) -> FloatArray:
-    """Times at which two sides of a split are compared: quantiles of the observed events' times."""
+    """Times at which both sides of a split are compared: quantiles of the times of observed events."""
     time = data.time.double().cpu().numpy()
     event = data.failed & (time > 0)
     known = time[event] if event.any() else time[time > 0]

@@ -1,7 +1,7 @@
-"""Compiled rounds of L-BFGS over leaf models: every tree to its end in one loop, without other threads' interpreter.
+"""Compiled rounds of L-BFGS over leaf models: every tree to its end in one loop that does not hold Python's lock.
 
-`softsurv.soft.optimisers` asks for the value of a whole stack, round by round, by calls that take longer than the rows
-of a small table do. Here a tree's rows are put side by side once, leaf by leaf. What is computed is `LeafObjective` of
+`softsurv.soft.optimisers` computes the value of a whole stack in every round, by calls that take longer than the rows
+of a small table do. Here the rows of a tree are sorted by leaf once. The function is `LeafObjective` of
 `softsurv.sparse.leaf_fit` with the metric of `softsurv.sparse.leaf_metric`, the oracle of the tests.
 """
 
@@ -21,8 +21,8 @@ def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass,
     """Up to so many rounds of every moving tree over its common model and the leaves' deviations, in place.
 
     ``state`` and ``limits``: those of `step_kernels.advance_tree`. ``design`` (G, N, Q), ``time`` (G, F, N), ``event``
-    (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength (M, Q + K), what is free (M, Q + K) and the ridge
-    (M,). ``metric``: that of `next_step`.
+    (G, N), ``mass`` and ``leaf`` (M, N). ``penalties``: strength (M, Q + K), which deviations are free (M, Q + K), and
+    the ridge (M,). ``metric``: as in `next_step`.
     """
     table, direction, step, moving = state[0], state[3], state[5], state[8]
     strength, free, ridge = penalties
@@ -76,7 +76,7 @@ def fit_rounds(state, limits, rounds, link, baseline, design, time, event, mass,
 
 @njit(nogil=True, error_model="numpy")
 def rows_by_leaf(mass, leaf, order, begin):
-    """Fill ``order`` with the rows that weigh, leaf by leaf, which begin at ``begin`` (L + 1,)."""
+    """Fill ``order`` with the rows that have weight, leaf by leaf; those of a leaf begin at ``begin`` (L + 1,)."""
     begin[:] = 0
     for i in range(mass.size):
         if mass[i] > 0.0:
@@ -98,7 +98,7 @@ def next_step(m, g, columns, gradient, metric, out, room):
 
     ``metric``: the inverse curvature of the common model of tree or group ``g``, as a matrix (M or G, R, R), R of 0, Q
     or Q + K, and as a diagonal (M or G, Q or 0); units of its shapes (M, K); for deviations a scale (M, L, Q + K), and
-    matrices (M, L, A, A) of the parameters ``at`` (A,), of which ``free`` (M, A) are no constants.
+    matrices (M, L, A, A) of the parameters ``at`` (A,), of which those in ``free`` (M, A) may differ from 0.
     """
     matrix, diagonal, unit, scale, of_leaf, at, free = metric
     size, reach = room.size, matrix.shape[1]

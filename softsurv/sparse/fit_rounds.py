@@ -1,4 +1,4 @@
-"""Whole rounds of L-BFGS over leaf models, compiled (`fit_kernels`), where the rows allow it."""
+"""Whole rounds of L-BFGS over leaf models in one compiled loop (`fit_kernels`), where it can be used."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from softsurv.sparse import fit_kernels
 from softsurv.sparse.leaf_metric import JointMetric, Leaves, SlopesMetric
 
 PRODUCTS_A_CALL = 2**26
-"""Products that a call takes, some hundredths of a second: between calls the clock is looked at."""
+"""Multiplications of one call, which takes some hundredths of a second. The time limit is checked between calls."""
 
 OWN_PRODUCTS = 32
-"""What the loss of a row takes beside its columns, counted in products."""
+"""Cost of the loss of a row beside its columns, in multiplications."""
 
 MOST_NUMBERS = 2**24
-"""Numbers of the design that are put side by side: 128 MiB. Larger tables go through it as it is, round by round."""
+"""Largest design, in numbers, that is copied and sorted by leaf: 128 MiB. Larger ones are fitted round by round."""
 
 
 def rounds_of(leaves: Leaves, metric: SlopesMetric) -> Rounds | None:
     """Whole rounds of a fit.
 
-    None where the loops do not know the leaves' family or censoring, or the table is too large to be laid out again.
+    None where the loops lack the leaves' family or kind of censoring, or the table is too large to be copied.
     """
     p = leaves.problem
     link, baseline = code_of(p.family.link), baseline_of(p.family)
@@ -47,7 +47,7 @@ def rounds_of(leaves: Leaves, metric: SlopesMetric) -> Rounds | None:
 
 
 def _tables(metric: SlopesMetric, like: Tensor) -> tuple[Tensor, ...]:
-    """The metric as `fit_kernels.next_step` has it."""
+    """The metric as `fit_kernels.next_step` takes it."""
     full, groups = metric.inverse.dim() == 3, len(metric.inverse)
     m, n_leaves, size = metric.scale.shape
     matrix = metric.inverse if full else like.new_zeros(groups, 0, 0)

@@ -1,4 +1,4 @@
-"""What is tried in the choice of a tree of rules, and on which rows."""
+"""The grid that the choice of a tree of rules tries, and the folds on which it is tried."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from softsurv.sparse.splits import SplitData
 from softsurv.sparse.train import StackRows
 
 FARTHEST = 12.0
-"""Nats that a held-out row counts at most for each of several causes. A row whose features are far from all others can
-cost a hundred, and would alone decide on families, trees and penalties of every cause."""
+"""Most nats that the loss of a held-out row counts, for each of several causes. A row whose features are far from all
+others can lose a hundred, and would alone decide on families, trees and penalties of every cause."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What is tried."""
+    """Penalties, numbers of leaves and terms that are tried, and limits of the trees."""
 
     single_ridges: tuple[float, ...] = (0.1, USUAL_RIDGE, 1.0, 10.0, CONSTANT)
     ridges: tuple[float, ...] = (USUAL_RIDGE, 30.0)
     leaves: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
     more_leaves: tuple[int, ...] = (12, 16)
-    """Sizes that are tried one after the other as long as larger trees pay."""
+    """Sizes that are tried one after the other as long as the larger tree is clearly better."""
     terms: tuple[int, ...] = (1, 3)
     shrinkage: tuple[tuple[float, float | None], ...] = (
         (10.0, None),
@@ -52,13 +52,13 @@ class Grid:
 
 @dataclass(frozen=True)
 class FoldRows:
-    """Rows of the folds, those of all rows last."""
+    """The folds; the last one trains on all rows."""
 
     masks: FloatArray  # (F, N) 1 where a row trains
-    held: Tensor  # (F, N) weight of held-out rows, on average 1 over all folds
+    held: Tensor  # (F, N) weight of held-out rows; the sum over all folds is the number of subjects
     rows: StackRows
     subject: IntArray | None = None  # (N,) where subjects have several rows
-    most: float = math.inf  # nats that a held-out row counts at most
+    most: float = math.inf  # most nats that a held-out row counts
 
     @property
     def n_rows(self) -> FloatArray:
@@ -76,9 +76,10 @@ class FoldRows:
 def make_folds(
     data: SurvivalData, split: SplitData, grid: Grid, seed: int, counts: FloatArray | None = None
 ) -> FoldRows:
-    """Stratified folds for the choice and all rows for the tree; with one candidate all rows alone.
+    """Stratified folds for the choice, and all rows for the tree; all rows alone where ``grid.n_folds`` is 1.
 
-    Events of causes that do not count (K,) are none of those that a leaf must have.
+    ``counts`` (K,) are the factors of the causes. Only events of causes with a factor above 0 count for the least
+    number of events in a leaf.
     """
     events, subject = data.failed, None
     if counts is not None and data.cause is not None:

@@ -1,8 +1,8 @@
 """Compiled search for splits: what corrections of leaves gain, and the best tree of depth two on binned features.
 
-A row brings five sums for each cause: the slopes and curvatures of its loss with respect to a correction of its leaf's
-level and shape. A leaf of summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its correction, to
-second order; so sums are all that a search needs. The losses of causes add, and so do their gains.
+A row has five numbers for each cause: the slopes and curvatures of its loss with respect to a correction of its leaf's
+level and shape. A leaf with the summed slopes g and curvatures H gains ``1/2 g' (H + penalty I)^-1 g`` by its
+correction, to second order, so a search needs nothing but sums. The losses of causes add up, and so do their gains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def causes_of(sums: FloatArray) -> tuple[int, ...]:
 
 @njit(cache=True, nogil=True)
 def leaf_gain(g0, g1, h00, h01, h11, penalty):
-    """What a leaf's correction gains, to second order."""
+    """Gain of a leaf by its correction, to second order."""
     a, c = h00 + penalty, h11 + penalty
     determinant = a * c - h01 * h01
     if a <= 0.0 or determinant <= 1e-12 * a * c:  # the shape is not determined: correct the level alone
@@ -43,7 +43,7 @@ def gain_of(sums, penalty, causes):
 
 @njit(cache=True, nogil=True, inline="always")
 def rest_gain(total, low, penalty, causes):
-    """`gain_of` of what ``low`` leaves of ``total``."""
+    """`gain_of` of the difference ``total - low``."""
     gain = 0.0
     for q in range(len(causes)):
         c = q * N_SUMS
@@ -91,23 +91,23 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
         Rows that the tree is for.
     sums : (N, 5 K)
     size : (N,)
-        What ``least`` counts in every leaf.
+        Size of each row; ``least`` is the least sum of sizes in a leaf.
     least, penalty : float
     causes : tuple of int
         See :func:`causes_of`.
 
     Returns
     -------
-    gain : (P, C, 3)
-        Of the root cut "code <= c": plain gain of both sides as leaves, of the left and of the right side; -inf
-        where a side is too small. With one more cut: see ``inner``.
+    gain : (P, C, 2)
+        For the root cut "code <= c": gain of either side as a leaf; -inf where a side is too small. The side of the
+        codes up to c comes first.
     inner : (P, C, 2)
-        Gain of the best cut of each side, -inf where there is none.
+        Gain of either side with its best further cut, -inf where there is none.
     cut : (P, C, 2, 2) int
-        Its feature and code.
+        Feature and code of that cut.
     """
     p, c, n_sums = len(n_codes), 0, N_SUMS * len(causes)
-    for f in range(p):  # its method would take a second to compile
+    for f in range(p):  # n_codes.max() would take a second to compile
         c = max(c, n_codes[f])
     gain = np.full((p, c, 2), -np.inf)
     inner = np.full((p, c, 2), -np.inf)
@@ -117,7 +117,7 @@ def best_trees(codes, n_codes, rows, sums, size, least, penalty, causes):
     for f in range(p):
         for s in range(p):
             if s == f:
-                # both cuts on one feature: the pair's table would be diagonal; three bins from one histogram
+                # both cuts on one feature: the table of the pair would be diagonal, and one histogram is enough
                 one_feature(codes[f], n_codes[f], rows, sums, size, least, penalty, f, gain, inner, cut, causes)
                 continue
             nf, ns = n_codes[f], n_codes[s]

@@ -1,7 +1,8 @@
 """Leaf models under hard routing: one common model and each leaf's deviation from it, fitted jointly.
 
 Every row is in one leaf of each tree, so one loss for each row and tree is enough, whatever the number of leaves.
-Slopes and baselines deviate apart: leaves may share all slopes and have a level and shape of their own.
+Deviations of slopes and of baselines have penalties of their own: leaves may share all slopes and differ in level and
+shape.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ FIT = LbfgsSettings(max_iterations=200, ftol=1e-10)
 """How far the leaves of a final tree are fitted."""
 
 ROUGH = LbfgsSettings(max_iterations=25, ftol=1e-6)
-"""How far leaves are fitted between two looks at the rules, and for candidates to be compared."""
+"""How far leaves are fitted between two searches for rules, and where candidates are compared."""
 
 STEP = 1e-4
-"""Distance of central differences: rounding and the third derivatives of splines both add some 1e-6 to curvatures."""
+"""Distance of central differences: rounding and the third derivatives of splines each put some 1e-6 on curvatures."""
 
 
 @dataclass(frozen=True)
 class LeafPenalties:
     """Quadratic penalties of leaf models, one value per tree (M,), on the scale of the mean loss.
 
-    They lie on the host: what follows from them is known there without asking a device.
+    They lie on the host, so that decisions that depend on them do not wait for a device.
 
     Attributes
     ----------
@@ -60,7 +61,7 @@ class LeafPenalties:
         return not np.isfinite(self.slopes.numpy()).any()
 
     def of_deviations(self, n_leaves: int, columns: int, size: int) -> tuple[Tensor, Tensor]:
-        """Strengths of the penalties of deviations, and which of these are no constants: (M, size) on the host."""
+        """Strengths of the penalties of deviations, and which deviations may differ from 0: (M, size) on the host."""
         own = torch.isfinite(self.slopes)
         strength = self.baseline[:, None].repeat(1, size)
         strength[:, 1:columns] = torch.where(own, self.slopes, 0.0)[:, None]
@@ -75,7 +76,7 @@ class LeafObjective:
     Parameters
     ----------
     problem : Problem
-        Of M trees.
+        The problem of M trees.
     leaf : Tensor (M, N)
         Leaf of each row, on any device.
     n_leaves : int
@@ -108,12 +109,12 @@ class LeafObjective:
 
     @property
     def leaves(self) -> Leaves:
-        """What a metric and compiled rounds are made of."""
+        """What a metric and compiled rounds need."""
         p = self.problem
         return Leaves(p, self.leaf, self.n_leaves, self.strength, self.free, self.ridge, self.ridged)
 
     def whole_rounds(self, metric: SlopesMetric) -> Rounds | None:
-        """Rounds of a fit in one compiled loop."""
+        """Rounds of a fit in one compiled loop; None where it cannot be used."""
         return rounds_of(self.leaves, metric)
 
     def value_and_gradient(
@@ -157,7 +158,7 @@ class LeafObjective:
         level: Tensor,  # (M, L)
         shape: Tensor,  # (M, L, K)
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean loss (M,), and its slopes over offsets, levels and shapes."""
+        """Mean loss (M,), and its derivatives by offsets, levels and shapes."""
         if self.shared:
             at_row = offset + level.gather(1, self.leaf)[:, None]
         else:
@@ -168,7 +169,7 @@ class LeafObjective:
         return value, total if self.shared else self.member * total, (self.member @ total.mT)[..., 0], d_shape
 
     def pulled(self, shape: Tensor, slopes: Slopes) -> tuple[Tensor, Tensor]:
-        """Slopes over the offsets (M, 1, N) and over the shapes (M, L, K)."""
+        """Derivatives by the offsets (M, 1, N) and by the shapes (M, L, K)."""
         p = self.problem
         total = p.weight * slopes.at_time
         d_shape = p.family.baseline_pullback(
@@ -194,14 +195,14 @@ def fit_leaves(
 ) -> Minimum:
     """Fit the leaves of every tree; the point is common models and deviations as one tensor (M, 1 + L, Q + K).
 
-    It is where the problem is; the leaves of the rows, and the penalties, may lie on the host.
+    The result lies on the device of the problem; the leaves of the rows and the penalties may lie on the host.
     """
     q = problem.design.shape[-1]
     if start is None:
         start = problem.design.new_zeros(problem.n_trees, 1 + n_leaves, q + problem.family.n_shape)
         start[:, 0, q:] = problem.family.initial_shape(problem.time_scale[0])
         baseline = problem.family.baseline(start[: problem.n_groups, :1, q:], problem.features)[0]
-        start[:, 0, 0] = problem.per_tree(-baseline.mean((1, 2)))  # a spline's may begin far below the other rows
+        start[:, 0, 0] = problem.per_tree(-baseline.mean((1, 2)))  # a spline's baseline may be far from 0
     objective = LeafObjective(problem, leaf, n_leaves, penalties)
     own = torch.where(objective.free[:, None], start[:, 1:], 0.0)
     metric = leaf_metric(objective.leaves, start[:, 0, q:])
@@ -255,8 +256,8 @@ def second_order(problem: Problem, model: Tensor) -> Tensor:
     """Slopes and curvatures (M, N, 5) of each row's loss in level and shape, at a common model (M, 1, Q + K).
 
     Minus the slope of level and of shape; the curvatures level-level, level-shape and shape-shape. A shape correction
-    adds to all shape parameters at once. They are central differences, so that every family and every kind of
-    censoring is served alike; curvatures below 0 are taken as 0.
+    is added to all shape parameters alike. The values are central differences, which serve every family and every kind
+    of censoring. Curvatures below 0 are set to 0.
     """
     q, h, problem, model = problem.design.shape[-1], STEP, in_double(problem), model.double()
     offset = linear(model[..., :q], problem.design)

@@ -1,7 +1,7 @@
 """Compiled loop of the leaf models on a CPU: every row once, in its own leaf.
 
-Operators of torch build tables of (trees, leaves, rows) though a row is in one leaf; here each row costs the same
-whatever the number of leaves. `softsurv.sparse.leaf_fit` calls it, and its operators are the oracle of the tests.
+Torch's operators build tables of (trees, leaves, rows) though a row is in one leaf. Here a row costs the same whatever
+the number of leaves. `softsurv.sparse.leaf_fit` calls this loop; its operators are the oracle of the tests.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from softsurv.soft.row_kernels import BLOCK, HAZARDS, fill_hazards, fill_odds
 def rows_in_leaves(
     link, offset, level, shape, weights, features, rise_log, event, mass, leaf, value, total, by_level, by_weight
 ):
-    """Loss (M,) of right-censored rows under baselines ``sum_k weights_k I_k(y)``, and its slopes.
+    """Loss (M,) of right-censored rows under baselines ``sum_k weights_k I_k(y)``, and its derivatives.
 
     ``offset`` (M, R, N) has one row for all leaves or one for each; ``level`` (M, L) is added to it. ``shape`` and
     ``weights`` (M, L, K) are the shape parameters and their exponentials, ``features`` (G, 2 K, N) the functions I_k
     and their slopes, ``rise_log`` (G, N) the log slope of I_1, which is read where K is 1; ``event`` (G, N), ``mass``
-    (M, N), ``leaf`` (M, N). To be filled: ``value`` (M,), ``total`` (M, R, N) the slopes over the offsets,
-    ``by_level`` (M, L), ``by_weight`` (M, L, K) the slopes over the weights.
+    (M, N), ``leaf`` (M, N). To be filled: ``value`` (M,), ``total`` (M, R, N) the derivatives by the offsets,
+    ``by_level`` (M, L), ``by_weight`` (M, L, K) the derivatives by the weights.
     """
     trees, several, rows = offset.shape
     n_shape, per_group = shape.shape[2], trees // event.shape[0]
@@ -69,7 +69,7 @@ def fill_predictors(offset, level, weights, features, leaf, first, z, steep):
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def fill_log_slopes(shape, rise_log, leaf, event, first, steep, rise):
-    """Logarithms of the slopes; of censored rows they do not count."""
+    """Logarithms of the slopes; 0 for censored rows of several shapes, which do not need them."""
     for i in range(leaf.size):
         if shape.shape[1] == 1:
             rise[i] = shape[leaf[i], 0] + rise_log[first + i]

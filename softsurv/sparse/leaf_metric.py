@@ -1,7 +1,7 @@
-"""First steps of the fits of leaves: a guess of the inverse curvature, so that few rounds are needed.
+"""The metric of the fits of leaves: a guess of the inverse curvature, so that few rounds are needed.
 
-A spline's level is the log hazard at its first knot, from where its parts only rise: level and shapes lean on each
-other, and without their joint curvature a fit takes hundreds of rounds.
+A spline's level is the log hazard at its first knot, from where its functions only rise. Level and shapes are therefore
+strongly correlated, and without their joint curvature a fit takes hundreds of rounds.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from softsurv.soft.groups import Groups
 from softsurv.soft.problem import Problem, taken
 
 CURVATURE = 0.25
-"""Typical curvature of a row's loss in its level: scales the first steps."""
+"""Typical curvature of a row's loss by its level; it scales the first steps."""
 
 RIDGED_COLUMNS = 128
-"""Up to so many columns each tree has a matrix of its own: more would cost as much as its rounds."""
+"""Most columns with which each tree has a matrix of its own: with more, it would cost as much as the rounds."""
 
 LEAST_SHARE = 1e-9
-"""Of the weight, what a leaf without rows counts as: its curvature is that of the penalties."""
+"""Least share of the weight of a leaf: without rows, its curvature is that of the penalties."""
 
 
 @dataclass(frozen=True)
 class Leaves:
-    """What a metric is made of.
+    """The data of a stack from which its metric is computed.
 
     Attributes
     ----------
     problem : Problem
-        Of M trees.
+        The problem of M trees.
     leaf : Tensor (M, N)
         Leaf of each row.
     n_leaves : int
         L.
     strength, free : Tensor (M, Q + K)
-        Penalties of the leaves' deviations, and which of these are no constants.
+        Penalties of the leaves' deviations, and which of these may differ from 0.
     ridge : Tensor (M,)
         On the common slopes.
     ridged : bool
-        Whether the ridge of some tree is strong (:func:`has_strong_ridge`), which the host knows.
+        Whether the ridge of some tree is strong (:func:`has_strong_ridge`), known on the host.
     """
 
     problem: Problem
@@ -75,9 +75,9 @@ def leaf_metric(leaves: Leaves, shape: Tensor) -> SlopesMetric:
 def _with_ridge(inverse: Tensor, leaves: Leaves) -> Tensor:
     """The inverse curvature of each group, or of each tree, (M, R, R) or (M, Q), where some have a strong ridge.
 
-    A ridge that exceeds the curvature of a row's loss hands the common slopes over to the leaves' deviations: without
-    it in the metric such a fit does not end. It is left out for one leaf, which has no deviations and begins at slopes
-    of zero, and where columns are many.
+    With a ridge above the curvature of a row's loss the deviations of the leaves take the place of the common slopes,
+    and the fit does not end unless the metric contains the ridge. The ridge is left out for one leaf, which has no
+    deviations and begins at slopes of zero, and where columns are many.
     """
     columns, trees = leaves.problem.design.shape[-1], len(leaves.ridge)
     strong = leaves.ridge[:, None] > CURVATURE
@@ -95,7 +95,7 @@ def _inverse(matrix: Tensor) -> Tensor:
 
 
 class SlopesMetric:
-    """The inverse curvature for the common slopes, one over the rows' weight for deviations.
+    """The inverse curvature for the common slopes; for deviations a scale by the weight of the leaf's rows.
 
     Parameters
     ----------
@@ -140,16 +140,16 @@ class SlopesMetric:
 
 
 class JointMetric(SlopesMetric):
-    """For baselines of several parts: slopes, level and shapes together.
+    """For baselines of several functions: slopes, level and shapes together.
 
-    The curvature is that of least squares in the linear predictor, plus that of the events' log slopes, at shapes of
-    zero; shapes count in units of what their parts rise.
+    The curvature is that of least squares in the linear predictor plus that of the events' log slopes. It is taken by
+    the exponentials of the shapes, at shapes of zero; ``unit`` turns their steps into steps of the shapes.
 
     Parameters
     ----------
     leaves : Leaves
     inverse : Tensor (M or G, Q + K, Q + K)
-        Of the curvature with each tree's ridge.
+        Inverse of the curvature with each tree's ridge.
     curvature : Tensor (G, Q + K, Q + K)
     shape : Tensor (M, K)
         Shapes of the common models to begin with.
@@ -188,7 +188,7 @@ def curvature_of(problem: Problem) -> Tensor:
     q, k = problem.design.shape[-1], problem.family.n_shape
     design, rise = problem.design.double(), problem.features[:, :k].double()
     slope = problem.features[:, k : 2 * k].double() * problem.event.double()
-    count = design[..., :1].square().sum(1)[..., None]  # padding lacks the column of ones
+    count = design[..., :1].square().sum(1)[..., None]  # rows: padding has 0 in the column of ones
     table = torch.cat([design, rise.mT], -1)
     gram = CURVATURE * (table.mT @ table)
     gram[:, q:, q:] += slope @ slope.mT

@@ -1,4 +1,4 @@
-"""Where the loss of leaf models is computed in one pass over the rows: float64 on a CPU (`leaf_kernels`)."""
+"""The loss of leaf models in one compiled pass over the rows, for float64 on a CPU (`leaf_kernels`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softsurv.sparse.leaf_kernels import rows_in_leaves
 
 
 def pass_of(problem: Problem, *tables: Tensor) -> int | None:
-    """The number of the link in the compiled loop; None where operators of torch are to be taken."""
+    """The number of the link in the compiled loop; None where torch's operators must be used."""
     if problem.entry_features is not None or problem.upper_features is not None:
         return None
     if not isinstance(problem.family, LinearBaseline) or not is_compiled(*tables):
@@ -29,7 +29,7 @@ def one_pass(
     shape: Tensor,  # (M, L, K)
     leaf: Tensor,  # (M, N)
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Mean loss (M,) of right-censored rows in their leaves, and its slopes over offsets, levels and shapes."""
+    """Mean loss (M,) of right-censored rows in their leaves, and its derivatives by offsets, levels and shapes."""
     p, k = problem, problem.family.n_shape
     features = p.groups.even(p.features)
     limited = shape.clamp(-LOG_SHAPE_LIMIT, LOG_SHAPE_LIMIT)

@@ -1,4 +1,4 @@
-"""What rules of few terms cost: the likelihood of a tree of rules beside that of a dense tree of the same size."""
+"""The cost of rules of few terms: the likelihood of a tree of rules beside that of a dense tree of the same size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDS = LbfgsSettings(max_iterations=60, ftol=1e-6)
 """The dense tree is trained as far as a validated one."""
 
 MOST_CELLS = 1_000_000
-"""Above so many rows times encoded features times leaves the dense tree takes seconds: too long for a by-product."""
+"""Most rows times encoded features times leaves. Above this the dense tree takes seconds, too long for a by-product."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class LostLikelihood:
 
     @property
     def share(self) -> float:
-        """Share of what the dense tree gains over one curve that the rules lose; below 0 where they gain more."""
+        """Share that the rules lose of the dense tree's gain over one curve; below 0 where the rules gain more."""
         gain = self.dense - self.one_curve
         return (self.dense - self.rules) / gain if gain > 0 else 0.0
 
@@ -61,13 +61,13 @@ def lost_likelihood(
     data : SurvivalData
         The training rows, encoded.
     problem : Problem
-        Of these rows.
+        The problem of these rows.
     tree : SoftTree
-        Of rules.
+        The tree of rules.
     leaf : Tensor (1, N)
         Leaf of each row by the rules.
     penalties : LeafPenalties
-        Of the leaves.
+        Penalties of the leaves.
     machine : Machine
 
     Returns

@@ -1,8 +1,8 @@
 """Categories of hundreds of levels: no rule asks for them, and their effects are shrunk.
 
-A rule that lists a hundred levels cannot be read, and an order of so many levels by what their rows ask for fits noise.
-In the leaves each level has a slope of its own, told by few rows. The usual ridge leaves such slopes nearly free.
-Here the ridge grows with the number of levels, as if the levels were drawn from a population of effects.
+A rule that lists a hundred levels cannot be read, and to order so many levels by the corrections of their rows fits
+noise. In the leaves each level has a slope of its own, estimated from few rows. The usual ridge leaves such slopes
+nearly free. Here the ridge grows with the number of levels, as if the levels were drawn from a population of effects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def of_many_levels(columns: Sequence[OutputColumn]) -> set[str]:
 
 
 def level_scale(columns: Sequence[OutputColumn]) -> FloatArray:
-    """What each encoded column (P,) is multiplied by: a smaller column has a larger coefficient, hence more ridge."""
+    """Factor of each encoded column, (P,): a column made smaller has a larger coefficient, hence a stronger ridge."""
     levels = Counter(column.source for column in columns)
     many = of_many_levels(columns)
     return np.array([(FREE / levels[c.source]) ** 0.5 if c.source in many else 1.0 for c in columns])
@@ -44,7 +44,7 @@ def shrunk(data: SurvivalData, scale: FloatArray) -> SurvivalData:
 
 
 def in_data_units(models: Models, scale: FloatArray) -> Models:
-    """Models (M, 1 + L, Q + K) for the columns as they were before they were made smaller."""
+    """The models (M, 1 + L, Q + K) turned into models for the columns without these factors."""
     if (scale == 1).all():
         return models
     slopes = torch.as_tensor(scale)
@@ -53,7 +53,7 @@ def in_data_units(models: Models, scale: FloatArray) -> Models:
 
 
 def covariance_in_data_units(covariance: FloatArray | None, scale: FloatArray) -> FloatArray | None:
-    """The covariance (L, Q + K, Q + K) of these models."""
+    """The covariance (L, Q + K, Q + K) of the models of `in_data_units`."""
     if covariance is None:
         return None
     size = np.ones(covariance.shape[-1])

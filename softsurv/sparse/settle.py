@@ -1,6 +1,7 @@
-"""Penalties of each cause's leaves, by inner folds: given the rules, causes are fitted apart and may be shrunk apart.
+"""Penalties of each cause's leaves, chosen by inner folds.
 
-A rare cause wants its leaves closer together than a frequent one. The rules are those of the chosen trial in each fold.
+Given the rules, causes are fitted one by one, so each may have its own penalties: the leaves of a rare cause should be
+shrunk more than those of a frequent one. The rules are those of the chosen trial in each fold.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from softsurv.sparse.trials import FamilyTrials
 from softsurv.trees.linear_rule import Rules
 
 ERRORS = 2.0
-"""Standard errors within which a setting is as good as the best: as where the shrinkage of a tree is chosen
-(`softsurv.sparse.prefer`), because the best of so many settings is so by chance."""
+"""Standard errors within which a setting counts as equal to the best, as in the choice of a tree's shrinkage
+(`softsurv.sparse.prefer`): the best of so many settings is best partly by chance."""
 
 ALIKE = 1e4, None
-"""Shrinkage of level and shape so strong that a cause has one hazard in all leaves; their slopes are shared."""
+"""Shrinkage so strong that a cause has the same hazard in all leaves: of level and shape, with shared slopes."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class LeafSetting:
     slope_shrinkage: float | None
 
     def penalties(self, n: int) -> LeafPenalties:
-        """Of one tree on n rows."""
+        """The penalties of one tree on n rows."""
         return penalties_of(np.array([float(n)]), self.ridge, self.shrinkage, self.slope_shrinkage)
 
 
@@ -48,20 +49,19 @@ Losses = dict[LeafSetting, FloatArray]
 
 
 def settle(chosen: Trial, trials: FamilyTrials | None, grid: Grid) -> tuple[LeafSetting, ...]:
-    """The setting of each cause: that of the trial, but where there are causes each its own.
+    """The setting of each cause: that of the trial where there is one kind of event.
 
     Parameters
     ----------
     chosen : Trial
     trials : FamilyTrials, optional
-        Where there are causes: what the trial was tried on.
+        Where there are causes: the folds and problems of the trial.
     grid : Grid
 
-    Notes
-    -----
-    Tried is what was tried for trees, or for one leaf. Of the settings within two standard errors of the cause's best
-    that of the ridge nearest to the usual one is taken, then of leaves that share their slopes, then of the strongest
-    shrinkage. A cause may have one hazard in all leaves, but not the one that gains most by the rules.
+    Notes ----- The settings are those that the grid has for trees, or for one leaf. Of those within two standard errors
+    of the cause's best the one with the ridge nearest to the usual one is taken; of several the one whose leaves share
+    their slopes, then the one with the strongest shrinkage. A cause may also have the same hazard in all leaves, except
+    for the cause that gains most by the rules.
     """
     candidate = chosen.candidate
     own = LeafSetting(candidate.ridge, candidate.shrinkage, candidate.slope_shrinkage)
@@ -85,7 +85,7 @@ def _tried(
     ridges: Sequence[float],
     pairs: Sequence[tuple[float, float | None]],
 ) -> list[Losses]:
-    """Settings of every ridge and pair of shrinkages, for each cause with its losses."""
+    """For each cause the settings of every ridge and pair of shrinkages, with their losses."""
     settings = [LeafSetting(ridge, *pair) for ridge, pair in product(ridges, pairs)]
     by_setting = [_losses(trials, rules, setting) for setting in settings]
     return [dict(zip(settings, of_cause, strict=True)) for of_cause in zip(*by_setting, strict=True)]
@@ -112,7 +112,7 @@ def _losses(trials: FamilyTrials, rules: Sequence[Rules], setting: LeafSetting) 
 
 
 def _simplest(tried: Losses) -> LeafSetting:
-    """The simplest setting within so many standard errors of the best."""
+    """The simplest setting within `ERRORS` standard errors of the best."""
     best = min(tried.values(), key=np.mean)
     good = {}
     for setting, losses in tried.items():

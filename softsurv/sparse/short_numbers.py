@@ -18,9 +18,10 @@ def short_number(value: float, digits: int = 2) -> float:
 
 
 def shortest(scores: FloatArray, near: float, avoid: bool) -> float:
-    """The number of fewest digits in [lowest, highest score), of those the nearest to ``near``, which lies between.
+    """The number of fewest digits between the first and the last score; of several the nearest to ``near``.
 
-    If ``avoid``, none of the scores in order (n,), where digits are enough to tell.
+    The first score is allowed, the last one is not. The scores (n,) are sorted, and ``near`` lies between the two. With
+    ``avoid`` the number equals no score, unless the scores lie too close for the digits of a float.
     """
     low, high = float(scores[0]), float(scores[-1])
     if not low < near < high:

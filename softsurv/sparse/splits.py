@@ -20,32 +20,32 @@ RATIOS = np.array([sign * ratio for ratio in (0.2, 0.4, 0.7, 1.0, 1.4, 2.5, 5.0)
 """Coefficients that are tried for a second term, in units of the features' standard deviations."""
 
 FINER = np.array([0.75, 0.87, 1.0, 1.15, 1.33])
-"""Factors by which the best of them is then varied."""
+"""Factors by which the best ratio is then varied."""
 
 PAIR_COLUMNS, PAIR_ROWS = 7, 1000
-"""Directions are sought among the features that split best alone, on at most so many rows."""
+"""Number of features, those that split best alone, that make up directions; most rows on which these are compared."""
 
 TERM_GAIN = 4.0
-"""What another term must gain in log-likelihood. Rules of two terms are many: of so many tries the best gains about
-this by chance (10 features: 400 directions, whose largest of as many chi-squared values over 2 is near 6; their
-correlation takes some of it away). With two causes the chi-squared values have twice the freedom, and the largest is
-1.4 times as large: the gain that is asked for grows with the square root of the causes."""
+"""What another term must gain in log-likelihood. The best of many rules of two terms gains about this by chance. Seven
+features make 21 pairs with 14 ratios each. The largest of 294 independent chi-squared values with two degrees of
+freedom, halved, is 6.3 on average; the directions are correlated, so it is less here. With two causes there are four
+degrees, and it is 8.5, 1.4 times as much: the gain that is asked for grows with the square root of the causes."""
 
 SHORT_COST = 0.5
-"""What a threshold of fewer digits may cost in log-likelihood: less than data say about where a cut lies, whose
-interval of 95 % holds all thresholds within 1.9 of the best."""
+"""What a threshold of fewer digits may cost in log-likelihood. Data do not locate a cut that well: its 95 % interval
+holds all thresholds within 1.9 of the best."""
 
 
 @dataclass(frozen=True)
 class SplitData:
-    """What splits may ask of rows.
+    """The features that splits may use.
 
     Attributes
     ----------
     values : (P, N)
         Encoded columns in the data's units: numbers, and indicators of levels.
     single : tuple of int
-        Columns that make a rule alone: numbers, and the indicator of a category of two levels.
+        Columns that can make a rule alone: numbers, and the indicator of a category of two levels.
     categories : tuple of tuple of int
         For each category of three levels or more the columns of its levels.
     """
@@ -56,7 +56,7 @@ class SplitData:
 
     @cached_property
     def order(self) -> NDArray[np.int32]:
-        """What sorts each column, (P, N)."""
+        """Row numbers that sort each column, (P, N)."""
         out = np.empty(self.values.shape, np.int32)
         for column, values in zip(out, self.values, strict=True):
             column[:] = np.argsort(values, kind="stable")
@@ -64,7 +64,7 @@ class SplitData:
 
     @cached_property
     def levels(self) -> tuple[IntArray, ...]:
-        """For each category the level (N,) of every row, the number of its levels where it has none of them."""
+        """For each category the level (N,) of every row; C, the number of levels, for a row that has none of them."""
         out = []
         for columns in self.categories:
             level = np.full(self.values.shape[1], len(columns))
@@ -81,16 +81,16 @@ class NodeRows:
     Attributes
     ----------
     data : SplitData
-        Of all rows.
+        Features of all rows.
     rows : (n,) int
-        Those at the node, in order.
+        Numbers of the rows at the node, in order.
     table : (n, 5 K) or (n, 1)
         Where both sides are leaves: for each cause slopes and curvatures of each row's loss, so that each cut is judged
-        by the best corrections of both. Otherwise what a row loses more on the right than on the left.
+        by the best corrections of both. Otherwise the loss of each row on the right less its loss on the left.
     size : (n,)
-        What ``least`` counts.
+        Size of each row.
     least, penalty : float
-        Least size of a side; penalty of a correction.
+        Least sum of sizes of a side; penalty of a correction.
     """
 
     data: SplitData
@@ -107,19 +107,19 @@ class NodeRows:
 
     @property
     def turns(self) -> tuple[float, ...]:
-        """Directions to look in: where the sides differ, the reverse of a score is another rule."""
+        """Signs of a score to try: where the sides below differ, the reverse of a score is another rule."""
         return (1.0,) if self.table.shape[1] > 1 else (1.0, -1.0)
 
     def values(self, column: int) -> FloatArray:
-        """Of the rows at the node, (n,)."""
+        """Values of a column for the rows at the node, (n,)."""
         return self.data.values[column][self.rows]
 
     def score(self, rule: LinearRule) -> FloatArray:
-        """Of the rows at the node, (n,)."""
+        """Score of a rule for the rows at the node, (n,)."""
         return rule.score(self.data.values)[self.rows]
 
     def gain(self, rule: LinearRule) -> float:
-        """What a rule gains."""
+        """Gain of a rule."""
         high = rule.holds(self.data.values)[self.rows]
         if self.table.shape[1] == 1:
             return -float(self.table[~high].sum())
@@ -154,11 +154,12 @@ class Cut:
     Attributes
     ----------
     gain : float
-        Of the best; -inf where none is allowed.
+        Gain of the best cut; -inf where none is allowed.
     gains : (n - 1,)
-        Of the cuts between neighbours, less a constant; -inf where a cut is not allowed, nan where both are equal.
+        Gain of the cuts between neighbours, up to a constant; -inf where a cut is not allowed, nan where both are
+        equal.
     scores : (n,)
-        In order.
+        Sorted.
     """
 
     gain: float
@@ -171,9 +172,9 @@ class Cut:
         return float(self.scores[np.nanargmax(self.gains)])
 
     def threshold(self, avoid: bool) -> float:
-        """The shortest number among neighbouring cuts that gain at most `SHORT_COST` less than the best.
+        """The shortest number within the cuts around the best that gain at most `SHORT_COST` less than it.
 
-        If ``avoid``, it is none of the scores.
+        With ``avoid`` it equals no score.
         """
         best = int(np.nanargmax(self.gains))
         poor = np.flatnonzero(self.gains < self.gains[best] - SHORT_COST)
@@ -186,7 +187,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class BestRule:
-    """A rule, what the best cut along its score gains, whether the sides below are to change places, and the cuts."""
+    """A rule, the gain of the best cut along its score, whether the sides below must be swapped, and the cuts."""
 
     rule: LinearRule
     gain: float
@@ -194,7 +195,7 @@ class BestRule:
     cut: Cut | None = None
 
     def short(self, single: tuple[int, ...]) -> BestRule:
-        """The rule with the shortest threshold that is as good; that of a sum is no row's score."""
+        """The rule with the shortest threshold that is as good; the threshold of a sum equals no row's score."""
         if self.cut is None:
             return self
         avoid = len(self.rule.columns) > 1 or self.rule.columns[0] not in single
@@ -202,7 +203,7 @@ class BestRule:
 
 
 def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
-    """The best rule of at most ``max_terms`` features, the old one's unless others gain more."""
+    """The best rule of at most ``max_terms`` features: the best cut of the old score unless another rule gains more."""
     cut = rows.cut(rows.score(old))
     best = BestRule(old, cut.gain + 1e-6, cut=cut) if np.isfinite(cut.gain) else BestRule(old, rows.gain(old) + 1e-6)
     single = rows.data.single
@@ -222,7 +223,7 @@ def best_rule(rows: NodeRows, old: LinearRule, max_terms: int) -> BestRule:
 
 
 def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], level: IntArray) -> BestRule:
-    """The best set of a category's levels to go left, where it gains more: an end of their order."""
+    """The best set of a category's levels to send left, if it gains more: the levels above a cut of their order."""
     at = level[rows.rows]
     sums, size = (
         sums_of_levels(at, rows.table, len(columns)),
@@ -232,7 +233,7 @@ def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], lev
         if len(order) < 2:
             continue
         place, table, sizes = np.arange(len(order)), sums[order], size[order]
-        table[0], sizes[0] = table[0] + sums[-1], sizes[0] + size[-1]  # rows of no level go right, as the first do
+        table[0], sizes[0] = table[0] + sums[-1], sizes[0] + size[-1]  # rows without a level go right like the first
         how = (rows.least, rows.penalty, CLOSE, causes_of(rows.table))
         gains, gain = cut_gains(place.astype(float), place, table, sizes, *how)
         if gain > best.gain:
@@ -242,12 +243,12 @@ def _better_levels(rows: NodeRows, best: BestRule, columns: tuple[int, ...], lev
 
 
 def sums_of_levels(level: IntArray, table: FloatArray, n_levels: int) -> FloatArray:
-    """Sums (C + 1, k) of a table (n, k) over the rows of each level, last of those that have none of them."""
+    """Sums (C + 1, k) of a table (n, k) over the rows of each level; the last are those of rows without a level."""
     return np.column_stack([np.bincount(level, weights=column, minlength=n_levels + 1) for column in table.T])
 
 
 def orders_of_levels(sums: FloatArray, count: IntArray, penalty: float) -> list[list[int]]:
-    """Levels that occur among the rows, by the correction that their sums ask for: an order for each cause.
+    """Levels that occur among the rows, sorted by the correction that their sums give: an order for each cause.
 
     ``sums`` (C + 1, 5 K) are those of `sums_of_levels`, ``count`` (C + 1,) the numbers of rows.
     """
@@ -308,7 +309,7 @@ def _direction(rows: NodeRows, z: FloatArray, pairs: IntArray) -> tuple[float, i
 
 
 def _offer(rows: NodeRows, best: BestRule, weights: dict[int, float], turn: float) -> BestRule:
-    """Round a direction to two digits in the data's units, cut it anew, and take it where it gains enough."""
+    """Round a direction to two digits in the data's units, find its best cut, and take it if it gains enough."""
     columns = tuple(sorted(weights, key=lambda k: -abs(weights[k]) * rows.values(k).std()))
     lead = weights[columns[0]]
     coefficients = tuple(short_number(weights[k] / lead) for k in columns)

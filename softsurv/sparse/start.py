@@ -1,8 +1,8 @@
-"""The tree of corrections to start from: on binned features, exact to depth two, a beam of roots above it.
+"""The tree of corrections to start from: on binned features, exact to depth two, with a beam of roots above that.
 
-One regression is fitted to all rows. A leaf may correct its level and its shape; what that gains in log-likelihood is,
-to second order, a function of five sums over the leaf's rows for each cause (`kernels`). So all pairs of splits can be
-compared by histograms of pairs of features.
+One regression is fitted to all rows. A leaf may correct the level and the shape of this regression. To second order the
+gain in log-likelihood is a function of five sums over the leaf's rows for each cause (`kernels`). So histograms of
+pairs of features are enough to compare all pairs of splits.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from softsurv.sparse.splits import SplitData, orders_of_levels, sums_of_levels
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, rows_at
 
 N_BINS = 12
-"""Bins of a number: every cut is looked at later, when the rules are polished."""
+"""Bins of a number. Every cut is tried later, when the rules are polished."""
 
 MAX_FEATURES = 24
-"""At most so many features are compared in pairs, those that gain most alone: the time grows with their square."""
+"""Most features that are compared in pairs, those that gain most alone: the time grows with their square."""
 
 BEAM = 8
 """Roots that are tried above trees of depth two."""
@@ -38,7 +38,7 @@ STUMP: Rules = (None, None, None)
 
 @dataclass(frozen=True)
 class RulesOfNumber(Sequence[LinearRule]):
-    """The rules "above this code" of a number; each is made when it is asked for.
+    """The rules "above this code" of a number, each made on access.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class StartProblem:
-    """Rows and their sums, by which trees are compared.
+    """Rows and their slopes and curvatures, by which trees are compared.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class StartProblem:
     sums : (N, 5 K)
         Slopes and curvatures of each row for each cause, as in `kernels`.
     size : (N,)
-        What ``least`` counts in every leaf.
+        Size of each row; ``least`` is the least sum of sizes in a leaf.
     least, penalty : float
     """
 
@@ -107,9 +107,10 @@ def never() -> bool:
 def bins_of(
     problem: StartProblem, n_bins: int = N_BINS, most: int | None = MAX_FEATURES, stop: Callable[[], bool] = never
 ) -> Bins:
-    """Numbers in quantile bins of the training rows, levels of a category by their corrections.
+    """Numbers in quantile bins of the training rows, levels of a category in the order of their corrections.
 
-    Of more than ``most`` features those that gain most alone, as far as they were looked at before ``stop``.
+    Of more than ``most`` features only those are kept that gain most alone; features not tried before ``stop`` come
+    last.
     """
     data, rows = problem.data, problem.rows
     codes, rules = [], list[Sequence[LinearRule]]()
@@ -133,7 +134,7 @@ def bins_of(
 
 
 def _number_rules(data: SplitData, rows: IntArray, n_bins: int) -> list[RulesOfNumber]:
-    """Cuts of each number that is not constant: after its quantiles, or after every value where these are few."""
+    """Cuts of each number that is not constant: at its quantiles, or between all its values where these are few."""
     single = np.array(data.single, dtype=np.intp)
     if not single.size:
         return []
@@ -169,7 +170,7 @@ def _strongest(problem: StartProblem, bins: Bins, most: int, stop: Callable[[], 
 def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], bool] = never) -> dict[int, Rules]:
     """Rules of the best trees found with 2, 3, ... leaves, as many as the rows allow, to depth 3 at most.
 
-    Once ``stop`` says so, no further roots are tried.
+    Once ``stop`` is True, no further roots are tried.
     """
     bins = bins_of(problem, stop=stop)
     if not bins.rules or stop():
@@ -192,7 +193,7 @@ def trees_of_corrections(problem: StartProblem, depth: int, stop: Callable[[], b
 
 
 def tree_grown_on(problem: StartProblem, rules: Rules, n_leaves: int) -> Rules | None:
-    """The tree with its leaves split further, as the gains want it; None where the rows allow no larger tree.
+    """The tree with its leaves split further where that gains most; None where the rows allow no larger tree.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def tree_grown_on(problem: StartProblem, rules: Rules, n_leaves: int) -> Rules |
     rules : Rules
         In heap order, of the depth that the new tree may have.
     n_leaves : int
-        Of the new tree; it has fewer where depth or rows allow no more.
+        Leaves of the new tree, which has fewer where depth or rows allow no more.
     """
     bins, answers = bins_of(problem), answers_of(rules, problem.data.values[:, problem.rows])
     if not bins.rules:
@@ -221,7 +222,7 @@ def tree_grown_on(problem: StartProblem, rules: Rules, n_leaves: int) -> Rules |
 
 
 def _ends(rules: Rules, node: int = 0) -> list[int]:
-    """Places where a tree ends: of leaves, or of branch nodes without a rule."""
+    """Nodes at which a tree ends: leaves, or branch nodes without a rule."""
     if node >= len(rules) or rules[node] is None:
         return [node]
     return [*_ends(rules, 2 * node + 1), *_ends(rules, 2 * node + 2)]

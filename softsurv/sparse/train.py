@@ -21,12 +21,12 @@ from softsurv.stopping import StopSignal
 from softsurv.trees.linear_rule import LinearRule, Rules, answers_of, leaf_below, leaf_of, rows_at
 
 START_ROWS = 4000
-"""Most rows on which the trees to start from are compared; the rules are polished on all."""
+"""Most rows on which the trees to start from are compared. The rules are polished on all rows."""
 
 
 @dataclass(frozen=True)
 class StackRows:
-    """What all trees of a stack share.
+    """The rows, folds and limits that all trees of a stack share.
 
     Attributes
     ----------
@@ -34,15 +34,15 @@ class StackRows:
     weight : (N,)
         Case weights.
     size : (N,)
-        What a least leaf counts: events.
+        1 for rows with an event: ``least`` counts events.
     folds : tuple of (n,) int
         Training rows of each fold.
     least : float
         Least size of a leaf.
     penalty : float
-        Of a leaf's correction of level and shape while splits are compared.
+        Penalty of a leaf's correction of level and shape while splits are compared.
     counts : (K,), optional
-        How much each cause counts in rules and in their choice; all alike by default.
+        Factor of each cause in the rules and in their choice, 1 by default.
     """
 
     split: SplitData
@@ -81,9 +81,9 @@ class Grown:
     leaf : Tensor (M, N)
         The leaf of every row, on the host.
     models : tuple of Tensor (M, 1 + L, Q + K)
-        Of each cause.
+        For each cause.
     loss : Tensor (M,)
-        Penalised mean loss of the training rows, the causes' added up by what they count; on the host.
+        Penalised mean loss of the training rows, summed over the causes with their factors; on the host.
     """
 
     rules: tuple[Rules, ...]
@@ -92,7 +92,7 @@ class Grown:
     loss: Tensor
 
     def better(self, other: Grown, trees: Tensor) -> Grown:
-        """With those of some trees (m,) that are better in the other, which has m."""
+        """The trees, with those numbered ``trees`` (m,) replaced by the m trees of ``other`` where these are better."""
         better = np.flatnonzero((other.loss < self.loss[trees]).numpy())
         if not better.size:
             return self
@@ -109,7 +109,7 @@ class Grown:
 
 
 def penalties_of(n_rows: FloatArray, ridge: object, baseline: object, slopes: object) -> LeafPenalties:
-    """Penalties in units of one row for trees on ``n_rows`` (M,) rows; without one for slopes the leaves share them."""
+    """Penalties in units of one row for trees on ``n_rows`` (M,) rows; with ``slopes`` None the leaves share slopes."""
 
     def each(value: object) -> Tensor:
         return torch.as_tensor(np.broadcast_to(np.asarray(value, dtype=float), n_rows.shape) / n_rows)
@@ -128,7 +128,7 @@ def start_rules(
 ) -> list[dict[int, Rules]]:
     """Rules to start from by number of leaves, for each fold with its single-leaf models (M, 1, Q + K).
 
-    Once ``stop`` says so, the trees found so far are returned, none for the other folds.
+    Once ``stop`` is True, the trees found so far are returned, and none for the other folds.
     """
     table = corrections(problems, models, rows)
 
@@ -139,7 +139,7 @@ def start_rules(
 
 
 def start_problem(rows: StackRows, fold: int, table: FloatArray) -> StartProblem:
-    """What trees on a fold are compared by. Where rows are many, a sample is enough to compare binned cuts."""
+    """The problem by which trees on a fold are compared. Of many rows a sample is enough to compare binned cuts."""
     mine, scale = rows.folds[fold], 1.0
     if len(mine) > START_ROWS:
         scale = len(mine) / START_ROWS
@@ -157,8 +157,8 @@ def grown_on(
 ) -> list[Rules | None]:
     """Larger trees: the rules of the plans, with leaves split further up to ``n_leaves``.
 
-    The arguments are those of :func:`grow`, but ``models`` (M, 1, Q + K): the common ones of the smaller trees. None
-    stands for a tree that the rows do not allow, or that was not tried before ``stop``.
+    The arguments are those of :func:`grow`, except ``models`` (M, 1, Q + K): the common models of the smaller trees.
+    None stands for a tree that the rows do not allow, or that was not tried before ``stop``.
     """
     table = corrections(take(problems, torch.as_tensor([plan.fold for plan in plans])), models, rows)
     return [
@@ -168,7 +168,7 @@ def grown_on(
 
 
 def corrections(problems: Problems, models: Models, rows: StackRows) -> FloatArray:
-    """Weighted slopes and curvatures (M, N, 5 K) at the common models, from which corrections in leaves are found."""
+    """Weighted slopes and curvatures (M, N, 5 K) at the common models, which give the corrections of leaves."""
     return second_orders(problems, models, rows.counts) * rows.weight[:, None]
 
 
@@ -181,26 +181,26 @@ def grow(
     budget: StopSignal | None = None,
     models: Models | None = None,
 ) -> Grown:
-    """Fit the leaves, improve the rules, and so on; the trees have one depth.
+    """Fit the leaves and improve the rules in turn; the trees have one depth.
 
-    Of what a tree was after each fit of its leaves, that with the least loss is returned: rules are improved by what
-    they promise to second order, which is not always kept. Leaves are fitted where the problems are, rules on the host:
-    it waits for a device once in a sweep, where it needs the losses.
+    A rule is improved by its gain to second order, so the loss after the next fit of the leaves may be higher. Of each
+    tree the state with the least loss is returned. Leaves are fitted on the device of the problems and rules on the
+    host, which waits for the device once in a sweep, for the losses.
 
     Parameters
     ----------
     problems : tuple of Problem
-        Of one tree for each fold; one for each cause.
+        For each cause a problem of one tree for each fold.
     rows : StackRows
     plans : sequence of Plan
     n_rows : (folds,)
         Training rows of each fold.
     sweeps : int
-        How often every rule is looked at; 0 fits the leaves alone.
+        How often every rule is improved; 0 fits the leaves alone.
     budget : StopSignal, optional
         Once it is exhausted, the rules stay as they are.
     models : tuple of Tensor (M, 1 + L, Q + K), optional
-        To begin the fits of the leaves with.
+        At which the fits of the leaves begin.
     """
     fold = np.array([plan.fold for plan in plans])
     stack = take(problems, torch.as_tensor(fold))
@@ -218,7 +218,7 @@ def grow(
         models, loss = fit_causes(stack, leaf, n_leaves, penalties, models, ROUGH, budget, rows.counts)
         last = sweep == sweeps or not moving.any() or stop()
         in_leaves = None if last else losses_of_causes(stack, models, rows.counts).double()
-        table = None if last else corrections(stack, models, rows)  # with these a device has done all of the sweep
+        table = None if last else corrections(stack, models, rows)  # the last work of a device in this sweep
         now = Grown(tuple(rules), leaf, models, loss.double().cpu())
         best = now if best is None else best.better(now, everyone)
         if in_leaves is None or table is None:
@@ -293,9 +293,9 @@ def held_out_losses(
     counts: FloatArray | None = None,
     most: float = math.inf,
 ) -> Tensor:
-    """Loss of each row in its leaf times its weight, (M, N), added up over the causes, each times its count (K,).
+    """Loss of each row in its leaf times its weight, (M, N): the sum over the causes, each times its factor (K,).
 
-    Of each cause the loss of a row is ``most`` at most.
+    The loss of each cause is cut at ``most``.
     """
     losses = losses_of_causes(problems, models, counts, most)
     leaf, weight = leaf.to(losses.device), weight.to(losses.device)

@@ -76,7 +76,7 @@ LABEL = """    def label(value):
         whole = isinstance(value, float) and value.is_integer()
         return str(int(value)) if whole else str(value)
 """
-"""In the source: how `softsurv.data.encoding` reads a level, so that 1, 1.0 and "1" are one."""
+"""Part of the written source. It reads levels as `softsurv.data.encoding` does: 1, 1.0 and "1" are one level."""
 
 
 def hard_tree_python(tree: Questions, name: str) -> str:
@@ -132,7 +132,7 @@ def _leaf(leaf: int, line: str, separator: str = ": ") -> str:
 
 
 def _literal(value: Any) -> str:
-    """A text, a number or None as a Python literal in ASCII. Nothing else of the data goes into source."""
+    """A text, a number or None as a Python literal in ASCII. No value of the data gets into the source another way."""
     if value is None:
         return "None"
     if isinstance(value, str):
@@ -142,5 +142,5 @@ def _literal(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A double-quoted string with quotes, backslashes and line ends escaped; Graphviz reads those of JSON."""
+    """A double-quoted string with quotes, backslashes and line ends escaped as in JSON, which Graphviz understands."""
     return json.dumps(text, ensure_ascii=False)

@@ -37,7 +37,7 @@ class HardTree:
     Parameters
     ----------
     sources : tuple of Source
-        Raw columns that nodes may ask, each with the value that stands for a missing one.
+        Raw columns that nodes may ask, each with the value that fills missing ones.
     feature : ndarray of int (V,)
         Place in ``sources`` of the column that a branch node asks, -1 at a leaf.
     threshold : ndarray (V,)
@@ -50,8 +50,8 @@ class HardTree:
         Numbers of each leaf, such as its relative risk; K may be 0.
     value_names : tuple of str, length K
     missing : tuple of bool or None, length V
-        Whether missing values go left; None where they are filled first, as everywhere by default. True at a node
-        without threshold and levels: the node asks whether the value is missing.
+        Whether missing values go left. None, the default everywhere: they are filled first. True at a node that has
+        neither threshold nor levels: the node asks whether the value is missing.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def _check(tree: HardTree) -> None:
     shapes = {name: getattr(tree, name).shape for name in ("feature", "threshold", "left", "right")}
     if size == 0 or set(shapes.values()) != {(size,)} or not len(tree.levels) == len(tree.missing) == size:
         raise InvalidParameterError(f"a tree must have one entry per node in every array, got {shapes}")
-    # plain lists: the few nodes of a tree are looked at faster than an array of them is made
+    # plain lists: for so few nodes they are faster than arrays
     feature, left, right = tree.feature.tolist(), tree.left.tolist(), tree.right.tolist()
     nodes = [node for node, asked in enumerate(feature) if asked >= 0]
     children = sorted([*(left[node] for node in nodes), *(right[node] for node in nodes)])

@@ -43,7 +43,7 @@ def incidences(hazards: Hazards, grid: FloatArray, times: FloatArray) -> tuple[F
     ----------
     hazards : callable
     grid : ndarray (G,)
-        Increasing; a time between two points is a step of its own from the point before it.
+        Increasing. A time between two points is reached by a shorter step from the point before it.
     times : ndarray (T,)
     """
     at_grid, at_times = (np.minimum(hazards(t), LARGEST_HAZARD) for t in (grid, times))
@@ -68,7 +68,7 @@ def step(
     total: FloatArray,  # (...) all hazards before the step
     rise: FloatArray,  # (..., K)
 ) -> FloatArray:  # (..., K)
-    """What each cumulative incidence rises by over a step."""
+    """Rise of each cumulative incidence over a step."""
     whole = rise.sum(-1, keepdims=True)
     share = np.divide(rise, whole, out=np.zeros_like(rise), where=whole > 0)
     return np.exp(-total)[..., None] * -np.expm1(-whole) * share

@@ -16,7 +16,8 @@ from softsurv.nonparametric import (
 )
 
 TURNBULL_TOLERANCE, TURNBULL_STEPS = 1e-8, 5000
-"""A step that moves a curve by no more than this ends the iteration; so many steps show no more in a picture."""
+"""The iteration ends when a step moves the curve by less than this tolerance, or after this number of steps: more would
+not show in a picture."""
 
 
 def survival_curve(
@@ -30,8 +31,8 @@ def survival_curve(
 
     Notes
     -----
-    With intervals and late entries the likelihood favours a large drop before most rows have entered (its maximum is
-    no consistent estimate), so then the Kaplan-Meier curve is taken with these events at the middle of their intervals.
+    With intervals and late entries the likelihood favours a large drop before most rows have entered: its maximum is
+    not a consistent estimate. Then the Kaplan-Meier curve is taken, with each event at the middle of its interval.
     """
     late = entry is not None and bool((np.asarray(entry) > 0).any())
     if upper is not None and in_interval(event, upper).any() and not late:
@@ -52,8 +53,8 @@ def turnbull(time: ArrayLike, event: ArrayLike, upper: ArrayLike, weight: ArrayL
     Returns
     -------
     StepFunction
-        The likelihood says how much falls within each innermost interval, not where: it is put at the middle, as R's
-        ``survfit`` does. Without intervals the Kaplan-Meier curve.
+        The likelihood says by how much the curve falls within each innermost interval, not where in it. The fall is put
+        at the middle, as R's ``survfit`` does. Without intervals this is the Kaplan-Meier curve.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What the leaves of a soft tree say: their typical curve and the effect of each feature, with intervals."""
+"""Tables of the leaves of a soft tree: typical curve and effect of each feature, with intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MEASURES = {
     "proportional_odds": "odds ratio of the event",
     "probit": "shift in standard deviations",
 }
-"""What an effect is, by the link of the family."""
+"""The measure of an effect, by the link of the family."""
 
 UNITS = ("step", "unit", "sd")
 
@@ -58,7 +58,7 @@ def contrasts(
     spread: FloatArray,  # (P,) standard deviation of each encoded feature
     per: str = "step",
 ) -> list[Contrast]:
-    """A contrast for each number, and one for each level against the first.
+    """A contrast for each number, one for each level against the first, and one for missing values.
 
     Parameters
     ----------
@@ -94,30 +94,30 @@ def contrasts(
 
 
 def _hidden_level(columns: Sequence[OutputColumn], source: str, levels: Sequence[str] | None) -> str | None:
-    """The level of a category that has no column of its own: where all of them are 0, it is this one."""
+    """The level of a category that has no column of its own: a row has it where all columns are 0."""
     shown = {column.level for column in columns if column.source == source}
     return next((level for level in levels or () if level not in shown), None)
 
 
 def _step(column: OutputColumn, spread: float, per: str) -> float:
-    """The difference in a number that an effect is told for, in the data's units."""
+    """The difference in a number for which an effect is reported, in the data's units."""
     deviation = spread * column.scale
     if per == "unit" or deviation <= 0:
         return 1.0
     if per == "sd":
         return deviation
-    if column.scale == 1.0 and deviation < 1:  # from 0 to 1, say: one unit is all there is
+    if column.scale == 1.0 and deviation < 1:  # a range of one, such as 0 and 1, or no scaling
         return 1.0
     return 10.0 ** math.floor(math.log10(deviation))
 
 
 def measure_of(family: LeafFamily, measure: str = "own") -> str:
-    """What an effect is: the family's own measure, or "time ratio"."""
+    """The measure of an effect: the family's own one, or "time ratio"."""
     return "time ratio" if measure == "time" else MEASURES.get(family.link.name, "effect")
 
 
 def shares_slopes(leaves: Tensor, n_features: int) -> bool:
-    """Whether the slopes of all leaves (L, P + 1 + K) are one; a single leaf has nothing to share."""
+    """Whether all leaves (L, P + 1 + K) have the same slopes; False for a single leaf."""
     slopes = leaves[:, 1 : n_features + 1]
     return len(leaves) > 1 and bool((slopes == slopes[:1]).all())
 
@@ -134,8 +134,9 @@ def effect_table(
     Returns
     -------
     DataFrame, index (leaf, feature, contrast)
-        ``effect``, ``lower``, ``upper``; ``coefficient`` and ``standard_error`` on the log scale, or for a shift on its
-        own. The leaf is "all" where the leaves share their slopes. Standard errors are nan without a covariance.
+        ``effect``, ``lower``, ``upper``; ``coefficient`` and ``standard_error`` on the log scale (a shift has no other
+        scale than its own). The leaf is "all" where the leaves share their slopes. Standard errors are nan without a
+        covariance.
     """
     leaves = tree.leaves[0].detach().double().cpu()[torch.as_tensor(used)]
     p, in_time = tree.n_features, measure == "time"

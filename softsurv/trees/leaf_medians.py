@@ -1,4 +1,4 @@
-"""What a soft tree predicts for the rows of a leaf, in one number: the median of their mean predicted curve."""
+"""The prediction of a soft tree for the rows of a leaf, as one number: the median of their mean predicted curve."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from softsurv.roots import rising_root
 from softsurv.trees.soft_tree import SoftTree
 
 RESOLUTION = 1e-13
-"""Share of a time to which medians are found."""
+"""Medians are found to this share of their time."""
 
 SPAN = 60.0
-"""Log time from the earliest median that is looked for to the last one."""
+"""Medians are sought from this much log time before the last observed time up to that time."""
 
 MOST_LOG_ODDS = 700.0
-"""Odds of an event beyond this, or below its negative, count as this: floats end there."""
+"""Log odds of an event are cut at this and at its negative, about where floats end."""
 
 
 def predicted_medians(
@@ -35,7 +35,7 @@ def predicted_medians(
     Parameters
     ----------
     trees : sequence of SoftTree
-        Of each cause: the curve is that of no event of any cause.
+        The tree of each cause. The curve is the probability of no event of any cause.
     x : Tensor (N, P)
         Encoded rows.
     leaf : ndarray (N,)
@@ -59,7 +59,7 @@ def predicted_medians(
         x = x.to(trees[0].leaves)
         at = trees[0].apply_leaf(x)  # (1, N)
         parts = [(tree, tree.effects_in_leaves(x).gather(1, at[:, None])[0, 0]) for tree in trees]
-        place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among those of the topology
+        place = np.zeros(n_leaves, dtype=np.int64)  # of each leaf among all leaves of the complete tree
         place[leaf] = at[0].cpu().numpy()
 
         def log_odds(log_time: FloatArray) -> FloatArray:

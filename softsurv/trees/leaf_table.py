@@ -1,4 +1,4 @@
-"""What training rows say of each leaf: size, events and Kaplan-Meier curve; no row is kept."""
+"""A table of the training rows in each leaf: size, events and Kaplan-Meier curve. The rows themselves are not kept."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ class LeafTable:
     Attributes
     ----------
     n, events : ndarray (L,)
-        Rows and, among them, known failures, be their time known or an interval; not sums of weights. 0 where no
-        row arrived.
+        Numbers of rows and of events, not sums of weights. An event in an interval counts as an event. 0 where the leaf
+        has no row.
     median : ndarray (L,)
         Median of the curve; inf where it stays above one half, nan without rows.
     median_lower, median_upper : ndarray (L,)
-        95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, as with intervals.
+        95 % interval of the median (log-log), weights taken as counts; nan where it does not exist, or where the leaf
+        has events in intervals.
     curves : tuple of StepFunction
         Survival curve of each leaf with weights and late entries: Kaplan-Meier, or Turnbull's with intervals.
     cause_names : tuple of str (K,)

@@ -13,11 +13,11 @@ from softsurv.data.encoding import OutputColumn
 from softsurv.data.rules import level_words, number_text
 
 TIE = 1e-9
-"""A score that exceeds the threshold by less than this share of its range counts as equal, so that rounding in the
-encoded features does not decide; a row whose score equals the threshold does not go left."""
+"""On encoded features a score counts as equal to the threshold where it exceeds it by less than this share of the
+largest weight, so that rounding of the features does not decide. A row whose score equals the threshold goes right."""
 
 ROUNDING = 1e-12
-"""The same for a sum in the data's units, as a share of the sizes of its terms."""
+"""The same in the data's units, as a share of the summed sizes of the terms."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class LinearRule:
 
 
 Rules = tuple[LinearRule | None, ...]
-"""Rules of the branch nodes of a complete tree in heap order; where there is none all rows go left."""
+"""Rules of the branch nodes of a complete tree in heap order; at a node with None all rows go left."""
 
 
 def term_text(column: OutputColumn, name: Callable[[str], str] = str) -> str:

@@ -15,12 +15,12 @@ from softsurv.trees.hard_tree import HardTree
 
 
 def larger_sides(tree: HardTree, table: Mapping[str, NDArray[Any]], weight: FloatArray) -> HardTree:
-    """The tree with missing values on the side of more training weight at every split that met none in training.
+    """The tree with a side for missing values at splits that met none in training: that of more training weight.
 
     Parameters
     ----------
     tree : HardTree
-        Its missing values are routed.
+        A tree that routes missing values.
     table : mapping of str to ndarray (N,)
         Columns of the training rows, as ``Binarizer.filled`` gives them.
     weight : ndarray (N,)

@@ -51,7 +51,7 @@ def hard_reach(
     levels: int,
     start: Tensor,  # (M, 1, N) mass that enters the root, such as 1 or the sample weight
 ) -> Tensor:  # (M, 2^levels, N)
-    """Mass at the nodes of a level where the branch nodes above it decide: left where their split is >= 0."""
+    """Mass at the nodes of a level when the branch nodes above it send rows to one side: left where split >= 0."""
     if levels == 0:
         return start
     left = (split[:, : level_slice(levels).start] >= 0).to(split.dtype)
@@ -64,7 +64,7 @@ def side_probability(split: Tensor) -> Tensor:  # (M, B, N) -> (M, B, 2, N)
 
 
 def levels_from(first: int, nodes: int) -> list[slice]:
-    """Places of the branch nodes of each level among ``nodes`` of them, the first of which have level ``first``."""
+    """Slices of the levels in a table of ``nodes`` branch nodes that begins with the nodes of level ``first``."""
     found, begin, width = [], 0, 2**first
     while begin < nodes:
         found.append(slice(begin, begin + width))
@@ -96,9 +96,10 @@ def subtree_costs(
     leaf_cost: Tensor,  # (M, L, N)
     first_level: int = 0,
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Expected cost below the nodes of every level from there on, and what left costs more than right there.
+    """Expected cost below each node, and by how much its left side costs more than its right side.
 
-    Tensors (M, 2^level, N). The last cost is the leaves' own.
+    Both are lists of tensors (M, 2^level, N), one for each level from ``first_level`` on. The last cost is that of the
+    leaves themselves.
     """
     costs, gaps = [leaf_cost], list[Tensor]()
     for nodes in reversed(levels_from(first_level, sides.shape[1])):
@@ -117,12 +118,12 @@ def routing_slopes(
     here = sides[:, :, 0]
     if not gaps:
         return torch.zeros_like(here)
-    by_node = [mass * gap for mass, gap in zip(reach, gaps, strict=False)]  # the leaves' reach has no gap
+    by_node = [mass * gap for mass, gap in zip(reach, gaps, strict=False)]  # leaves have no gap
     return torch.ops.aten.sigmoid_backward(torch.cat(by_node, 1) if len(by_node) > 1 else by_node[0], here)
 
 
 def _level(start: Tensor) -> int:
-    """The level whose nodes (M, S, N) are."""
+    """The level of the S nodes of a table (M, S, N)."""
     return start.shape[1].bit_length() - 1
 
 

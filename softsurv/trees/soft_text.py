@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 POINT_DIGITS = 10
-"""Digits of a dense split's points: with these the printed points send every row where the tree sends it."""
+"""Digits of a dense split's printed points, enough that they send every row where the tree sends it."""
 
 
 def encoded_columns(preprocessor: Preprocessor | None, names: Sequence[str]) -> tuple[OutputColumn, ...]:
-    """Where each encoded feature comes from; without a preprocessor they are numbers as they are."""
+    """Where each encoded feature comes from; without a preprocessor the features are plain numbers."""
     if preprocessor is not None:
         return tuple(preprocessor.columns_)
     return tuple(OutputColumn(name, name, "number") for name in names)
@@ -43,7 +43,7 @@ def split_text(
     columns: Sequence[OutputColumn],
     name: Callable[[str], str] = str,
 ) -> str:
-    """The rule of a branch node: of few terms in the data's units, or the points of a dense split by their letter."""
+    """The question of a branch node: a rule of few terms in the data's units, or the points of a dense split."""
     if tree.rules:
         found = tree.rules[node]
         assert found is not None
@@ -52,7 +52,7 @@ def split_text(
 
 
 def points(tree: SoftTree, node: int, columns: Sequence[OutputColumn]) -> tuple[float, FloatArray]:
-    """Threshold and points per unit of each feature (P,) of a dense split: a row goes left where they sum to more."""
+    """Threshold of a dense split and points per unit of each feature, (P,). A row with more points goes left."""
     weights = tree.routing[0, node].detach().double().cpu().numpy()
     per_unit = weights[1:] / [column.scale for column in columns]
     return float(per_unit @ [column.offset for column in columns] - weights[0]), per_unit
@@ -75,14 +75,14 @@ def point_table(tree: SoftTree, nodes: Sequence[int], columns: Sequence[OutputCo
 
 
 def leaf_line(table: LeafTable, leaf: int) -> str:
-    """Size, events, by cause where there are several, and the median that a leaf predicts."""
+    """Rows of a leaf, events (by cause where there are several), and the predicted median."""
     if table.n[leaf] == 0:
         return "no training rows"
     return f"{leaf_size(table, leaf)}, {_median_words(table, leaf)}"
 
 
 def _median_words(table: LeafTable, leaf: int) -> str:
-    """The median with the digits that it can bear: that of regressions is smooth, that of one curve is a time."""
+    """The median: an observed time with four digits where the leaf is one curve, else a fitted value with three."""
     if table.predicted is None:
         middle, digits = table.median[leaf], 4
     else:
@@ -91,7 +91,7 @@ def _median_words(table: LeafTable, leaf: int) -> str:
 
 
 def leaf_size(table: LeafTable, leaf: int) -> str:
-    """Rows, subjects where they have several rows, and events of a leaf."""
+    """Rows and events of a leaf, and subjects where they have several rows."""
     size = f"n {table.n[leaf]}" if table.subjects is None else f"subjects {table.subjects[leaf]}, rows {table.n[leaf]}"
     events = f"events {table.events[leaf]}"
     if table.cause_names:
@@ -137,7 +137,7 @@ def soft_tree_dot(tree: SoftTree, preprocessor: Preprocessor | None, names: Sequ
     number = {int(leaf): k for k, leaf in enumerate(used_leaves(routing))}
 
     def walk(node: int) -> int:
-        """Draw what is below a node; returns the number it has there."""
+        """Draw a node and all below it; returns the number of the node drawn."""
         node = parting_node(routing, node)
         if node >= len(routing):
             leaf = number[node - len(routing)]

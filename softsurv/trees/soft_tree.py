@@ -46,12 +46,12 @@ class SoftTree(nn.Module):
     routing : Parameter (M, B, P + 1)
         Intercept and weights of each branch node; a row goes left with probability ``sigmoid(w0 + w.x)``.
     leaves : Parameter (M, L, P + 1 + K)
-        Intercept a0, coefficients a and K shape parameters of each leaf; larger a0 + a.x, earlier event.
+        Intercept a0, coefficients a and K shape parameters of each leaf. A larger a0 + a.x means an earlier event.
     time_scale : Tensor (M, n_time_scale)
         Mean and scale of log time, and the family's knots.
     rules : tuple of LinearRule or None
-        Of a tree of rules: the rule of each branch node in heap order, None where all rows go left; empty for dense
-        routing. ``routing`` holds the same rules as weights.
+        In a tree of rules: the rule of each branch node in heap order, None where all rows go left. ``routing`` holds
+        the same rules as weights. Empty where splits are dense.
     """
 
     time_scale: Tensor
@@ -147,8 +147,8 @@ class SoftTree(nn.Module):
         x: Tensor,  # (N, P)
         time: Tensor,  # (N,) > 0, but 0 where left-censored
         event: Tensor,  # (N,) bool
-        entry: Tensor | None = None,  # (N,) 0: none
-        upper: Tensor | None = None,  # (N,) where no event: the interval's end, inf: none
+        entry: Tensor | None = None,  # (N,) 0 where the row does not enter late
+        upper: Tensor | None = None,  # (N,) end of the interval of a row without event; inf: right-censored
     ) -> Tensor:  # (M, N)
         """Log-likelihood of rows in their HBP leaf, per unit of time."""
         happened = event.to(self.leaves)
@@ -187,13 +187,13 @@ class SoftTree(nn.Module):
         return torch.where(reached, high.exp(), torch.inf)
 
     def effects_in_leaves(self, x: Tensor) -> Tensor:
-        """What the features of each row add to every leaf's linear predictor, at any time: (M, L, N)."""
+        """The part of every leaf's linear predictor that does not depend on time, (M, L, N)."""
         return linear(self.leaves[..., : self.n_features + 1], self._design(x))
 
     def hazard_in_leaves(self, effects: Tensor, log_time: Tensor) -> Tensor:
         """Cumulative hazard of every leaf at one log time for each row: log_time (M, N) to (M, L, N).
 
-        ``effects`` are those of :meth:`effects_in_leaves`: whoever looks for a time works them out once.
+        ``effects`` are those of :meth:`effects_in_leaves`. A search for a time computes them only once.
         """
         return self.family.link.cumulative_hazard(effects + self._baseline_at(log_time)[0])[0]
 
@@ -206,9 +206,9 @@ class SoftTree(nn.Module):
         return self.family.link.cumulative_hazard(effects + rise[leaf])[0]
 
     def collapse_empty(self, x: Tensor) -> None:
-        """Make a branch node that sends every row of x that reaches it to one side do so for all rows, in place.
+        """Replace, in place, each branch node that does not divide the rows of x by one that sends all rows that way.
 
-        HBP predictions for x stay as they are; a split that nothing uses no longer has to be read.
+        HBP predictions for x stay as they are, and a reader no longer meets a split that nothing uses.
         """
         with torch.no_grad():
             left = self._split(x) >= 0  # (M, B, N)
@@ -262,7 +262,7 @@ class SoftTree(nn.Module):
 
 
 def joined(trees: Sequence[SoftTree]) -> SoftTree:
-    """One stack of the trees of several, which have one depth, leaf family and number of features."""
+    """One stack of the trees of several stacks that have the same depth, leaf family and number of features."""
     first = trees[0]
     stack = SoftTree(first.depth, first.n_features, first.family, 1, first.leaves.dtype)
     stack.routing, stack.leaves = (

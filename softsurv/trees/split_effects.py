@@ -24,15 +24,15 @@ def split_effects(
     -----
     A row's difference is that of its predictor z in the leaf that it would reach on either side, averaged over the
     times. A split's size is the share of the rows that reach it, times the root mean square of their differences,
-    times ``sqrt(p (1 - p))`` with p the share that goes left: the standard deviation of a step, as a slope counts by
-    that of its feature.
+    times ``sqrt(p (1 - p))`` with p the share that goes left. The last factor is the standard deviation of the 0/1
+    answer; effects of slopes are multiplied by the standard deviation of their feature in the same way.
     """
     with torch.no_grad():
         design = with_intercept(x.to(tree.leaves))
         answers = (linear(tree.routing[:1], design[None])[0] >= 0).cpu().numpy()  # (B, N)
         asks = (tree.routing[0, :, 1:] != 0).any(-1).cpu().numpy()
         offsets, rise = _predictors(tree, times)
-    values = (design.double().cpu() @ offsets.T).numpy()  # (N, L) of every row in every leaf, without baseline
+    values = (design.double().cpu() @ offsets.T).numpy()  # (N, L) predictors without the baseline
     counts = np.ones(len(x)) if weight is None else weight
     sizes = np.zeros(len(answers))
     for node in np.flatnonzero(asks):

@@ -1,7 +1,7 @@
 """Cumulative incidences of a stack of soft trees, by torch's operators, on the device of the trees.
 
-The formula and the grid are those of `softsurv.trees.incidence`. The grid is gone through once, in parts: what is known
-at the end of a part is carried to the next one, so that memory is bounded whatever the number of rows and times.
+The formula and the grid are those of `softsurv.trees.incidence`. The grid is processed once, in parts. Sums at the end
+of a part are carried over to the next one, so that memory is bounded whatever the number of rows and times.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from softsurv.trees.soft_tree import SoftTree
 
 
 class Lattice:
-    """A grid of times, and times that are asked for, on a device.
+    """A grid of times, and the times at which values are wanted, on a device.
 
     Parameters
     ----------
     times : ndarray (T,)
         Above 0, increasing.
     horizon : float
-        About which the grid lies, as in :func:`softsurv.trees.incidence.log_lattice`.
+        A point of the grid, as in :func:`softsurv.trees.incidence.log_lattice`.
     like : Tensor
-        Of the device.
+        Gives the device.
     """
 
     def __init__(self, times: FloatArray, horizon: float, like: Tensor) -> None:
@@ -39,14 +39,14 @@ class Lattice:
         self.grid, self.times, self.before = (torch.as_tensor(v).to(like.device) for v in (grid, times, before))
 
     def parts(self, width: int) -> Iterator[tuple[slice, slice]]:
-        """The grid and the times in parts, of so many points at most together."""
+        """Slices of the grid and of the times, part by part; a part holds at most ``width`` of both together."""
         for first in range(0, self.size, width):
             begin, end = np.searchsorted(self._rank, [first, first + width]).tolist()
             yield slice(first - begin, min(first + width, self.size) - end), slice(begin, end)
 
 
 class _Sofar(NamedTuple):
-    """What is known at a point of the grid."""
+    """Sums up to a point of the grid."""
 
     hazards: Tensor  # (K, M, N)
     total: Tensor  # (M, N) their sum, added up step by step
@@ -54,7 +54,7 @@ class _Sofar(NamedTuple):
 
 
 class StackOfCauses:
-    """Stacks of trees of each cause, which differ in their leaves alone, and rows.
+    """One stack of trees for each cause, and rows. The stacks differ in their leaves alone.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class StackOfCauses:
         return self.hazards(times).sum(0).log()
 
     def incidences(self, lattice: Lattice, cells: int) -> Iterator[tuple[slice, Tensor]]:
-        """Cumulative incidences at the times of a lattice, (K, M, N, C) in float64, in parts (C,) one after the other.
+        """Cumulative incidences (K, M, N, C) in float64 at the times of a lattice: one part of C times after the other.
 
-        ``cells`` is the largest size of a table of hazards.
+        ``cells`` is the most cells that a table of hazards may have.
         """
         causes, (m, n) = len(self.trees), self._leaf.shape
         nothing = torch.zeros(causes, m, n, dtype=torch.float64, device=self.x.device)
@@ -124,7 +124,7 @@ def step(
     total: Tensor,  # (M, N, G) all hazards before the step
     rise: Tensor,  # (K, M, N, G)
 ) -> Tensor:  # (K, M, N, G)
-    """What each cumulative incidence rises by over a step."""
+    """Rise of each cumulative incidence over a step."""
     whole = rise.sum(0)
     share = torch.where(whole > 0, rise / whole, 0.0)
     return torch.exp(-total) * -torch.expm1(-whole) * share

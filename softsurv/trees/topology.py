@@ -14,7 +14,7 @@ MAX_DEPTH = 10
 
 
 def check_depth(depth: object) -> int:
-    """The depth as an integer in 0..MAX_DEPTH, or a sentence."""
+    """The depth as an integer from 0 to MAX_DEPTH; anything else is an `InvalidParameterError`."""
     if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or not 0 <= depth <= MAX_DEPTH:
         raise InvalidParameterError(f"depth must be an integer from 0 to {MAX_DEPTH}, got {depth!r}")
     return int(depth)
@@ -62,7 +62,7 @@ def parting_node(routing: FloatArray, node: int) -> int:
 def used_leaves(routing: FloatArray) -> IntArray:
     """Leaves that rows can reach, from left to right, by the routing weights (B, P + 1) of a complete tree.
 
-    Readers number the leaves by their place in this list, so that a tree of three leaves has the leaves 0, 1 and 2.
+    What is printed numbers the leaves by their place in this list: a tree of three leaves has the leaves 0, 1 and 2.
     """
     found: list[int] = []
     waiting = [0]

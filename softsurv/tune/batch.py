@@ -1,4 +1,4 @@
-"""Trials in batches: a worker asks for several at once, and what can train as one stack does.
+"""Trials in batches: a worker asks for several at once, and those that can train as one stack do.
 
 `optuna.Study.optimize` asks for the first trial of a batch. This module asks for the others and reports their results.
 Callbacks, stopping and heartbeats of the study stay with optuna, as without batches.
@@ -29,13 +29,13 @@ class Batches:
     ----------
     objective : StudyObjective
     mark : dict
-        Of the process, for every trial.
+        The mark of the process, written on every trial.
     size : int
-        Trials of a batch at most.
+        Most trials of a batch.
     wants_more : callable
         Whether the study wants another trial beside those that it has.
     callbacks : sequence of callable
-        Called for the trials that this asked for; optuna calls them for the first of a batch.
+        Called here for all trials of a batch but the first, for which optuna calls them.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Batches:
         self.wants_more, self.callbacks = wants_more, callbacks
 
     def __call__(self, trial: optuna.Trial) -> Any:
-        """The values of the first trial; the others of its batch are told before it returns."""
+        """The values of the first trial; the other trials of the batch are reported to optuna before."""
         trial.set_user_attr("worker", self.mark)
         study, others = trial.study, list[optuna.Trial]()
         try:
@@ -65,7 +65,7 @@ class Batches:
                 outcomes = self.objective.measure([trial, *others])
         except BaseException as error:
             if not is_lost(error):
-                _fail(study, others)  # they are made up for
+                _fail(study, others)  # other trials will replace them
             _note(trial, error)
             raise
         for other, outcome in zip(others, outcomes[1:], strict=True):
@@ -76,7 +76,7 @@ class Batches:
 
 
 def _tell(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> None:
-    """Tell optuna how a trial ended that `optuna.Study.optimize` did not start."""
+    """Report the end of a trial that `optuna.Study.optimize` did not start."""
     if not isinstance(outcome, Exception):
         study.tell(trial, outcome)
     elif isinstance(outcome, optuna.TrialPruned):
@@ -87,7 +87,7 @@ def _tell(study: optuna.Study, trial: optuna.Trial, outcome: Outcome) -> None:
 
 
 def _returned(trial: optuna.Trial, outcome: Outcome) -> Any:
-    """How the first trial ended, in the way that optuna expects of an objective: returned or raised."""
+    """The outcome of the first trial as optuna expects it of an objective: values are returned, errors raised."""
     if not isinstance(outcome, Exception):
         return outcome if len(outcome) > 1 else outcome[0]
     _note(trial, outcome)
@@ -95,7 +95,7 @@ def _returned(trial: optuna.Trial, outcome: Outcome) -> Any:
 
 
 def _note(trial: optuna.Trial, error: BaseException) -> None:
-    """Write an error of its own on a trial, which is then not run again."""
+    """Write the error on its trial, unless pruning or the database caused it. The trial is then not run again."""
     own = isinstance(error, Exception) and not isinstance(error, optuna.TrialPruned)
     if own and not is_lost(error):
         trial.set_user_attr("error", f"{type(error).__name__}: {error}")
@@ -110,7 +110,7 @@ def _fail(study: optuna.Study, trials: Sequence[optuna.Trial]) -> None:
 
 @contextmanager
 def _beating(study: optuna.Study, trials: Sequence[optuna.Trial]) -> Iterator[None]:
-    """While open, a database is told that the worker of these trials lives; optuna does so for the first one alone."""
+    """While open, send heartbeats for these trials to a database; optuna sends them for the first trial only."""
     with contextlib.ExitStack() as threads:
         for trial in trials:
             thread = get_heartbeat_thread(trial._trial_id, study._storage)

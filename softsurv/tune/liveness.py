@@ -1,8 +1,8 @@
-"""Who runs a trial, and whether that process is still there.
+"""Which process runs a trial, and whether it is still alive.
 
 optuna's heartbeats exist for databases only. Here every trial carries the mark of its process. On the same machine
-the process table answers at once; for other machines that share a journal file, each worker touches a file of its
-own beside the journal while it lives, and the file system's clock tells how long ago that was.
+the process table answers at once. For other machines that share a journal file, each worker touches a file of its own
+beside the journal while it is alive; its age by the clock of the file system tells whether the worker still is.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ BEAT_SECONDS = 15.0
 """How often a worker touches its file."""
 
 GRACE_SECONDS = 90.0
-"""A worker elsewhere that missed five beats is taken for dead."""
+"""A worker on another machine counts as dead when its file is older: it has missed five touches or more."""
 
 
 def process_mark(beats: str | None = None) -> dict[str, Any]:
-    """What identifies this process among all machines, as JSON values; ``beats`` names its file, if it has one."""
+    """Values that identify this process among all machines, for JSON; ``beats`` names its file, if it has one."""
     return {"machine": _machine(), "host": socket.gethostname(), "pid": os.getpid(), "start": _start(os.getpid())} | (
         {} if beats is None else {"beats": beats}
     )
@@ -103,7 +103,7 @@ def _machine() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot, which no later process with its number shares."""
+    """Start time of a process in clock ticks since boot; a later process with the same number has another one."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

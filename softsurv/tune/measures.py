@@ -1,4 +1,4 @@
-"""What a study measures of a fit on held-out rows: of all events, or by cause."""
+"""Measures of a fit on held-out rows: of all events, or by cause."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ DIRECTIONS: dict[str, Literal["maximize", "minimize"]] = {
     "ibs": "minimize",
     "fairness": "minimize",
 }
-"""Measures and their better side; "fairness" is the mean gap between two groups' mean survival curves."""
+"""Measures and their better direction. "fairness" is the mean gap between two groups' mean survival curves."""
 
 BY_CAUSE = {"harrell_c": "concordance", "cd_auc": "auc", "ibs": "ibs"}
-"""Measures that there are by cause, and their names in ``evaluate(...)["causes"]``."""
+"""Measures that exist by cause, and their names in ``evaluate(...)["causes"]``."""
 
 
 def check_measures(measures: Sequence[str], data: SurvivalData, interest: int | str | None) -> None:
@@ -58,7 +58,7 @@ def check_measures(measures: Sequence[str], data: SurvivalData, interest: int | 
 
 
 def fit_and_measure(model: Any, train: SurvivalData, test: SurvivalData, interest: str | None) -> dict[str, Any]:
-    """Measures of a fold, without its warnings: they would be about a part of the rows."""
+    """Measures of a fold, without its warnings, as they would concern a part of the rows only."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return measured(clone(model).fit(train), test, interest)
@@ -76,7 +76,7 @@ def measured(fitted: Any, test: SurvivalData, interest: str | None) -> dict[str,
 
 
 def counted(result: dict[str, Any], interest: str | None) -> dict[str, Any]:
-    """Measures of held-out rows, with those by cause in place of those of all events where there are causes."""
+    """Measures of held-out rows; where there are causes, those by cause replace those of all events."""
     return result | _by_cause(result["causes"], interest) if "causes" in result else result
 
 
@@ -96,7 +96,7 @@ def mean_over_folds(folds: Sequence[dict[str, Any]], name: str) -> float:
     Raises
     ------
     InvalidSurvivalDataError
-        Where none has.
+        If no fold has it.
     """
     values = [fold[name] for fold in folds if fold[name] is not None]
     if not values:

@@ -34,7 +34,7 @@ from softsurv.tune.spaces import Space, default_space, suggest
 ESTIMATORS = ("soft", "optimal")
 
 Outcome = tuple[float, ...] | Exception
-"""Means of a trial's measures, or why there are none."""
+"""Means of a trial's measures, or the exception that ended it."""
 
 MeasuredTrial = Measured | NumericalError
 """Measures in every fold, or the error of the fit."""
@@ -52,7 +52,7 @@ class _Running:
     ended: Exception | None = None
 
     def take(self, found: MeasuredTrial) -> None:
-        """Measures of further folds."""
+        """Add the measures of further folds."""
         if isinstance(found, NumericalError):
             self.ended = found
             return
@@ -69,23 +69,31 @@ class StudyObjective:
     Parameters
     ----------
     data : SurvivalData
-        Raw rows; what is fitted (preprocessing too) is fitted on training folds only.
+        Raw rows. Models and preprocessing are fitted on training folds only.
     estimator : {"soft", "optimal"}
     measures : sequence of str
         Keys of :data:`DIRECTIONS`; several make the study multi-objective.
     space : mapping, optional
         Parameters of the estimator: a `Choice`, a `Range`, a list of values, or one fixed value. They replace
-        those of :func:`softsurv.tune.default_space` by name. Soft trees are of rules unless it names an argument that
-        only dense trees have, or ``max_terms=None``.
+        those of :func:`softsurv.tune.default_space` by name. Soft trees are trees of rules unless this names an
+        argument that only dense trees have or ``max_terms=None``, or fairness is measured.
     n_folds : int
     seed : int
-        Of the folds and of the estimator.
+        Seed of the folds and of the estimator.
     device : str
         Where soft trees train.
     interest : int or str, optional
         Code or name of the cause whose measures count, where events have causes: its concordance is "harrell_c", its
-        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. Trees are then
+        AUC "cd_auc", its integrated Brier score "ibs". Without it they are means over the causes. With it, trees are
         tried for all causes and for this one alone (``cause_weights``).
+
+    Raises
+    ------
+    InvalidParameterError
+        If an argument is not what it must be, ``space`` names no argument of the estimator, or the rows do not have a
+        measure.
+    InvalidSurvivalDataError
+        If fairness is to be measured without two groups.
 
     Examples
     --------
@@ -121,7 +129,7 @@ class StudyObjective:
         self.data, self.estimator, self.n_folds, self.seed, self.device = data, estimator, n_folds, seed, device
         self.space = default_space(estimator, self.measures, space) | dict(space or {})
         if estimator == "optimal" and (data.cause is not None or data.subject is not None):
-            self.space["objective"] = "relative_risk"  # the one objective of histories
+            self.space["objective"] = "relative_risk"  # the only one for causes and several rows
         if self.interest is not None and self.space.get("max_terms", 1) is not None:
             self.space.setdefault("cause_weights", [None, self.interest])
         self._check_space()
@@ -137,7 +145,7 @@ class StudyObjective:
         return [DIRECTIONS[name] for name in self.measures]
 
     def __call__(self, trial: optuna.Trial) -> float | tuple[float, ...]:
-        """Means over the folds; the folds' own measures go to the trial's user attribute "folds"."""
+        """Means over the folds; the measures of each fold go to the trial's user attribute "folds"."""
         self.propose(trial)
         (outcome,) = self.measure([trial])
         if isinstance(outcome, Exception):
@@ -145,16 +153,17 @@ class StudyObjective:
         return outcome if len(outcome) > 1 else outcome[0]
 
     def propose(self, trial: optuna.Trial) -> None:
-        """Have a trial's parameters suggested: those of a batch each know of the ones before them."""
+        """Let optuna suggest a trial's parameters: for a batch, one trial after the other."""
         suggest(trial, self.space)
 
     def measure(self, trials: Sequence[optuna.Trial]) -> list[Outcome]:
-        """What becomes of some trials, whose dense trees train as one stack where they can.
+        """Measure some trials, whose dense trees train as one stack where they can.
 
         Returns
         -------
         list of (tuple of float or Exception)
-            Of each trial its measures' means over the folds, `optuna.TrialPruned`, or the `NumericalError` of its fit.
+            For each trial the means of its measures over the folds, `optuna.TrialPruned`, or the `NumericalError` of
+            its fit.
         """
         running = [_Running(trial, self.model(suggest(trial, self.space))) for trial in trials]
         prunes = len(self.measures) == 1 and not isinstance(trials[0].study.pruner, NopPruner)
@@ -171,7 +180,7 @@ class StudyObjective:
         return [one.ended if one.ended is not None else self._means(one.done) for one in running]
 
     def _prune(self, one: _Running) -> None:
-        """Report the mean over the folds so far, and stop where the pruner says so."""
+        """Report the mean over the folds so far, and end the trial if the pruner says so."""
         if all(fold[self.measures[0]] is None for fold in one.done):
             return  # no event of the cause of interest so far
         one.trial.report(self._means(one.done)[0], len(one.done))
@@ -190,7 +199,8 @@ class StudyObjective:
     def cross_validate(self, model: Any, part: slice = slice(None)) -> list[dict[str, Any]]:
         """Measures of an estimator in some folds, by number.
 
-        Folds of an estimator that is no plain dense tree run by `joblib.Parallel`, as `joblib.parallel_config` says.
+        An estimator that cannot train in a stack is fitted fold by fold by `joblib.Parallel`, as
+        `joblib.parallel_config` says.
 
         Raises
         ------
@@ -210,7 +220,7 @@ class StudyObjective:
         return [found[k] for k in range(len(models))]
 
     def _stacks(self, models: Sequence[Any]) -> list[list[int]]:
-        """Numbers of the models that go to training together, in order of the first of them."""
+        """Numbers of the models that are trained together, in the order of the first of each group."""
         groups: dict[Any, list[int]] = {}
         for number, model in enumerate(models):
             plain = self._recipe(model) is not None
@@ -219,7 +229,7 @@ class StudyObjective:
         return list(groups.values())
 
     def _recipe(self, model: Any) -> Recipe | None:
-        """How the model's trees are made in a stack; None where they cannot be."""
+        """The recipe of the model's trees in a stack; None where they cannot train in one."""
         if self.estimator != "soft" or not self._can_share:
             return None
         return soft_setting(model, self.data.cause_names)
@@ -227,7 +237,7 @@ class StudyObjective:
     def _measured_together(
         self, models: Sequence[Any], members: Sequence[int], part: slice
     ) -> dict[int, MeasuredTrial]:
-        """Measures of the members. Where a fit of theirs fails, each runs alone, to find whose fit that was."""
+        """Measures of the members. If a fit fails, each member runs alone, which shows whose fit it was."""
         try:
             recipes = [recipe for k in members if (recipe := self._recipe(models[k])) is not None]
             if not recipes:
@@ -251,7 +261,7 @@ class StudyObjective:
         tests = [self.data.take(test) for _, test in self._rows[part]]
         found = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they would be about a part of the rows
+            warnings.simplefilter("ignore")  # of a part of the rows only
             sets = self._encoded(models[0]).some(part)
             for trees, together in fit_stacked(models, recipes, sets):
                 began = time.perf_counter()
@@ -263,7 +273,7 @@ class StudyObjective:
     def _histories_on_device(
         self, model: Any, recipes: Sequence[Recipe], part: slice, machine: Machine
     ) -> list[Measured]:
-        """The same on a device, where the measures of all trees are taken as well; the trees are like the model's."""
+        """The same on a device, on which the measures are computed too; ``model`` is one of those to be measured."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             sets = self._encoded(model)
@@ -311,7 +321,7 @@ class StudyObjective:
         one.trial.set_user_attr("folds", values | {"seconds": one.seconds, "together": one.together})
 
     def _check_space(self) -> None:
-        """Refuse names that are no argument of the estimator before the first trial, not in it."""
+        """Refuse names that are no argument of the estimator, before the first trial."""
         known = self.model({}).get_params()
         for name, spec in self.space.items():
             if name not in known:
@@ -327,7 +337,7 @@ class StudyObjective:
 
 
 def rungs(n_folds: int) -> Iterator[slice]:
-    """Folds 1, 2, 3-4, 5-8, ...: the total doubles from one look at the pruner to the next."""
+    """Folds 1, 2, 3-4, 5-8, ...: the number of folds doubles from one question to the pruner to the next."""
     first, last = 0, 1
     while first < n_folds:
         yield slice(first, min(last, n_folds))

@@ -1,4 +1,4 @@
-"""What a study found: its best trial, the table of all, and how the best compares with the default arguments."""
+"""The result of a study: its best trial, the table of all, and the best beside the default arguments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from softsurv.tune.measures import DIRECTIONS
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study found.
+    """The result of a study.
 
     Attributes
     ----------
     study : optuna.Study
     measures : tuple of str
     parameters : dict
-        Arguments of the best trial's estimator; of several measures, the best of the Pareto front by the first.
+        Arguments of the best trial's estimator. With several measures this is the trial of the Pareto front that is
+        best by the first measure.
     model : estimator or None
         Fitted on all rows with these arguments; None while other workers are still running trials.
     default : dict or None
@@ -79,7 +80,7 @@ class StudyResult:
 
 
 def best_trial(study: optuna.Study) -> FrozenTrial:
-    """The best trial; of several measures, the one of the Pareto front that is best by the first.
+    """The best trial; with several measures, the one of the Pareto front that is best by the first.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Samplers and pruners by name; a trial's proposal depends on the seed, its number and the finished trials."""
+"""Samplers and pruners by name. A proposal depends on the seed, the trial's number and the trials before it."""
 
 from __future__ import annotations
 

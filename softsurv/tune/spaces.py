@@ -1,4 +1,4 @@
-"""What a study searches: parameters of an estimator, each fixed, one of some values, or from a range."""
+"""The search space of a study: parameters of an estimator, each fixed, one of some values, or from a range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from softsurv.errors import InvalidParameterError
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values: None, bool, int, float or text."""
+    """One of some values: None, bool, int, float or text.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no value.
+    """
 
     values: tuple[Any, ...]
 
@@ -30,7 +36,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Range:
-    """A number from ``low`` to ``high``, both included: an integer if both are, on a log scale if asked."""
+    """A number from ``low`` to ``high``, both included: an integer if both are, on a log scale if asked.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the ends are not finite numbers in order, or ``low`` is not above 0 on a log scale.
+    """
 
     low: float
     high: float
@@ -94,16 +106,16 @@ FAIRNESS = Range(1e-2, 1e2, log=True)
 
 
 def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space | None = None) -> dict[str, Any]:
-    """The search space of "soft" or "optimal", which ``space=`` of a study adds to or replaces by name.
+    """The default search space of "soft" or "optimal"; ``space=`` of a study adds to it or replaces parts by name.
 
     Parameters
     ----------
     estimator : {"soft", "optimal"}
     measures : tuple of str
-        Where they hold "fairness", its penalty is searched too.
+        If they hold "fairness", its penalty is searched too.
     given : mapping, optional
-        ``space=`` of the study: soft trees are dense where it names what only dense trees have, or ``max_terms=None``,
-        or where fairness is measured.
+        ``space=`` of the study. Soft trees are dense if it names an argument that only dense trees have or
+        ``max_terms=None``, or if fairness is measured.
     """
     if estimator == "optimal":
         return dict(OPTIMAL)
@@ -114,9 +126,9 @@ def default_space(estimator: str, measures: tuple[str, ...] = (), given: Space |
 
 
 def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """The estimator's arguments for this trial; parameters without a meaning beside the others are left out."""
+    """The estimator's arguments for this trial; parameters that have no effect beside the others are left out."""
     chosen: dict[str, Any] = {}
-    for name in sorted(space, key=lambda n: n in _MATTERS):  # what others depend on comes first
+    for name in sorted(space, key=lambda n: n in _MATTERS):  # first those on which others depend
         if _MATTERS.get(name, _always)(chosen | _fixed(space)):
             spec = space[name]
             chosen[name] = as_spec(spec).suggest(trial, name) if is_open(spec) else spec
@@ -135,6 +147,11 @@ def as_spec(spec: Any) -> Choice | Range:
 
 def parse_space(text: str) -> tuple[str, Any]:
     """One parameter from the command line.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text has none of the forms ``name=value``, ``name=a,b,c`` and ``name=low..high``.
 
     Examples
     --------
@@ -194,4 +211,4 @@ _MATTERS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "n_knots": lambda chosen: str(chosen.get("leaf")).startswith("spline"),
     "max_leaves": lambda chosen: chosen.get("max_depth") != 1,
 }
-"""Parameters that mean something only beside some values of others."""
+"""Parameters that have an effect only beside some values of others, and when they do."""

@@ -23,11 +23,11 @@ from softsurv.tune.liveness import is_dead
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS, DATABASE_GRACE_SECONDS = 10, 60
-"""How often a worker tells a database that it lives, and after how long a silent one is taken for dead."""
+"""How often a worker tells a database that it is alive, and after how long a silent one counts as dead."""
 
 UNMARKED_SECONDS = 60.0
-"""After so long a running trial without a mark is taken for lost: its process ended, or its database went away, between
-making it and marking it."""
+"""After so long a running trial without a mark counts as lost: between making and marking it, its process ended or its
+database went away."""
 
 CREATE_ATTEMPTS = 5
 """Workers that start together may all create the tables of a new database; all but one try again."""
@@ -65,7 +65,7 @@ def drop_half_record(path: Path) -> None:
 
 
 class Database(RDBStorage):
-    """optuna's database, which closes its connections; a heartbeat that it does not take is left out."""
+    """optuna's database that closes its connections, and skips a heartbeat where the database cannot be reached."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -76,7 +76,7 @@ class Database(RDBStorage):
         weakref.finalize(self, self.engine.dispose)
 
     def record_heartbeat(self, trial_id: int) -> None:
-        """Tell the database that the trial's worker lives."""
+        """Tell the database that the trial's worker is alive."""
         try:
             super().record_heartbeat(trial_id)
         except Exception as error:
@@ -86,7 +86,7 @@ class Database(RDBStorage):
 
 
 def is_lost(error: BaseException) -> bool:
-    """Whether an error, or one that it came from, says that the database could not be reached or ended the session."""
+    """Whether an error, or one of its causes, says that the database could not be reached or ended the session."""
     from sqlalchemy import exc
 
     seen: set[int] = set()
@@ -115,7 +115,9 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
     Raises
     ------
     SoftsurvError
-        If the database cannot be reached; the driver of a database is to be installed apart.
+        If the database cannot be reached, or its driver is not installed.
+    InvalidParameterError
+        If the path of an SQLite file is given, which needs a URL.
     """
     if isinstance(storage, BaseStorage):
         return storage
@@ -132,7 +134,7 @@ def open_storage(storage: str | os.PathLike[str] | BaseStorage | None, output: P
 
 
 def beats_folder(storage: str | os.PathLike[str] | BaseStorage | None, output: Path | None) -> Path | None:
-    """Where workers that share a journal file show that they live; None for other storages."""
+    """The folder in which workers that share a journal file show that they are alive; None for other storages."""
     if isinstance(storage, BaseStorage) or (storage is None and output is None):
         return None
     place = os.fspath(storage) if storage is not None else str(_default_journal(output))
@@ -153,14 +155,14 @@ def fail_dead_trials(study: optuna.Study, folder: Path | None) -> list[int]:
 
 
 def fail_own_trials(study: optuna.Study, mark: Mapping[str, Any]) -> None:
-    """Mark the running trials of this very worker as failed: it runs none at the moment."""
+    """Mark the running trials of this worker as failed, as it runs none at the moment."""
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         if trial.user_attrs.get("worker") == dict(mark):
             study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
 
 
 def has_unmarked_trials(study: optuna.Study) -> bool:
-    """Whether a running trial has no mark, yet or for ever."""
+    """Whether a running trial has no mark: it is not marked yet, or never will be."""
     running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
     return any("worker" not in trial.user_attrs for trial in running)
 

@@ -63,9 +63,9 @@ def study(
 ) -> StudyResult:
     """Search an estimator's parameters by cross-validation.
 
-    Calling it again with the same storage goes on where the study stopped. Any number of processes and hosts may
-    do so at once; together they run ``n_trials``. A trial whose process was killed is marked as failed and made up for;
-    a finished one is never run again.
+    A second call with the same storage goes on where the study stopped. Any number of processes and hosts may work on
+    it at once; together they run ``n_trials``. A trial whose process was killed is marked as failed and replaced by
+    another one; a finished trial is never run again.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def study(
         (X, y).
     estimator : {"soft", "optimal"}
     n_trials : int
-        Trials that the study is to have in all, those of earlier calls and other workers included. Workers that
-        take up their last trial in the same instant may exceed it by one each.
+        Trials of the study in all, including those of earlier calls and other workers. Workers that begin their last
+        trial at the same instant may exceed it by one each.
     output : path-like, optional
         Folder for the journal, the table of trials, the best model and the record of the run.
     storage : str, path or optuna storage, optional
         The path of a journal file, or a URL such as ``sqlite:///study.db`` or
         ``postgresql+psycopg://user@host/base``. By default the journal in ``output``, else memory.
     name : str
-        Of the study in its storage.
+        Name of the study in its storage.
     measures : sequence of str
         "harrell_c", "uno_c", "cd_auc", "ibs", "fairness"; the first one decides among the best.
     space : mapping, optional
@@ -90,20 +90,21 @@ def study(
     n_folds, seed : int
     sampler : {"tpe", "random"} or optuna sampler
     pruner : {"none", "median", "hyperband"} or optuna pruner
-        Needs a single measure; looks at the mean of 1, 2, 4, ... folds.
+        Needs a single measure; it judges the mean over 1, 2, 4, ... folds.
     n_jobs : int, optional
         Worker processes on this machine; by default as `joblib.parallel_config` says, otherwise one.
     batch : int
         Trials that a worker asks for at once. Those that are dense soft trees (``max_terms=None``) of one leaf family,
         depth and solver train as one stack; the others run one by one, as the column ``together`` of the table of
-        trials says. A sampler knows less of a trial's batch than of finished trials (TPE takes them for bad ones).
+        trials says. When a sampler proposes a trial, the others of the batch are still running and have no values; TPE
+        of optuna 5 takes them for bad trials.
     callbacks : sequence of callable
         Called with study and trial after each trial, in the worker that ran it.
     time_limit : float, optional
         Seconds after which no further trial or batch is begun.
     device : str
-        "auto", "cpu", "cuda" or one such as "cuda:1". Of several CUDA devices the workers of ``n_jobs`` take one each,
-        in turn.
+        "auto", "cpu", "cuda" or one such as "cuda:1". If there are several CUDA devices, the workers of ``n_jobs`` take
+        them in turn.
     interest : int or str, optional
         The cause whose measures count: see :class:`softsurv.tune.StudyObjective`.
     progress : bool, optional
@@ -111,9 +112,9 @@ def study(
     refit : bool
         Fit the best arguments on all rows, once no trial is running.
     compare_default : bool
-        Where the best is refitted, measure the estimator with its default arguments on the same folds.
+        If the best is refitted, also measure the estimator with its default arguments on the same folds.
     record : mapping, optional
-        More for the record of the run beside the model, such as the columns of the outcome.
+        Further entries for the record of the run beside the model, such as the columns of the outcome.
 
     Returns
     -------
@@ -122,9 +123,10 @@ def study(
     Raises
     ------
     InvalidParameterError
-        Also where the storage holds a study of that name on other data, measures or folds.
+        If an argument is not what it must be, or the storage holds a study of that name on other data, measures or
+        folds.
     SoftsurvError
-        If no trial was completed.
+        If no trial was completed, the storage cannot be reached, or a worker process was killed.
     """
     rows = _read(data, y, columns)
     how = {"n_folds": n_folds, "seed": seed, "device": device, "interest": interest}

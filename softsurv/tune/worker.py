@@ -42,12 +42,12 @@ RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 """Waits between attempts to reach a database that went away."""
 
 MARK_SECONDS = 0.5
-"""How often a worker that is done looks whether a trial is still without a mark."""
+"""How often a worker that is done checks whether some trial still lacks its mark."""
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Everything that a worker needs; it travels to worker processes."""
+    """Everything that a worker needs; it is sent to worker processes."""
 
     objective: StudyObjective
     n_trials: int
@@ -81,7 +81,7 @@ class StudyPlan:
         return replace(self, objective=goal)
 
     def identity(self) -> dict[str, Any]:
-        """What must be equal for results to belong to one study."""
+        """Values that must be equal for results to belong to one study."""
         goal = self.objective
         return {
             "estimator": goal.estimator,
@@ -123,7 +123,7 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
     bar = _bar(plan, study) if progress else None
 
     def enough(study: optuna.Study, trial: FrozenTrial) -> None:
-        """Tell of a trial that ended, and stop the study where it has all its trials."""
+        """Log a trial that ended, and stop the study if it has all its trials."""
         if trial.state == TrialState.FAIL:
             logger.warning("trial %d failed: %s", trial.number, trial.user_attrs.get("error", "unknown"))
         logger.info("trial %d %s: %s", trial.number, trial.state.name.lower(), trial.values)
@@ -141,9 +141,10 @@ def work(plan: StudyPlan, study: optuna.Study | None = None, progress: bool = Fa
 
 
 def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbacks: list[Any]) -> None:
-    """Run trials; where the database goes away meanwhile, wait for it and go on.
+    """Run trials; if the database goes away, wait for it and go on.
 
-    A trial that was made when the database went away may belong to nobody: it is made up for before this returns.
+    A trial that was made when the database went away may belong to no worker. Another one replaces it before this
+    returns.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
                 goal = Batches(plan.objective, mark, plan.batch, wants_more, callbacks)
                 study.optimize(goal, timeout=limit, callbacks=callbacks, catch=(NumericalError,))
             if wants_more(study) or limit == 0.0 or not has_unmarked_trials(study):
-                return  # the first: the time was up, or a callback stopped it
+                return  # the study wants more trials: the time was up, or a callback stopped it
             time.sleep(MARK_SECONDS)
             fail_dead_trials(study, beats_folder(plan.storage, plan.output))
         except Exception as error:
@@ -181,11 +182,11 @@ def _outlast(study: optuna.Study, plan: StudyPlan, mark: dict[str, Any], callbac
 
 @contextmanager
 def quiet_optuna() -> Iterator[None]:
-    """While open, optuna's own messages about trials, tracebacks among them, stay away: this package logs a line."""
+    """While open, optuna logs no messages on trials, such as tracebacks: this package logs a line for each."""
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(level, optuna.logging.ERROR))
     try:
-        with warnings.catch_warnings():  # optuna 4.0 says of its heartbeats what is no news to the user
+        with warnings.catch_warnings():  # optuna 4.0 warns that its heartbeats are experimental
             warnings.filterwarnings("ignore", "fail_stale_trials", optuna.exceptions.ExperimentalWarning)
             yield
     finally:

@@ -1,4 +1,4 @@
-"""`SoftSurvivalTree`: ``tree.py`` is the estimator, the other modules are what it is made of."""
+"""`SoftSurvivalTree`: ``tree.py`` is the estimator, the other modules are its parts."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """The estimator, loaded when it is asked for: users and earlier pickles of soft trees import it from here."""
+    """The estimator, loaded on first use: users and earlier pickles of soft trees import it from here."""
     if name == "SoftSurvivalTree":
         from softsurv.estimators.soft.tree import SoftSurvivalTree
 

@@ -40,7 +40,7 @@ class CurveBands:
         Notes
         -----
         Delta method on the scale of the linear predictor, from the inverse Hessian of the penalised likelihood. The
-        limits know nothing of the choice of the rules, and a strong penalty pulls the curve they surround.
+        limits do not account for the choice of the rules, nor for the bias that a strong penalty gives to the curve.
         """
         from softsurv.trees.curve_bands import survival_band
 

@@ -23,7 +23,7 @@ else:
     from softsurv.estimators.soft import torch_later as torch
 
 BISECTIONS = 60
-"""Halvings of the span of log time in which a quantile lies: to rounding."""
+"""Halvings of the interval of log time that holds a quantile: exact to rounding."""
 
 
 class SoftCauses(CompetingRisks):

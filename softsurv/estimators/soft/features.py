@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from softsurv.trees.soft_tree import SoftTree
 
 LEAST_SLOPE = 0.05
-"""A slope below this over a feature's range moves no prediction worth telling."""
+"""Features whose slope over their range is below this are not named in the notes."""
 
 
 RECURRENT = (
@@ -33,7 +33,7 @@ RECURRENT = (
 
 
 def encoded_names(encoder: Preprocessor | None, n_features: int, names: NDArray[np.object_] | None) -> list[str]:
-    """Names of the encoded features; ``names`` are those of the raw ones, where they have any."""
+    """Names of the encoded features; ``names`` are those of the raw features, None if they have none."""
     if encoder is not None:
         return [str(name) for name in encoder.get_feature_names_out()]
     return [f"x{k}" for k in range(n_features)] if names is None else [str(n) for n in names]
@@ -52,10 +52,10 @@ def whole_numbers(X: pd.DataFrame) -> list[str]:
     """Columns whose known numbers are all whole: counts, and years of age."""
     block = NumberBlock.of(X)
     whole = np.ones(len(block.place), dtype=bool)
-    for rows in (slice(0, 100), slice(None)):  # most columns are told by their first rows
+    for rows in (slice(0, 100), slice(None)):  # for most columns the first rows decide
         whole[whole] = _are_whole(block.values[whole, rows])
     whole &= ~np.isnan(block.values).all(axis=1)
-    words = set(text_columns(X))  # those that show numbers are numbers in `SurvivalData`
+    words = set(text_columns(X))  # text that shows numbers is read as numbers by `SurvivalData`
     return [
         name
         for name in X.columns.tolist()
@@ -69,13 +69,13 @@ def _are_whole(values: FloatArray) -> BoolArray:
 
 
 def _holds_whole(column: pd.Series, name: str) -> bool:
-    """Whether a column of a type that numpy does not know holds whole numbers alone."""
+    """Whether a column of a type that numpy lacks holds whole numbers only."""
     values = numbers(column, name)[None] if is_number(column) else np.full((1, 1), np.nan)
     return bool(_are_whole(values)[0]) and not np.isnan(values).all()
 
 
 def strongest_slopes(trees: Sequence[SoftTree], names: Sequence[str], count: int = 3) -> list[str]:
-    """Features (of each column) with the largest slopes in the leaves, for any cause; none where all are next to 0."""
+    """The features with the largest slopes in the leaves, for any cause; ``names`` has the feature of each column."""
     slopes = np.max([_slopes(tree, len(names)).mean(0) for tree in trees], 0)
     order = [k for k in np.argsort(-slopes, kind="stable") if slopes[k] > LEAST_SLOPE]
     return list(dict.fromkeys(names[k] for k in order))[:count]
@@ -94,7 +94,7 @@ def reading_notes(
     names: Sequence[str],
     cause_names: Sequence[str] = (),
 ) -> list[str]:
-    """What a reader of the tree must know besides: why one leaf, what stands for missing values, what was taken out."""
+    """Notes below a printed tree: why it has one leaf, how missing values are filled, which splits were taken out."""
     tree, notes = trees[0], []
     if tree.depth == 0 and "reason" in report.details:
         families = " and ".join(dict.fromkeys(one.family.name for one in trees))
@@ -132,7 +132,7 @@ def importances(
     tree, used = trees[0], trees[0].used_leaves
     routing = tree.routing[0].detach().double().cpu().numpy()
     share = table.n / max(table.n.sum(), 1)  # (L,)
-    if split_sizes is None:  # a model of an earlier version: every split is taken to make a difference of one
+    if split_sizes is None:  # a model of an earlier version: each split counts as a difference of one
         sides = paths(tree.depth)[used].T  # (B, L)
         split_sizes = np.sqrt(((sides > 0) @ share) * ((sides < 0) @ share))
     p = len(spread)

@@ -1,4 +1,4 @@
-"""What a fitted soft tree can do: predict, explain itself, be saved and loaded."""
+"""The methods of a fitted soft tree: predictions, explanations, saving and loading."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def leaf_of(tree: SoftTree, x: Tensor) -> IntArray:
 
 
 class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
-    """What a fitted `SoftSurvivalTree` answers; its attributes are documented there."""
+    """The methods of a fitted `SoftSurvivalTree`; its attributes are documented there."""
 
     device: str
     _knows = ("causes", "subjects", "recurrent")
@@ -63,7 +63,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         self.cause_covariances_ = tuple(covariance for _, covariance in fitted.causes)
 
     def _keep_curves(self, censoring: StepFunction, unique_times: FloatArray, horizon: float) -> None:
-        """Keep what scores and default grids need of the training outcomes."""
+        """Keep the training outcomes that scores and default grids need."""
         self.censoring_, self.unique_times_, self.horizon_ = censoring, unique_times, horizon
 
     def _adopt_streamed(
@@ -81,7 +81,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         return self
 
     def _weighted_rows(self, raw: SurvivalData) -> SurvivalData:
-        """The rows of weight above 0: the others change nothing, not even the knots or the folds."""
+        """The rows of weight above 0. Rows of weight 0 change nothing, not even the knots or the folds."""
         if raw.weight is None or bool((raw.weight > 0).all()):
             return raw
         kept = raw.take(np.flatnonzero(raw.weight.numpy() > 0))
@@ -92,7 +92,7 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
 
     # -- predictions ---------------------------------------------------------------------------------------------
     def _prepare(self, X: Any, *, path: str = "hbp", **unknown: Any) -> PreparedRows:
-        check_is_fitted(self, "tree_")  # a fit that was refused has read the outcome
+        check_is_fitted(self, "tree_")  # a fit that ended in an error may have set other attributes
         if unknown:
             raise InvalidParameterError(
                 f"predictions take path=, got {', '.join(unknown)}; {instead_of(unknown.keys())}"
@@ -158,11 +158,16 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             ``time``, ``event``, ``entry``, ``upper``, ``sample_weight``, ``cause``, ``start``, ``stop``, ``id`` as in
             ``fit``.
 
+        Raises
+        ------
+        InvalidSurvivalDataError
+            If the rows cannot be read, or have other causes than the training rows.
+
         Notes
         -----
-        With causes the sum over causes, the events of others being censored.
-        log S(t) - log S(entry), with log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval.
-        Events and censorings at time 0 are read at ``time_floor_``.
+        log S(t) - log S(entry), plus log h(t) for an event; log(S(t) - S(upper)) - log S(entry) for an interval. With
+        causes it is a sum over causes; for each the events of the others count as censored. Events and censorings at
+        time 0 are taken at ``time_floor_``.
         """
         check_is_fitted(self, "tree_")
         with as_the_tree_knows():
@@ -207,11 +212,11 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
 
         Notes
         -----
-        A split counts by the share of the training rows that it divides, times how far the predictions of its two
-        sides differ (see `softsurv.trees.split_effects`); its features share that by |coefficient| times standard
-        deviation. How sharp the routing is makes no difference. A slope of a leaf counts by |coefficient| times
-        standard deviation, weighted by the leaf's share of the rows. One-hot columns add up for their source, and so
-        do causes.
+        A split has the importance of the share of the training rows that it divides, times how far the predictions of
+        its two sides differ (see `softsurv.trees.split_effects`). Its features share this in proportion to
+        |coefficient| times standard deviation. The sharpness of the routing has no influence. A slope of a leaf has the
+        importance |coefficient| times standard deviation, weighted by the leaf's share of the rows. One-hot columns are
+        added up for their source, and so are causes.
         """
         return importances(self._trees, self.leaf_table_, self.spread_, self.split_sizes_, self.preprocessor_)
 
@@ -221,8 +226,8 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         Parameters
         ----------
         per : {"step", "unit", "sd"}
-            Difference in a number that an effect is told for: the power of ten next below its standard deviation, one
-            unit of the data, or a standard deviation. The levels of a category are told against its first one.
+            Difference in a number for which an effect is reported: the power of ten next below its standard deviation,
+            one unit of the data, or a standard deviation. Levels of a category are compared with its first one.
         measure : {"own", "time"}
             "own": hazard ratio, odds ratio of the event, or shift, by the family. "time": time ratio, for families
             whose log time is linear in the features (exponential, Weibull, log-logistic, log-normal).
@@ -233,12 +238,17 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
             ``str()`` of it is text; its ``leaves`` and ``effects`` are frames, whose index starts with the cause where
             there are causes.
 
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is not one of those values, or the family of a leaf has no time ratio.
+
         Notes
         -----
         Standard errors are those of the inverse Hessian of the penalised likelihood, given the leaf of each row. A row
-        of weight w counts as w rows. Where subjects have several rows, or events recur, they are robust ones: the
-        sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for
-        more than 1,000 parameters, and in models saved by earlier versions.
+        of weight w counts as w rows. Where subjects have several rows, or events recur, standard errors are robust: the
+        sandwich by subject. There are none for streamed fits, for fits with ``fairness`` or ``l1``, for more than 1,000
+        parameters, and in models saved by earlier versions.
         """
         from softsurv.estimators.soft.summary import TreeSummary, joined, notes_of, summary_of
         from softsurv.trees.leaf_effects import LOG_LINEAR, UNITS, contrasts, shares_slopes, typical_row, typical_words
@@ -275,12 +285,12 @@ class FittedSoftEstimator(CurveBands, SoftCauses, SoftStarts, SurvivalTreeBase):
         return TreeSummary(self.export_text(), *joined(numbers, told, self.cause_names_), row, notes)
 
     def export_text(self) -> str:
-        """The tree as text: the rules that decide, in the data's own units, and each leaf's numbers.
+        """The tree as text: the rules in the data's own units, and each leaf's numbers.
 
         Notes
         -----
-        What is printed is the model: whoever follows the rules by hand comes to the leaf of ``apply``. A dense split
-        is printed by its points, with the whole table of points below the tree.
+        The printed rules are the model: following them by hand leads to the leaf of ``apply``. A dense split is printed
+        as a threshold on its points, with the table of all points below the tree.
         """
         check_is_fitted(self, "tree_")
         notes = reading_notes(self._trees, self.preprocessor_, self.report_, self.encoded_names_, self.cause_names_)

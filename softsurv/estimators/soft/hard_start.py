@@ -64,8 +64,8 @@ def routing_from_tree(
     x : ndarray (N, P)
         Encoded training rows: cuts are placed midway between their values, as `soft_splits` does.
     depth : int, optional
-        Of the soft tree, at least that of the hard tree, its depth by default. Below a leaf that the hard tree has
-        already, everything goes left.
+        Depth of the soft tree: at least that of the hard tree, which is the default. Below a leaf of the hard tree all
+        rows go left.
     names : sequence of str (P,), optional
 
     Returns
@@ -101,7 +101,7 @@ def routing_from_tree(
 def _encoding(
     preprocessor: Preprocessor | None, names: Sequence[str] | None
 ) -> tuple[list[OutputColumn], dict[str, Any]]:
-    """Encoded columns, and what stands for a missing value of each raw one."""
+    """Encoded columns, and the value that fills missing ones of each raw column."""
     if preprocessor is not None:
         return list(preprocessor.columns_), {source.name: source.fill for source in preprocessor.sources_}
     return [OutputColumn(name, name, "number") for name in names or ()], {}
@@ -134,7 +134,7 @@ def _question(source: Source, rule: Rule, columns: list[OutputColumn]) -> tuple[
         column = columns[mine[0]]
         slopes[mine[0]] = 1.0
         return 0.0, slopes, (rule.threshold - column.offset) / column.scale
-    # one indicator is left out of two-level categories: the level without one is "none of the others"
+    # a category of two levels has one indicator only: the other level is "not this one"
     with_column = {columns[k].level for k in mine}
     if set(rule.levels) <= with_column:
         for k in mine:

@@ -1,4 +1,4 @@
-"""What a fit learns of its leaves and splits from the training rows, beside the tree itself."""
+"""Sizes of the splits and covariances of the leaves, computed from the training rows after a fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 
 def sizes_of_splits(trees: Sequence[SoftTree], data: SurvivalData) -> FloatArray:
-    """How much each split changes what is predicted for the training rows, (B,): of several causes, all together."""
+    """How much each split changes what is predicted for the training rows, (B,), summed over causes."""
     known = data.time.double().cpu().numpy()
     times = known[data.failed & (known > 0)]
     times = times if times.size else known[known > 0]
@@ -36,7 +36,7 @@ def covariance_of_leaves(tree: SoftTree, data: SurvivalData, recipe: Recipe) -> 
     leaves = tree.leaves[0].detach().double().cpu()[torch.as_tensor(used)]
     shrinkage = recipe.candidate.shrinkage if tree.depth else 0.0
     strength = torch.full((leaves.shape[1],), recipe.l2_all + shrinkage, dtype=torch.float64)
-    if shrinkage == 0:  # a shrunken tree takes the ridge through what it shrinks to
+    if shrinkage == 0:  # a shrunken tree has no ridge of its own: its anchor had it
         strength[1 : tree.n_features + 1] += recipe.candidate.ridge
     total = float(data.n if data.weight is None else data.weight.sum())
     leaf = torch.as_tensor(leaf_of(tree, data.x))

@@ -1,4 +1,4 @@
-"""Arguments of SoftSurvivalTree as one value: checked once, and what they mean to the trainer."""
+"""Arguments of SoftSurvivalTree as one value: checked once, then turned into recipes and grids."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FAMILIES = ("loglogistic", "weibull", "lognormal", "spline_po", "spline_ph")
 """Leaf families that inner validation chooses from, the usual one first."""
 
 USUAL_OF_CAUSES = "weibull"
-"""The usual family with competing causes: proportional cause-specific hazards, which add up to that of any event. The
-odds of one cause are those of a world without the others."""
+"""The usual family with competing causes: proportional cause-specific hazards, which add up to the hazard of any event.
+The odds of one cause would refer to a world without the others."""
 
 EXACT = "exact"
 """The start that the exact search finds."""
@@ -38,12 +38,12 @@ EXACT = "exact"
 PREFERENCES = ("tree", "simplest")
 
 USUAL_TERMS = 3
-"""Most features in a split by default: more cannot be weighed in one's head."""
+"""Most features in a split by default: a reader cannot weigh more in his head."""
 
 MAX_RULE_DEPTH = 3
 
 RULE_LEAVES = {0: (1,), 1: (2,), 2: (2, 3, 4), 3: (2, 3, 4, 6, 8)}
-"""Leaves that are tried where a depth is asked for; fewer than it has are the way out where rows are few."""
+"""Numbers of leaves that are tried for a given depth; the smaller ones serve where there are too few rows for it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SoftParameters:
         )
 
     def families_of(self, n_causes: int) -> tuple[LeafFamily, ...]:
-        """The same with the usual one of so many causes first."""
+        """The same families; with several causes `USUAL_OF_CAUSES` comes first."""
         if n_causes == 1:
             return self.families
         return tuple(sorted(self.families, key=lambda family: family.name != USUAL_OF_CAUSES))
@@ -134,7 +134,7 @@ class SoftParameters:
 
     @property
     def has_rules(self) -> bool:
-        """Whether splits are rules of few terms; "auto": unless what is asked for is there for dense trees alone."""
+        """Whether splits are rules of few terms; with "auto" they are, unless an argument is for dense trees alone."""
         if self.max_terms == "auto":
             return not self._dense_arguments() and (self.depth is None or self.depth <= MAX_RULE_DEPTH)
         return self.max_terms is not None
@@ -146,7 +146,7 @@ class SoftParameters:
         return (1,) if most == 1 else (1, most)
 
     def _dense_arguments(self) -> list[str]:
-        """Arguments given that only dense trees have."""
+        """Names of the given arguments that only dense trees have."""
         given = {
             "preset": self.preset is not None,
             "solver": self.solver != "lbfgs",
@@ -172,12 +172,12 @@ class SoftParameters:
             )
 
     def counts(self, causes: tuple[str, ...]) -> tuple[float, ...] | None:
-        """How often each of these causes counts in a dense tree; None where all count alike.
+        """The factor of each of these causes in a dense tree; None where all are 1.
 
         Raises
         ------
         InvalidParameterError
-            If some cause does not count where groups are to be treated alike: that compares curves of all events.
+            If a cause has the factor 0 and ``fairness`` is given, which compares the groups' curves of all events.
         """
         if self.cause_weights is None:
             return None
@@ -190,7 +190,7 @@ class SoftParameters:
         return counts
 
     def rule_grid(self) -> Grid:
-        """What is tried for a tree of rules."""
+        """The grid that is tried for a tree of rules."""
         grid = Grid(terms=self.terms)
         if self.depth is not None:
             grid = replace(grid, leaves=RULE_LEAVES[self.depth], more_leaves=(), depth=self.depth)
@@ -214,7 +214,7 @@ class SoftParameters:
         return torch_dtype(self.dtype)
 
     def given(self, depth: int | None) -> Candidate | None:
-        """The setting where nothing is left to choose; ``depth`` is that of a hard tree in ``init``, if any."""
+        """The setting if nothing is left to choose, else None; ``depth`` is that of a hard tree in ``init``, if any."""
         depth = depth if self.depth is None else self.depth
         if self.preset == "paper":
             assert depth is not None
@@ -225,7 +225,7 @@ class SoftParameters:
         return Candidate(self.family.name, depth, self.l2, self.shrinkage or 0.0, self.routing_l2 or 0.0)
 
     def grid(self, depth: int | None) -> DenseGrid:
-        """What inner validation tries where something is left to choose."""
+        """The grid that inner validation tries where something is left to choose."""
         grid, depth = DenseGrid(), depth if self.depth is None else self.depth
         if depth is not None:
             grid = replace(grid, depths=(depth,))
@@ -256,9 +256,9 @@ class SoftParameters:
         chosen : DenseGrid, optional
             What the candidate was chosen from.
         start : ndarray (B, P + 1), optional
-            Routing weights of the only start; random ones follow an exact tree.
+            Routing weights of the only start; with ``init="exact"`` of the first one, and random starts follow.
         causes : tuple of str
-            Names of the causes that ``cause_weights`` weigh.
+            Names of the causes, for ``cause_weights``.
         """
         published = self.preset == "paper"
         training = self._paper_training(start) if published else self._training(chosen)
@@ -277,7 +277,7 @@ class SoftParameters:
     def _training(self, chosen: DenseGrid | None) -> Training:
         if self.max_iter is None:
             if chosen is not None and self.solver == "lbfgs":
-                return chosen.training  # what was validated: more rounds fit closer and predict no better
+                return chosen.training  # as validated: more rounds fit closer and predict no better
             return Training(self.solver)  # type: ignore[arg-type]  # checked above
         plain = Training()
         joint = replace(plain.joint, max_iterations=self.max_iter)
@@ -323,6 +323,6 @@ def choose_device(device: str) -> torch.device:
 
 
 def device_of_worker(device: str, number: int) -> str:
-    """The device of one of several workers: where "auto" or "cuda" may be any of several, they take them in turn."""
+    """The device of a worker by its number: for "auto" and "cuda", workers take several CUDA devices in turn."""
     several = torch.cuda.device_count() if device in ("auto", "cuda") else 0
     return f"cuda:{number % several}" if several > 1 else device

@@ -1,4 +1,4 @@
-"""Encoded rows as the predictions of a soft tree take them."""
+"""Encoded rows in the form that the predictions of a soft tree take."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class PreparedRows:
-    """Encoded features, and which leaves speak for a row."""
+    """Encoded features, and whether a row is predicted by its HBP leaf or by the mixture of all leaves."""
 
     def __init__(self, x: Tensor, path: str = "hbp") -> None:
         self.x = x

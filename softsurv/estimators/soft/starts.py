@@ -40,7 +40,7 @@ class SoftStarts:
         Raises
         ------
         InvalidParameterError
-            Of a tree of rules, and of a model from a file: only the tree that predicts is saved.
+            If this is a tree of rules, or a model from a file: only the tree that predicts is saved.
         """
         starts: FittedStarts | None = getattr(self, "_starts", None)
         if starts is None:

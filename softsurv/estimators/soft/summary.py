@@ -14,7 +14,7 @@ from softsurv.trees.soft_tree import SoftTree
 
 @dataclass(frozen=True)
 class TreeSummary:
-    """What a fitted soft tree says of its leaves; ``str()`` of it is text to read.
+    """Leaves, typical curves and effects of a fitted soft tree; ``str()`` of it is text to read.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class TreeSummary:
         ``shape`` of the curve in the words of the family.
     effects : DataFrame, index (leaf, feature, contrast)
         ``effect`` with its 95 % interval ``lower`` and ``upper``; ``coefficient`` and ``standard_error`` on the log
-        scale (of a shift: as it is). The leaf is "all" where the leaves share their slopes.
+        scale (for a shift on its own scale). The leaf is "all" where the leaves share their slopes.
     measure : str
         What an effect is: ``hazard ratio``, ``odds ratio of the event``, ``time ratio`` or a shift; with causes the
         measure of each, by its name.
@@ -77,7 +77,7 @@ def summary_of(
     asked: Sequence[Contrast],
     measure: str,
 ) -> CauseSummary:
-    """What the leaves of a tree, or of one cause of a tree, say."""
+    """The summary of the leaves of a tree, or of one cause of a tree."""
     curves = baseline_table(tree, used, covariance, typical)
     return CauseSummary(curves, effect_table(tree, used, covariance, asked, measure), measure_of(tree.family, measure))
 
@@ -85,7 +85,7 @@ def summary_of(
 def joined(
     numbers: pd.DataFrame, told: Sequence[CauseSummary], causes: Sequence[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Leaves, effects and measure; of several causes one below the other.
+    """Leaves, effects and measure; effects of several causes one below the other.
 
     The median of a cause is left out: the curve of its hazard alone is that of a world without the other causes.
     """
@@ -114,17 +114,19 @@ def notes_of(
     Parameters
     ----------
     measures : sequence of str
-        Of each cause.
+        The measure of each cause.
     shared : bool
         Whether all leaves have one slope for each feature.
     known : bool
         Whether there are standard errors.
     dense : bool
         Whether splits weigh all features.
+    causes : sequence of str
+        Names of the causes; empty for one kind of event.
     lost : float, optional
-        Share of the log-likelihood gained by a dense tree that the rules lose.
+        Share that the rules lose of the log-likelihood gained by a dense tree.
     by_subject : bool
-        Whether standard errors are robust ones, by subject.
+        Whether standard errors are robust by subject.
     """
     above = {
         "time ratio": "Below 1: earlier events.",

@@ -55,7 +55,7 @@ class Order:
         Encoded rows.
     encoder : Preprocessor or None
     names : tuple of str (P,)
-        Of the encoded features.
+        Names of the encoded features.
     start : HardTree or None
         A tree whose splits are the only start of a dense tree.
     machine : Machine
@@ -72,8 +72,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Made:
-    """A tree for each cause, the setting, how it was fitted, what was tried, the covariances of the leaves, and of a
-    dense tree all its starts."""
+    """A trained tree: a module for each cause, its setting, the report of the fit, the settings that were tried, the
+    covariances of the leaves, and all starts of a dense tree."""
 
     trees: tuple[SoftTree, ...]
     candidate: Candidate
@@ -193,7 +193,7 @@ def _recipe(order: Order) -> tuple[Recipe, list[dict[str, Any]], Status | None]:
 
 
 def warn_of_what_did_not_converge(report: FitReport, recipe: Recipe, preprocessed: bool) -> None:
-    """Say that the fit was cut off, where more rounds would make a better tree."""
+    """Warn of a fit that reached its limit of rounds, where more rounds would make a better tree."""
     rounds = recipe.training.rounds(recipe.candidate.depth)
     if report.status == Status.ITERATION_LIMIT and not recipe.training.stops_early:
         warn(

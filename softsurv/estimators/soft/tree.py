@@ -38,15 +38,15 @@ class SoftSurvivalTree(FittedSoftEstimator):
         clearly better.
     leaf : str or LeafFamily
         Survival model of the leaves: see ``softsurv.hazards.family_names()``. "auto": chosen from log-logistic,
-        Weibull, log-normal and both splines; log-logistic for dense splits. The first of these is kept unless another
-        is clearly better, with competing causes Weibull, for each cause.
+        Weibull, log-normal and both splines. Log-logistic is kept unless another one is clearly better; with competing
+        causes Weibull is, for each cause. Dense splits take log-logistic without a choice.
     max_terms : int, None or "auto"
         Most features in a split; 1 is an axis-parallel tree. None: dense splits, which weigh all features. "auto":
-        3, and dense where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
+        3, but dense splits where an argument is given that only dense trees have (``solver="nodec"``, ``init``,
         ``routing_l2``, ``fairness``, ``l1``, ``max_iter``, ``preset``, a depth above 3).
     prefer : {"tree", "simplest"}
-        Between a tree and one leaf that predict equally well, within one standard error: the tree, which says more,
-        or the single leaf.
+        Which one to take where a tree and a single leaf predict equally well, within one standard error: the tree,
+        which says more, or the single leaf.
     n_knots : int
         Internal knots of the spline leaves.
     solver : {"lbfgs", "nodec"}
@@ -54,10 +54,10 @@ class SoftSurvivalTree(FittedSoftEstimator):
     n_restarts : int
         Starts, trained together; the one with the lowest training objective is kept.
     init : {"auto", "random", "kmeans", "logrank", "exact"} or hard tree
-        "auto": a greedy log-rank tree and random starts. "exact": the tree that `OptimalModelTree` finds at that depth,
-        with nothing asked of a leaf but ten events, and random starts; a depth left open is chosen from other starts.
-        An `OptimalSurvivalTree` or `HardTree`: its splits are the only start, and its depth is the default of
-        ``depth``.
+        "auto": a greedy log-rank tree and random starts. "exact": random starts and the tree that `OptimalModelTree`
+        finds at that depth with no condition but ten events in a leaf; if the depth is open, it is chosen with the
+        starts of "auto". An `OptimalSurvivalTree` or `HardTree`: its splits are the only start, and its depth is the
+        default of ``depth``.
     l2, shrinkage, slope_shrinkage, routing_l2 : float, optional
         Penalties: on the slopes of the leaves; on each leaf's own level and shape (dense: on its distance from the
         single-leaf fit); on each leaf's own slopes; on the routing weights of dense splits. Each is divided by the
@@ -66,7 +66,8 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Weight of the mean squared distance between the predicted survival curves of the groups (``group`` in ``fit``);
         the single leaf that leaves shrink to and the choice of penalties take it into account.
     l1 : float
-        Group lasso on the features, so that the tree names few of them; divided by the square root of rows.
+        Group lasso on the features, so that the tree uses few of them; divided by the square root of the number of
+        rows.
     max_iter : int
         Iterations of L-BFGS, or macro iterations of NODEC-DR.
     preset : {None, "paper"}
@@ -83,20 +84,19 @@ class SoftSurvivalTree(FittedSoftEstimator):
     preprocess : bool
         Impute, one-hot encode and scale inside; False takes numeric, complete features as they are.
     progress : bool
-        Show a progress bar: how many of the candidates are tried, and of a tree of dense splits how many of the rounds
-        it may take.
+        Show a progress bar: candidates tried of all candidates; for dense splits also rounds taken of the most rounds.
     cause_weights : mapping, int or str, optional
-        With competing causes: how much each counts in the splits and in their choice, by name or code, those not named
-        not at all; or the one cause of interest. All count alike by default. The leaves hold every cause in any case.
-        For trees of rules.
+        With competing causes: the weight of each in the splits and in their choice, by name or code; a cause that is
+        not named has the weight 0. Or the one cause of interest. By default all weigh the same. The leaves hold every
+        cause in any case.
 
     Attributes
     ----------
     tree_ : SoftTree
         The fitted torch module, a stack of one.
     cause_trees_ : tuple of SoftTree
-        Where events have causes, a module for each: the routing is that of ``tree_``, the leaves hold the hazard of the
-        cause. ``tree_`` is the first of them.
+        Where events have causes, one module for each cause: the routing is that of ``tree_``, the leaves hold the
+        hazard of the cause. ``tree_`` is the first of them.
     cause_names_ : tuple of str
         Names of the causes; empty where there is one kind of event.
     report_ : FitReport
@@ -105,11 +105,11 @@ class SoftSurvivalTree(FittedSoftEstimator):
     candidate_ : Candidate
         Depth, family and penalties used.
     selection_ : DataFrame
-        What inner cross-validation tried, best first; empty where nothing was left to choose.
+        Settings that inner cross-validation tried, best first; empty where nothing was left to choose.
     leaf_table_ : LeafTable
         Rows, events and Kaplan-Meier curve of each leaf, with weights, late entries and intervals.
     time_floor_ : float
-        What stands for time 0 in training and in scores: half the smallest positive training time.
+        The time that stands for time 0 in training and in scores: half the smallest positive training time.
     preprocessor_ : Preprocessor
 
     References
@@ -197,15 +197,17 @@ class SoftSurvivalTree(FittedSoftEstimator):
         Raises
         ------
         InvalidSurvivalDataError
+            If the rows cannot be read, or a tree cannot be trained on them.
         InvalidParameterError
+            If an argument is not what it must be, or does not go with another one.
 
         Notes
         -----
-        The log-likelihood of a row is the sum over causes of that of the cause, the events of others being censored;
-        of a row (start, stop] given that nothing happened until ``start``. So a row brings the same whether its history
-        is cut or not.
+        The log-likelihood of a row is a sum over causes; for each cause the events of the others count as censored. For
+        a row (start, stop] it is conditional on no event until ``start``. So cutting a subject's history into more rows
+        does not change the likelihood.
         """
-        # torch comes with these: late, so that the class can be named without it, and before the clock starts
+        # these load torch: here, so that the class can be named without it, and before the time limit starts
         from softsurv.estimators.soft.hard_start import start_tree
         from softsurv.estimators.soft.parameters import SoftParameters, choose_device
         from softsurv.estimators.soft.training import Order, dense_tree, rule_tree
@@ -232,7 +234,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
         return self._take_over(raw, encoder, data, made)
 
     def _encoded_rows(self, X: Any, y: Any, **columns: Any) -> tuple[SurvivalData, Preprocessor | None, SurvivalData]:
-        """The training rows in their order, what encodes them, and the encoded rows."""
+        """The training rows in canonical order, their encoder, and the encoded rows."""
         raw = self._weighted_rows(self._read(X, y, **columns))
         rows, names = self._in_order(raw)
         raw = raw.take(rows)
@@ -241,7 +243,7 @@ class SoftSurvivalTree(FittedSoftEstimator):
     def _take_over(
         self, raw: SurvivalData, encoder: Preprocessor | None, data: SurvivalData, made: Made
     ) -> SoftSurvivalTree:
-        """Take over what was made of the rows, with what training rows say of it."""
+        """Take over the trained tree, with its tables over the training rows."""
         from softsurv.estimators.soft.training import fitted_tree
 
         self._keep_starts(made.starts)

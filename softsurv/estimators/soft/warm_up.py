@@ -1,4 +1,4 @@
-"""A fit of a few rows before the clock starts: what it compiles is said, and is no part of a time limit."""
+"""A fit of a few rows before the time limit starts, so that compilation is logged and takes no time of the limit."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from softsurv.trees.soft_text import encoded_columns
 logger = logging.getLogger("softsurv")
 
 LEAVES = (leaf_kernels.rows_in_leaves, step_kernels.descend, fit_kernels.fit_rounds)
-"""What the fit of a leaf calls of compiled code."""
+"""Compiled functions that fit leaves."""
 
 SEARCHES = (kernels.best_trees, cut_kernels.best_cuts, cut_kernels.cut_gains, cut_kernels.best_pair)
-"""What looks for rules."""
+"""Compiled functions that search for rules."""
 
 DENSE = (
     row_kernels.leaves_and_routing,
@@ -43,34 +43,34 @@ DENSE = (
     step_kernels.descend,
     step_kernels.move,
 )
-"""What a dense tree calls. A tree of rules calls all, as it is compared with a dense one."""
+"""Compiled functions of a dense tree. A tree of rules needs all, as it is compared with a dense one."""
 
 RULES = SoftParameters(
     depth=1, leaf="loglogistic", max_terms="auto", prefer="tree", n_knots=4, solver="lbfgs", n_restarts=1, init="auto",
     l2=0.1, shrinkage=10.0, slope_shrinkage=None, routing_l2=None, fairness=0.0, l1=0.0, max_iter=None, preset=None,
     time_limit=None, device="cpu", dtype="float64", random_state=0, preprocess=False, progress=False,
 )  # fmt: skip
-"""Arguments of a fit that takes no time once it is compiled."""
+"""Arguments of a fit of a tree of rules that takes almost no time once its functions are compiled."""
 
 WEIGHED = replace(RULES, max_terms=None, routing_l2=0.1, shrinkage=None)
-"""Of a dense tree."""
+"""The same for a dense tree."""
 
 ROWS = 64
 NAMES = ("0", "1")
 
 _called: set[str] = set()
-"""What this process asked for already."""
+"""Names of what this process has made ready."""
 
 
 def ready(parameters: SoftParameters) -> None:
-    """Compile what a fit with these arguments calls; nothing where an earlier process kept it on disk."""
+    """Compile the functions that a fit with these arguments calls, unless an earlier process left them on disk."""
     rules = parameters.has_rules
     functions = (*LEAVES, *SEARCHES, *DENSE) if rules else DENSE
     _ready("rules" if rules else "dense", functions, "the training of soft trees", tree_of_rules if rules else dense)
 
 
 def ready_to_fit_leaves() -> None:
-    """Compile what fits the leaves of a tree whose rules another search finds."""
+    """Compile the functions that fit the leaves of a tree whose rules come from another search."""
     _ready("leaves", LEAVES, "the fit of leaves", leaves)
 
 
@@ -85,7 +85,7 @@ def _ready(name: str, functions: Iterable[Any], what: str, compiling: Callable[[
 
 
 def tree_of_rules() -> None:
-    """Fit a tree of rules, after a second process has compiled a part."""
+    """Fit a tree of rules, a part of which a second process compiles meanwhile."""
     with Helper(PARTS if fit_kernels.fit_rounds.stats.cache_path is not None else ()) as helper:
         for place in helper.in_turn(PARTS, str):
             helper.wait_for(place)
@@ -101,7 +101,7 @@ def leaves() -> None:
 
 
 def searches() -> None:
-    """Look for rules where one leaf was not fitted."""
+    """Search for rules at a single leaf that was not fitted."""
     data = _few_rows()
     split = split_data(data.x.numpy(), encoded_columns(None, NAMES))
     rows = make_folds(data, split, Grid(n_folds=1, least_events=1.0), 0).rows
@@ -118,11 +118,11 @@ def dense() -> None:
 
 
 PARTS = {f"{__name__}:{part.__name__}": part for part in (leaves, dense, searches)}
-"""What two processes compile, each from its own end; what is missing then, a whole fit compiles."""
+"""Parts that two processes compile, one from the front and one from the back. A whole fit compiles what is left."""
 
 
 def _order(parameters: SoftParameters) -> Order:
-    """What is to be made of a few rows. The signal is not open, so that a Ctrl-C interrupts at once."""
+    """The order for a tree of a few rows. Its stop signal is not open, so that a Ctrl-C interrupts at once."""
     machine = Machine(torch.device("cpu"), torch.float64, StopSignal())
     return Order(parameters, _few_rows(), None, NAMES, None, machine)
 

@@ -48,7 +48,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         self.group, self.hazard_at, self.tolerance = group, self.baselines[0](times), tolerance
 
     def pareto(self, depth: int, leaves: int | None, stop: StopSignal, *, count: bool = False) -> VectorSearch:
-        """The search over deviance and differences; the clock of ``stop`` does not count compilation."""
+        """The search over deviance and differences; the time of ``stop`` does not include compilation."""
         return fair_survival_search(
             self.rows.codes, self.rows.binarizer.n_codes, self.rows.binarizer.nominal, self.statistics, self.group,
             self.rows.weight, self.hazard_at, self.tolerance, depth,
@@ -71,7 +71,7 @@ class FairRelativeRiskSearch(RelativeRiskSearch):
         return FoundTree(self.hard_tree(state.tree.tree), report)
 
     def hard_tree(self, tree: CodeTree) -> HardTree:
-        """The tree in the data's own units; a listed tree brings no sums of its leaves."""
+        """The tree in the data's own units. A tree of a front has no sums of its leaves."""
         return self.grown(branches(tree, self.rows.binarizer)[0])
 
 
@@ -86,7 +86,7 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         A difference of probabilities, in [0, 1], on the training rows.
     max_depth, max_leaves, min_samples_leaf, complexity, thresholds, max_levels, min_share, missing, time_limit,
     memory_limit, n_jobs, progress
-        As in `OptimalSurvivalTree` with the objective "relative_risk", whose leaves these are.
+        As in `OptimalSurvivalTree` with the objective "relative_risk"; the leaves are the same, too.
 
     Attributes
     ----------
@@ -179,6 +179,13 @@ class OptimalFairSurvivalTree(OptimalSurvivalTree):
         -----
         ConvergenceWarning
             If the tree is not proven optimal.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is not what it must be, ``group`` is missing or has one value, or events have causes.
+        InvalidTimesError
+            If ``horizon`` is not finite times above 0.
         """
         self._check()
         timer = StopSignal(self.time_limit)
@@ -250,7 +257,7 @@ class SurvivalFairnessFront:
         Columns deviance, leaves, difference; one row per tree, by leaves.
     trees : tuple of HardTree
     status : Status
-        OPTIMAL where the whole front was found; else the limit that cut it short (what is there is proven).
+        OPTIMAL if the whole front was found, else the limit that ended the search. The trees in the table are proven.
     """
 
     table: pd.DataFrame
@@ -279,11 +286,16 @@ def survival_fairness_front(
     max_depth, max_leaves : int
         Largest trees of the front.
     resolution : float
-        Least step between two differences: between closer ones nothing is claimed.
+        Least step between two differences. Trees whose differences are closer are not told apart.
     time_limit : float, optional
         Seconds.
     **options
         Further arguments of `OptimalFairSurvivalTree`.
+
+    Raises
+    ------
+    InvalidParameterError, InvalidTimesError
+        As in `OptimalFairSurvivalTree.fit`.
     """
     number("resolution", resolution, 1e-9)
     if max_leaves is not None:

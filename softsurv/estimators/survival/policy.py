@@ -31,17 +31,18 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         the survival model or both propensity and censoring curves to be right.
     max_depth, max_leaves, min_samples_leaf, min_weight_fraction_leaf, thresholds, max_levels, min_share, missing, path,
     time_limit, memory_limit, n_jobs, progress
-        As in `OptimalPolicyTree`; the search gets the time that the survival models and propensities leave. The clock
-        is looked at in every step of a Cox model, and between propensity models and survival models of your own. What
-        cannot be cut short: one fit of a ``survival_model`` that is given, one logistic regression, and the scores.
+        As in `OptimalPolicyTree`. The search gets the time that the survival models and propensities leave. The time
+        limit is checked at every step of a Cox model, and between propensity models and survival models of your own. It
+        does not stop a fit of your ``survival_model``, a logistic regression, or the scores.
     complexity : float
-        Time that a further leaf has to add to the mean.
+        Time by which a further leaf must raise the mean score.
     capacity : mapping from treatment to share, optional
         As in `OptimalCapacityPolicyTree`.
     survival_model : estimator, optional
-        With ``fit(X, (event, time))`` and ``predict_survival_function(X, times)`` as the survival estimators of this
-        package have; one is fitted per treatment. Cox regression with a small ridge penalty by default. Survival is
-        predicted at the event times; of more than 300 such many are taken, with as many events between them.
+        With ``fit(X, (event, time))`` and ``predict_survival_function(X, times)``, as the survival estimators of this
+        package have them; one is fitted for each treatment and fold. Cox regression with a small ridge penalty by
+        default. Survival is predicted at the event times, at most at 300 of them, with equal numbers of events between
+        them; a short time limit takes fewer.
     overlap : float
         Propensities below this are raised to it, with a warning.
     n_folds : int
@@ -95,9 +96,16 @@ class OptimalSurvivalPolicyTree(PolicyTree):
         Warns
         -----
         DataWarning
-            Where propensities are small or few rows are followed to the horizon.
+            If propensities are small or few rows are followed to the horizon.
         ConvergenceWarning
-            If the tree is not proven optimal, or where the time ended before all models were fitted.
+            If the tree is not proven optimal, or the time ended before all models were fitted.
+
+        Raises
+        ------
+        InvalidParameterError
+            If an argument is not what it must be, or no row of a treatment is followed to the horizon.
+        InvalidSurvivalDataError
+            If a treatment has no event, or too few rows for the folds, or ``propensity`` does not fit the rows.
         """
         if self.horizon is None:
             raise InvalidParameterError("horizon must be the time up to which survival counts, got None")

@@ -23,11 +23,11 @@ from softsurv.stopping import StopSignal
 Codes = NDArray[np.integer]
 
 RIDGE = 0.1
-"""Penalty of the default Cox models: columns that are constant within a treatment and fold must not break them."""
+"""Ridge of the default Cox models, which makes them fit even where a column is constant in a treatment and fold."""
 
 MOST_TIMES, LEAST_TIMES = 300, 30
-"""Times at which survival is predicted. Among more event times so many are taken, with as many events between them; at
-least the second number where the time limit leaves no room for the first."""
+"""Most and least number of times at which survival is predicted. Of more event times the most are taken, with equal
+numbers of events between them. A short time limit leaves fewer, but not fewer than the least."""
 
 
 def folds_of(treatment: Codes, event: BoolArray, n_folds: int, seed: int) -> list[tuple[Codes, Codes]]:
@@ -48,7 +48,7 @@ def propensities(
 ) -> FloatArray:
     """Probability of every treatment for every row (N, K), by logistic regression on the other folds.
 
-    Where the time is up before a regression begins, the shares of the treatments stand for it.
+    If the time is up before a regression begins, the shares of the treatments are taken instead.
     """
     k = int(treatment.max()) + 1
     out, left_out = np.empty((len(treatment), k)), 0
@@ -66,7 +66,7 @@ def propensities(
 
 
 def _warn_of_time(left_out: int, wanted: int, words: str) -> None:
-    """Say how many models the time did not allow."""
+    """Warn of the models that there was no time to fit."""
     if left_out:
         warn(
             f"time_limit ended before {left_out} of {wanted} {words}; raise time_limit, or pass what is known",
@@ -87,8 +87,8 @@ def survival_curves(
 ) -> list[Curves] | list[CoxCurves]:
     """Predicted survival of every row under each treatment, from models of the other folds, one per treatment.
 
-    The Cox models of the default look at the clock at every step. A ``model`` of the user's cannot be cut short; where
-    the time is up before one begins, the Kaplan-Meier curve of the treatment stands for it.
+    The default Cox models check the time limit at every step. A ``model`` of the user cannot be stopped; if the time is
+    up before it begins, the Kaplan-Meier curve of the treatment is taken instead.
     """
     stop = StopSignal() if stop is None else stop
     times = grid_of(time[event & (time <= horizon)], most_times)
@@ -116,7 +116,7 @@ def _cox_curves(
 ) -> list[CoxCurves]:  # fmt: skip
     """Curves of all rows under each treatment by Cox models with a small ridge penalty.
 
-    Where the time is up before the models of a fold begin, they have no features.
+    If the time is up before the models of a fold begin, these use no features.
     """
     n_treatments = int(treatment.max()) + 1
     fold, log_risk = np.empty(len(time), dtype=np.int64), np.empty((n_treatments, len(time)))
@@ -138,7 +138,7 @@ def _cox_curves(
 
 
 def grid_of(event_times: FloatArray, most: int | None = None) -> FloatArray:
-    """Distinct event times, at most `MOST_TIMES` of them: a table of rows by all times would not fit in memory."""
+    """At most ``most`` event times, `MOST_TIMES` by default: a table of rows by all times may be too large."""
     times, most = np.unique(event_times), MOST_TIMES if most is None else most
     if len(times) <= most:
         return times
@@ -146,6 +146,6 @@ def grid_of(event_times: FloatArray, most: int | None = None) -> FloatArray:
 
 
 def _features(encode: Preprocessor, frame: pd.DataFrame) -> FloatArray:
-    """Features (N, P); one that says nothing where there are none, as the models ask for some."""
+    """Features (N, P); a column of zeros where there are none, as the models need one."""
     table = np.asarray(encode.transform(frame), dtype=float)
     return table if table.shape[1] else np.zeros((len(frame), 1))

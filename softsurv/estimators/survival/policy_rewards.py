@@ -1,4 +1,4 @@
-"""Scores of treatments from censored outcomes: the parts of `OptimalSurvivalPolicyTree.fit` before the search."""
+"""Scores of treatments from censored outcomes, which `OptimalSurvivalPolicyTree.fit` computes before the search."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ TABLE_COPIES = 3.5
 """Copies of the table while models are fitted: the frame, the training rows of a fold, and columns of a model."""
 
 FINISHING = 4.0, 0.4
-"""Time kept for scores and the start of the search: so many times that of reading the rows, at most this share."""
+"""Time kept for scores and the start of the search: this multiple of the time of reading, at most this share of the
+time limit."""
 
 SCORED_A_SECOND = 4e7
-"""Numbers of a table of rows, times and treatments that are made into scores in a second."""
+"""Cells of a table of rows, times and treatments that are turned into scores in a second."""
 
 SCORING_SHARE = 0.25
-"""Share of the time limit for scores; where they take more, survival is predicted at fewer times."""
+"""Share of the time limit for scores; if they would take more, survival is predicted at fewer times."""
 
 SCORED_ANYHOW = 50_000
-"""Rows whose scores are made in any case: about half a second."""
+"""With so many rows or fewer, scores are computed even after the time limit: they take about half a second."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class RestrictedMeanScoring:
 
 
 def times_in_time(n: int, treatments: int, stop: StopSignal) -> tuple[int, float]:
-    """At how many times survival is predicted, and the seconds that scores then take: their share of the limit."""
-    at_each = n * (treatments + 2) / SCORED_A_SECOND  # what remains of time costs as much as two means
+    """The number of times at which survival is predicted, and the seconds that the scores will then take."""
+    at_each = n * (treatments + 2) / SCORED_A_SECOND  # the augmentation costs as much as two means
     if stop.deadline is None:
         return MOST_TIMES, 0.0
     room = SCORING_SHARE * (stop.deadline - stop.started)
@@ -109,7 +110,7 @@ def read_treatments(training: TrainingTable, treatment: Any) -> tuple[NDArray[An
 
 
 def require_events(names: NDArray[Any], seen: IntArray) -> None:
-    """Refuse treatments that no event was observed under: no survival model can be fitted to them."""
+    """Refuse treatments without an observed event: no survival model can be fitted to them."""
     none = np.bincount(seen, minlength=len(names)) == 0
     if none.any():
         listed = ", ".join(str(name) for name in names[none])

@@ -1,7 +1,7 @@
 """Doubly robust scores of treatments by restricted mean survival, from censored observations.
 
-For treatment a, horizon L and features x, the value wanted is mu_a(x) = E[min(T, L) | x, a]. Observed are the time U,
-cut at L, whether it is complete (the event was seen or the row was followed to L), and the treatment given A. With
+For treatment a, horizon L and features x, the value wanted is mu_a(x) = E[min(T, L) | x, a]. Observed are the time U
+(cut at L), whether it is complete (the event was seen or the row was followed to L), and the treatment given, A. With
 
 - S_a(t | x), survival under a, and m_a(s | x) = E[min(T, L) | T > s, x, a] = s + int_s^L S_a du / S_a(s),
 - G_a(t), survival of the censoring time under a, with hazard dLambda_C and martingale
@@ -31,17 +31,17 @@ from softsurv.errors import DataWarning, InvalidParameterError, warn
 from softsurv.nonparametric import StepFunction, censoring_survival
 
 LEAST_CENSORING_SURVIVAL = 0.05
-"""Below this share still followed, single rows get weights above 20."""
+"""If less than this share is still followed, single rows get weights above 20."""
 
 CHUNK = 400_000
-"""Numbers in a table of rows by times: what is larger is worked through in parts."""
+"""Cells of a table of rows by times that are held at once; larger tables are processed in parts."""
 
 SomeRows = slice | BoolArray
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Survival of every row under one treatment: ``values[:, k]`` from ``times[k]`` on, 1 before; times rise."""
+    """Survival of every row under one treatment: ``values[:, k]`` from ``times[k]`` on, 1 before; times increase."""
 
     times: FloatArray  # (T,)
     values: FloatArray  # (N, T)
@@ -54,7 +54,7 @@ class Curves:
         return Curves(self.times, self.values[rows])
 
     def distinct(self) -> tuple[Curves, IntArray]:
-        """The curves, and which of them each row has: here one each."""
+        """The curves, and the number of each row's curve: here every row has its own."""
         return self, np.arange(len(self))
 
     def worked_out(self) -> Curves:
@@ -79,18 +79,18 @@ class CoxCurves:
         return CoxCurves(self.times, self.hazard, self.fold[rows], self.log_risk[rows])
 
     def distinct(self) -> tuple[CoxCurves, IntArray]:
-        """The curves that differ, and which of them each row has: models without effects have one for each fold."""
+        """The distinct curves, and the number of each row's curve. Models without features have one for each fold."""
         _, first, which = np.unique(self.fold + 1j * self.log_risk, return_index=True, return_inverse=True)
         return CoxCurves(self.times, self.hazard, self.fold[first], self.log_risk[first]), which
 
     def worked_out(self) -> Curves:
         """The curves with their table of values (N, T)."""
-        with np.errstate(over="ignore"):  # a hazard beyond all numbers is no survival
+        with np.errstate(over="ignore"):  # an infinite hazard gives survival 0
             return Curves(self.times, np.exp(-self.hazard[self.fold] * np.exp(self.log_risk)[:, None]))
 
 
 class RemainingMeans:
-    """m(s | x) = E[min(T, L) | T > s, x] of every row, level between the times of its curve: m_k = t_k + rest_k / S_k.
+    """m(s | x) = E[min(T, L) | T > s, x] of every row, constant between the times of its curve: t_k + rest_k / S_k.
 
     Where S is 0 (not ``alive``) nothing remains, and m is the time itself.
     """
@@ -127,7 +127,7 @@ def _parts(n: int, columns: int) -> Iterator[slice]:
 def weighted_outcome(
     time: FloatArray, event: BoolArray, horizon: float, censoring: StepFunction, curves: Curves | CoxCurves | None
 ) -> FloatArray:
-    """psi of rows (N,) under the treatment that they were given; without ``curves`` the censoring-weighted outcome."""
+    """psi (N,) of rows under the treatment given to them; without ``curves`` only the censoring-weighted outcome."""
     end = np.minimum(time, horizon)
     complete = event | (time >= horizon)
     weight = censoring.left_limit(end)
@@ -154,7 +154,7 @@ def _augmented(
     means: RemainingMeans, row: IntArray, jumps: FloatArray, after: FloatArray, weight: FloatArray, met: IntArray,
     censored: BoolArray,
 ) -> FloatArray:  # fmt: skip
-    """int m / G dM_C of rows with these curves, which met so many jumps of G; the last, if censored."""
+    """int m / G dM_C of rows with these curves. A row passes ``met`` jumps of G; a censored row ends at one."""
     if not len(jumps):
         return np.zeros(len(met))
     spent, spent_time = (np.append(0.0, np.cumsum(rise)) for rise in (weight, weight * jumps))
@@ -223,7 +223,7 @@ def restricted_mean_scores(
 
 
 def check_follow_up(censoring: StepFunction, horizon: float, treatment: int) -> None:
-    """Refuse a horizon that nobody is followed to, warn of one that few are."""
+    """Refuse a horizon to which no row is followed; warn of one to which few are."""
     left = float(censoring.left_limit(horizon))
     if left <= 0:
         raise InvalidParameterError(

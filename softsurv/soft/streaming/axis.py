@@ -14,7 +14,7 @@ from softsurv.hazards.base import LeafFamily
 
 @dataclass(frozen=True)
 class Axis:
-    """What all chunks share: family, time_scale, floor of the times, sum of the weights and number of rows."""
+    """What all chunks share: family, time scale, time that stands for 0, sum of the weights, number of rows."""
 
     family: LeafFamily
     time_scale: Tensor

@@ -17,7 +17,7 @@ from softsurv.errors import InvalidParameterError, ModelFileError
 from softsurv.files import replace_file, seal, unseal
 
 FORMAT = 2
-"""Version of the layout; another one is refused, as a checkpoint lives as long as one job."""
+"""Version of the layout. Other versions are refused, as a checkpoint lives no longer than its job."""
 
 MAX_BYTES = 1 << 36
 """A longer file is no checkpoint."""
@@ -25,7 +25,7 @@ MAX_BYTES = 1 << 36
 
 @dataclass(frozen=True)
 class State:
-    """What training needs to go on."""
+    """Tensors and values from which training goes on."""
 
     tensors: dict[str, Tensor]
     values: dict[str, Any]
@@ -34,14 +34,14 @@ class State:
 def write_checkpoint(
     path: str | PathLike[str], job: Mapping[str, Any], tensors: Mapping[str, Tensor], values: Mapping[str, Any]
 ) -> None:
-    """Replace the checkpoint; a process that is killed meanwhile leaves the former one.
+    """Replace the checkpoint in one step; if the process is killed meanwhile, the former one stays.
 
     Parameters
     ----------
     path : path-like
         The file.
     job : mapping
-        What the training is of, JSON values: :func:`read_checkpoint` refuses the checkpoint of another job.
+        JSON values that identify the training: :func:`read_checkpoint` refuses the checkpoint of another job.
     tensors, values : mapping
         The state.
     """
@@ -58,7 +58,7 @@ def read_checkpoint(path: str | PathLike[str], job: Mapping[str, Any]) -> State 
     Raises
     ------
     ModelFileError
-        If the file is damaged or no checkpoint.
+        If the file is damaged or not a checkpoint.
     InvalidParameterError
         If it is of another job.
     """

@@ -1,7 +1,7 @@
 """Several processes that train one model, each on its share of the rows: torchrun starts them.
 
-Sums over rows are carried with their rounding errors, so that the total does not depend on how the rows were
-shared: as many processes as one likes give what one gives.
+Sums over rows are carried with their rounding errors, so that the total does not depend on how the rows are shared: any
+number of processes gives the result of one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PATIENCE = timedelta(minutes=30)
-"""How long a process waits for the others before it gives them up: longer than any pass over the rows."""
+"""How long a process waits for the others before it gives up: longer than any pass over the rows."""
 
 
 class RunningSum:
@@ -115,7 +115,7 @@ _LOST = (
 
 
 def _place(use_cuda: bool) -> torch.device:
-    """Where this process computes."""
+    """The device of this process."""
     return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if use_cuda else torch.device("cpu")
 
 
@@ -126,12 +126,12 @@ def join(device: str = "auto") -> Iterator[Ranks]:
     Parameters
     ----------
     device : str
-        "auto" takes one GPU a process (nccl) where there are any, else the CPU (gloo).
+        "cpu" computes on the CPU (gloo). Any other takes one GPU for each process (nccl), or the CPU if there is none.
 
     Raises
     ------
     SoftsurvError
-        When another process ends: in each of those that are left, so that the whole job ends.
+        In every remaining process when another one ends, so that the whole job ends.
     """
     if not is_launched():
         yield Ranks()

@@ -1,7 +1,7 @@
 """A soft tree from streamed rows: starts on a random sample, then sweeps over all rows.
 
-A sweep is a bounded number of quasi-Newton steps that begins without memory of the last one, so a run that goes on
-from a checkpoint after a sweep equals one that never stopped.
+A sweep is a bounded number of quasi-Newton steps that begins without memory of the last sweep. So a run that continues
+from the checkpoint after a sweep gives the same tree as one that never stopped.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Sweeps:
 
 @dataclass(frozen=True)
 class Job:
-    """Where a streamed tree is trained, and what keeps it safe."""
+    """Processes, time limit, threads, checkpoint and progress of a streamed fit."""
 
     ranks: Ranks
     budget: StopSignal
@@ -81,7 +81,7 @@ def train_streamed(
     Parameters
     ----------
     chunks : PlacedChunks
-        Those of this process, on the device and in the precision to train in.
+        The chunks of this process, on the device and in the precision of training.
     sample : ChunkRows
         The same random rows in every process.
     recipe : Recipe
@@ -152,7 +152,7 @@ def _sweep(
 
 
 def _single_leaf(chunks: PlacedChunks, problem: Problem, recipe: Recipe, sweeps: Sweeps, job: Job) -> Tensor:
-    """The single-leaf fit on all rows, (1, 1, Q + K), begun on the sample."""
+    """The single-leaf fit on all rows, (1, 1, Q + K), started from that on the sample."""
     n = _rows(chunks.axis, problem.weight)
     leaves = fit_anchors(problem, recipe, n).point[0][0]
     ridge = recipe.candidate.ridge / n

@@ -25,10 +25,10 @@ class StreamedObjective:
     Parameters
     ----------
     chunks : PlacedChunks
-        Those of this process.
+        The chunks of this process.
     depth : int
     penalties : Penalties
-        Of one tree.
+        The penalties of one tree.
     ranks : Ranks
     workers : int
         Threads; each holds one chunk at a time.
@@ -72,7 +72,7 @@ class StreamedObjective:
         )
 
     def take(self, trees: Tensor) -> StreamedObjective:
-        """The objective itself: it is of one tree."""
+        """The objective itself, as it has one tree."""
         return self
 
     def leaf_of_rows(self, routing: Tensor) -> tuple[list[NDArray[np.int8]], FloatArray]:

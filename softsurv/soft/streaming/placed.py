@@ -1,4 +1,4 @@
-"""Chunks where their objective is computed: what fits stays on the device, the rest is read ahead."""
+"""Chunks on the device that computes with them: those that fit stay there, the others are read ahead."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from softsurv.soft.streaming.axis import Axis
 from softsurv.soft.streaming.store import ChunkStore
 
 KEPT_SHARE = 0.5
-"""Share of a device's free memory that chunks may stay in; the rest is for computing with them."""
+"""Share of a device's free memory that chunks may occupy for good; the rest is for computing."""
 
 
 class PlacedChunks:
     """The problem of each chunk on a device.
 
-    On a CPU a chunk is used where it lies. Elsewhere the first chunks stay on the device from the first pass on, as
-    far as its memory goes, and the next of the others is read into pinned memory while one is computed with.
+    On a CPU a chunk is used where it lies. On another device the first chunks stay there from the first pass on, as far
+    as its memory goes. While one chunk is computed with, the next of those that do not stay is read into pinned memory.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class PlacedChunks:
         This process's chunks.
     axis : Axis
     like : Tensor
-        Of the device and the precision to compute in.
+        Gives the device and the precision of the computation.
     room : int, optional
         Bytes that may stay on a device that is no CPU; by default a share of what it has free.
 
@@ -55,13 +55,13 @@ class PlacedChunks:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Wait for what is being read, and let go of what lies on the device."""
+        """Wait for a read under way, and free the chunks on the device."""
         if self._reader is not None:
             self._reader.shutdown(cancel_futures=True)
         self.kept.clear()
 
     def problem(self, number: int) -> Problem:
-        """The problem of one chunk; chunks are asked for in order, by one thread where they lie elsewhere."""
+        """The problem of one chunk. Chunks should be asked for in order; on a device other than a CPU by one thread."""
         if not self._elsewhere:
             return self._on_host(number)
         if number in self.kept:
@@ -82,7 +82,7 @@ class PlacedChunks:
         return rows.problem(self.axis.family, self.axis.time_scale.cpu(), self.axis.total, like)
 
     def _read(self, number: int) -> Problem:
-        """A chunk in memory, already read where it was foreseen."""
+        """A chunk in memory; it was read ahead if it is the one that was expected."""
         ahead, self._ahead = self._ahead, None
         return ahead[1].result() if ahead is not None and ahead[0] == number else self._pinned(number)
 

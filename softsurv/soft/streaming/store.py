@@ -1,8 +1,8 @@
 """Rows of a table by chunks, in memory or in a file.
 
-The chunks of a process stay in memory up to a stated number of bytes and lie in one file beyond it. Of every row only
-the outcome is kept in memory whatever the budget: 8 bytes for its time and 8 for its logarithm, 1 for its event, 8 for
-its weight.
+The chunks of a process stay in memory up to a given number of bytes; further ones lie in one file. The outcomes of all
+rows stay in memory in any case: for each row 8 bytes for the time and 8 for its logarithm, 1 for the event, 8 for the
+weight.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ChunkRows:
 
 
 class ChunkStore:
-    """This process's chunks: designs in memory while they fit into a budget, in a file of their own afterwards.
+    """This process's chunks: designs in memory up to a number of bytes, the others in a file.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class ChunkStore:
 
 
 def gather_outcomes(store: ChunkStore, ranks: Ranks) -> tuple[FloatArray, BoolArray, FloatArray]:
-    """Times, events and weights of all rows of all processes, (N,) each, in an order that sharing does not change."""
+    """Times, events and weights of the rows of all processes, (N,) each, sorted: how rows are shared has no effect."""
     mine = [np.concatenate(column) for column in zip(*store.outcomes, strict=True)] if len(store) else None
     parts = [part for part in ranks.gather(mine) if part is not None]
     time, event, weight = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -151,9 +151,9 @@ def gather_outcomes(store: ChunkStore, ranks: Ranks) -> tuple[FloatArray, BoolAr
 
 
 def chosen(seed: int, first_row: int, n: int, share: float) -> BoolArray:
-    """Which of the rows from ``first_row`` on belong to a random sample; depends on a row's number only.
+    """Which of the ``n`` rows from ``first_row`` on belong to a random sample, by the seed and the row's number alone.
 
-    Steele, Lea & Flood (2014), splitmix64.
+    The random numbers are those of splitmix64 (Steele, Lea & Flood 2014).
     """
     with np.errstate(over="ignore"):
         z = np.arange(first_row, first_row + n, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x632BE59BD9B4E019)
