@@ -9,6 +9,7 @@ and to worse scores on held-out rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -34,9 +35,6 @@ LEAST_CURVATURE = 1e-10
 
 MAX_HALVINGS = 25
 """A step 3e-8 of the first trial or less: rounding, not the model, is what it meets there."""
-
-LOOK_EVERY = 4
-"""Rounds between looks at which trees have stopped."""
 
 MATRIX_BYTES = 2**30
 """Memory for matrices: as many trees are solved at once as have room in it, and one in any case."""
@@ -165,22 +163,34 @@ def _minimise_together(function: Function, start: Point, settings: BfgsSettings,
         while bool(state.moving.any()) and not (budget is not None and budget.exhausted):
             rounds(tuple(arrays(*vars(state).values())), settings.limits)
         return Minimum(apart(state.x, shapes), state.f, ~state.moving)
-    trees = torch.arange(len(value), device=value.device)
-    ended, loss, cut_off = state.x.clone(), value.clone(), torch.zeros_like(state.moving)
-    watch, done = Watch(late=runs_ahead(ended)), 0
+    return _round_by_round(function, state, shapes, settings, budget)
+
+
+def _round_by_round(
+    function: Function,
+    state: _Points,
+    shapes: Sequence[torch.Size],
+    settings: BfgsSettings,
+    budget: StopSignal | None,
+) -> Minimum:
+    """The same by operators: a tree leaves as soon as the host knows that it has stopped. Nothing is recorded here."""
+    ended, loss, cut_off = state.x.clone(), state.f.clone(), torch.zeros_like(state.moving)
+    trees: Tensor | slice = slice(None)
+    watch = Watch(late=runs_ahead(ended))
     while not (budget is not None and budget.exhausted):
-        moving = watch(state.moving)
-        if moving is not None and not bool(moving.any()):
-            break
+        moving = watch.newest(state.moving)
+        left = None if moving is None else torch.nonzero(moving)[:, 0]
+        if left is not None and len(left) < len(state.f):
+            ended[trees], loss[trees] = state.x, state.f
+            if len(left) == 0:
+                break
+            here = left.to(ended.device, non_blocking=True)
+            trees = here if isinstance(trees, slice) else trees[here]
+            state, function = state.take(left), function.take(left)
+            watch.narrow(left)
         trial = state.x + state.step[:, None] * state.direction
         value, *gradient = function.value_and_gradient(*apart(trial, shapes))
         _advance(state, trial, value, side_by_side(gradient), settings)
-        done += 1
-        if done % LOOK_EVERY == 0 and moving is not None and not bool(moving.all()):
-            ended[trees], loss[trees] = state.x, state.f
-            kept = torch.nonzero(moving)[:, 0]
-            trees, state, function = taken(trees, kept), state.take(kept), function.take(kept)
-            watch.narrow(kept)
     ended[trees], loss[trees], cut_off[trees] = state.x, state.f, state.moving
     return Minimum(apart(ended, shapes), loss, ~cut_off)
 

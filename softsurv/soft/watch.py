@@ -73,6 +73,13 @@ class Watch:
             event.record(torch.cuda.current_stream(mask.device))
         self.copies.append(_Copy(copy, event, rounds))
 
+    def newest(self, mask: Tensor) -> Tensor | None:
+        """The mask (m,) of the host itself; of a device, the newest that has arrived once this one is on its way."""
+        if not self.late:
+            return mask
+        self.send(mask)
+        return self.known()
+
     def known(self) -> Tensor | None:
         """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""
         return self._newest(lambda: len(self.copies) > 1)

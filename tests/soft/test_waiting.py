@@ -75,7 +75,7 @@ def test_rounds_of_the_papers_bfgs_do_not_wait(tools, as_on_a_device):
     objective, routing, leaves = stack(tools, "weibull")
     with Waits() as waits:
         nodec(objective, routing, leaves, NodecSettings(max_sweeps=1, branch=inner, leaf=inner))
-    of_copies = {("_local_scalar_dense", "_minimise_together"), ("nonzero", "_minimise_together")}
+    of_copies = {("nonzero", "_round_by_round")}
     at_starts = {("_local_scalar_dense", "_finite_start")}
     assert waits.seen <= ON_THE_HOST | BETWEEN_SWEEPS | of_copies | at_starts, waits.seen
 

@@ -51,6 +51,17 @@ def test_what_is_sent_in_time_is_known_at_once():
     assert watch.known() is None  # it has been told
 
 
+def test_the_newest_look_is_the_mask_itself_or_what_is_known_once_it_is_sent():
+    mask = torch.tensor([True, False])
+    assert Watch(late=False).newest(mask) is mask
+    watch = Watch(late=True)
+    assert watch.newest(mask).tolist() == [True, False]
+    watch.send(mask)
+    watch.copies[-1] = replace(watch.copies[-1], event=Slow())
+    assert watch.known() is None
+    assert watch.newest(torch.tensor([False, False])).tolist() == [False, False]  # two were under way
+
+
 def test_the_host_is_one_look_ahead_at_most():
     watch, looks = Watch(late=True), []
     for _ in range(3):
