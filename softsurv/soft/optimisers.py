@@ -122,6 +122,11 @@ class Minimum:
     loss: Tensor
     converged: Tensor
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The tensors of the point, the losses, and which converged."""
+        return *self.point, self.loss, self.converged
+
 
 @dataclass
 class _State:

@@ -84,6 +84,10 @@ class Watch:
         """The newest mask (m,) that has arrived, or None. While two are on their way, the host waits for the first."""
         return self._newest(lambda: len(self.copies) > 1)
 
+    def last(self) -> Tensor | None:
+        """The newest mask (m,), for which the host waits where it has not arrived; None where none is under way."""
+        return self._newest(lambda: True)
+
     def _newest(self, waits: Callable[[], bool]) -> Tensor | None:
         """The newest copy that is complete; the host waits for one that is not, while it ``waits``."""
         newest = None

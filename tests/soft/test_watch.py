@@ -62,6 +62,16 @@ def test_the_newest_look_is_the_mask_itself_or_what_is_known_once_it_is_sent():
     assert watch.newest(torch.tensor([False, False])).tolist() == [False, False]  # two were under way
 
 
+def test_the_last_look_is_waited_for():
+    watch = Watch(late=True)
+    assert watch.last() is None
+    for mask in ([True, True], [False, True]):
+        watch.send(torch.tensor(mask))
+        watch.copies[-1] = replace(watch.copies[-1], event=Slow())
+    assert watch.last().tolist() == [False, True]
+    assert watch.last() is None
+
+
 def test_the_host_is_one_look_ahead_at_most():
     watch, looks = Watch(late=True), []
     for _ in range(3):
